@@ -1,0 +1,1 @@
+"""What joins edgeplace to stream processors."""

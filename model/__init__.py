@@ -1,0 +1,88 @@
+"""The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
+
+from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
+from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.document import dump, load, parse, read, write, write_text
+from edgeplace.model.errors import (
+    EdgeplaceError,
+    InvalidInputError,
+    MissingExtraError,
+    PlanMismatchError,
+)
+from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.plan import Plan
+from edgeplace.model.result import (
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    Conflict,
+    Evaluation,
+    LevelResult,
+    Limit,
+    ObjectiveLevel,
+    ObjectiveName,
+    Result,
+    Status,
+    StoppedBy,
+)
+from edgeplace.model.rules import (
+    AnyRule,
+    AtMost,
+    Colocate,
+    Exclusive,
+    Exlocate,
+    Match,
+    NeverMove,
+    Pin,
+    Rules,
+    StayOnSite,
+)
+
+__all__ = [
+    "DEFAULT_OBJECTIVE",
+    "OBJECTIVES",
+    "AnyRule",
+    "AtMost",
+    "ClassCost",
+    "Cluster",
+    "Colocate",
+    "Conflict",
+    "Costs",
+    "EdgeplaceError",
+    "Evaluation",
+    "Exclusive",
+    "Exlocate",
+    "InvalidInputError",
+    "JobGraph",
+    "LevelResult",
+    "Limit",
+    "Link",
+    "Match",
+    "MissingExtraError",
+    "NeverMove",
+    "Node",
+    "NodeClass",
+    "ObjectiveLevel",
+    "ObjectiveName",
+    "Operator",
+    "OperatorCost",
+    "Pin",
+    "Plan",
+    "PlanMismatchError",
+    "Result",
+    "Rules",
+    "ShipStrategy",
+    "Site",
+    "SourceDemand",
+    "Status",
+    "StayOnSite",
+    "StoppedBy",
+    "Stream",
+    "StreamCost",
+    "TaskManager",
+    "dump",
+    "load",
+    "parse",
+    "read",
+    "write",
+    "write_text",
+]

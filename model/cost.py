@@ -1,0 +1,111 @@
+"""What a job costs to run: measured by `spark_stats`, stated by the user, or written by hand."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+
+
+class ClassCost(Frozen):
+    """CPU cost of an operator on one class of nodes.
+
+    Real ratios between two machine types differ by operator, so this is kept for each
+    (operator, node class) pair that was seen.
+    """
+
+    node_class: Id
+    true_rate_per_s: Positive
+    """Records in (out, for sources) per busy second of one subtask thread (DS2, OSDI'18)."""
+    cpu_ms_per_record: Positive | None = None
+    """CPU time a record, from process CPU; None: one busy second is one core-second."""
+    origin: Literal["measured", "stated", "estimated"] = "measured"
+    busy_s: NonNegative = 0.0
+    """Busy seconds that the figure rests on."""
+    samples: int = Field(default=0, ge=0)
+    """Counter differences that the figure rests on."""
+    relative_spread: NonNegative | None = None
+    """Standard deviation over mean of the rates of single samples, weighted by busy time."""
+    stationary: bool = True
+    """False if the rate drifts over the window; see `by_quarter_per_s`."""
+    by_quarter_per_s: tuple[float | None, ...] = ()
+    """The true rate in each quarter of the window; None where the subtasks were idle."""
+
+
+class SourceDemand(Frozen):
+    """Records per second that a source emits, for each of its subtasks."""
+
+    rates_per_s: tuple[NonNegative, ...] = Field(min_length=1)
+    throttled: bool = False
+    """True if back pressure held the source back: the rates are a lower bound of demand."""
+    back_pressured_share: float | None = Field(default=None, ge=0, le=1)
+    origin: Literal["measured", "stated"] = "measured"
+
+
+class OperatorCost(Frozen):
+    """Cost of one operator, over all its subtasks unless said otherwise."""
+
+    operator: Id
+    """Id of the operator, or its name where that is unique in the job."""
+    classes: tuple[ClassCost, ...] = ()
+    selectivity: NonNegative | None = None
+    """Records out per record in, over all outputs; None for sources and where unknown."""
+    demand: SourceDemand | None = None
+    """For sources only."""
+    state_bytes: NonNegative | None = None
+    """Largest full state over recent checkpoints."""
+    checkpointed_bytes: NonNegative | None = None
+    """Mean bytes written by a checkpoint (less than the state if incremental)."""
+    not_in_log: tuple[str, ...] = ()
+    """Figures that the log cannot give."""
+    notes: tuple[str, ...] = ()
+    """Warnings that belong beside the figures."""
+
+    @model_validator(mode="after")
+    def _classes_differ(self) -> Self:
+        names = [c.node_class for c in self.classes]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"operator {self.operator!r}: node class {name!r} is given twice")
+        return self
+
+    def on(self, node_class: str) -> ClassCost | None:
+        """Return the cost on a node class, or None if that pair was never seen."""
+        return next((c for c in self.classes if c.node_class == node_class), None)
+
+
+class StreamCost(Frozen):
+    """What flows over one stream."""
+
+    source: Id
+    target: Id
+    selectivity: NonNegative | None = None
+    """Records on this stream per record into the source operator (per record emitted, for
+    sources). None: the operator's selectivity, allowed where it has this one output only."""
+    bytes_per_record: NonNegative | None = None
+    shares: tuple[NonNegative, ...] | None = None
+    """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
+    groups (HASH) or even."""
+    local_bytes_per_s: NonNegative | None = None
+    """Measured bytes per second that stayed inside a TaskManager."""
+    remote_bytes_per_s: NonNegative | None = None
+    """Measured bytes per second that came from another TaskManager."""
+    notes: tuple[str, ...] = ()
+
+
+class Costs(Frozen):
+    """Everything measured about one job over one window."""
+
+    format: Literal["edgeplace/costs"] = "edgeplace/costs"
+    version: Literal[1] = 1
+    job: str
+    """Name of the job."""
+    from_ms: int | None = None
+    to_ms: int | None = None
+    operators: tuple[OperatorCost, ...]
+    streams: tuple[StreamCost, ...] = ()
+    placement: dict[str, tuple[str | None, ...]] = {}
+    """Operator id -> TaskManager of each subtask, as seen last; None where it was not seen."""
+    checkpoint_interval_ms: Positive | None = None
+    state_backend: Literal["heap", "rocksdb"] | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,158 @@
+"""Reading and writing the documents: JSON or YAML, versioned, validated."""
+
+import gzip
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from edgeplace.model.errors import InvalidInputError
+
+D = TypeVar("D", bound=BaseModel)
+
+
+class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
+    """Safe YAML that refuses a key given twice instead of keeping the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            key = key_node.value
+            if key in seen and key != "<<":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
+def load(path: str | Path) -> Any:
+    """Return the plain content of a JSON or YAML file, gzip'ed or not.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read or parsed; the message has file and line.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
+    except FileNotFoundError:
+        raise InvalidInputError(f"{path}: no such file", "check the path") from None
+    except (OSError, EOFError, UnicodeDecodeError) as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e}", "is the file whole?") from e
+    if not text.strip():
+        raise InvalidInputError(f"{path}: the file is empty", "write the document again")
+    try:
+        if text.lstrip()[0] in "{[":
+            return json.loads(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+    except json.JSONDecodeError as e:
+        raise InvalidInputError(
+            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "mend the file at that line"
+        ) from e
+    except yaml.YAMLError as e:
+        raise InvalidInputError(f"{path}: not valid YAML: {e}", "mend the file there") from e
+
+
+def parse(data: Any, kind: type[D], origin: str) -> D:
+    """Return plain data as a document of a kind.
+
+    Raises
+    ------
+    InvalidInputError
+        If the data is another kind of document, of an unknown version, or invalid: the message
+        names the field and the value.
+    """
+    expected = kind.model_fields["format"].default if "format" in kind.model_fields else None
+    if not isinstance(data, dict):
+        raise InvalidInputError(
+            f"{origin}: expected {expected or kind.__name__}, found a {type(data).__name__}",
+            "give the right file",
+        )
+    if expected and data.get("format", expected) != expected:
+        raise InvalidInputError(
+            f"{origin}: this is {data['format']!r}, expected {expected!r}", "give the right file"
+        )
+    if expected and data.get("version", 1) != 1:
+        raise InvalidInputError(
+            f"{origin}: version {data['version']!r} of {expected!r} is not known",
+            "this release reads version 1",
+        )
+    try:
+        return kind.model_validate(data)
+    except ValidationError as e:
+        problems = []
+        for error in e.errors():
+            where = ".".join(str(p) for p in error["loc"])
+            said = error["msg"].removeprefix("Value error, ")
+            got = (
+                "" if error["type"] in ("value_error", "missing") else f" (got {error['input']!r})"
+            )
+            problems.append(f"{where}: {said}{got}" if where else said)
+        more = f"\n  and {len(problems) - 8} more" if len(problems) > 8 else ""
+        raise InvalidInputError(
+            f"{origin}: " + "\n  ".join(problems[:8]) + more, "correct the fields named"
+        ) from e
+
+
+def read(path: str | Path, kind: type[D]) -> D:
+    """Read a document of a kind from a JSON or YAML file.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `load` and `parse`.
+    """
+    return parse(load(path), kind, str(path))
+
+
+def dump(document: BaseModel, yaml_style: bool = False) -> str:
+    """Return a document as JSON or YAML text, without fields that hold their defaults."""
+    data = document.model_dump(mode="json", exclude_defaults=True)
+    head = {f: getattr(document, f) for f in ("format", "version") if hasattr(document, f)}
+    data = {**head, **data}
+    if yaml_style:
+        return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def write(document: BaseModel, path: str | Path) -> None:
+    """Write a document: YAML if the name ends in .yaml or .yml, else JSON."""
+    path = Path(path)
+    write_text(dump(document, path.suffix in (".yaml", ".yml")), path)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write a file so that readers see the old content or the new, never a part.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as f:
+                f.write(text)
+                f.flush()
+                os.fsync(f.fileno())
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(part, 0o666 & ~mask)
+            os.replace(part, path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+    except OSError as e:
+        raise InvalidInputError(
+            f"{path}: cannot be written: {e.strerror}", "choose another place"
+        ) from e

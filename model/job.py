@@ -1,0 +1,248 @@
+"""The job graph: operators, streams between them, and what they cost."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+import networkx as nx
+from pydantic import Field, model_validator
+
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.errors import InvalidInputError
+
+
+class ShipStrategy(StrEnum):
+    """How Flink ships records from the subtasks of one operator to those of the next."""
+
+    FORWARD = "FORWARD"
+    HASH = "HASH"
+    REBALANCE = "REBALANCE"
+    RESCALE = "RESCALE"
+    SHUFFLE = "SHUFFLE"
+    BROADCAST = "BROADCAST"
+    GLOBAL = "GLOBAL"
+    CUSTOM = "CUSTOM"
+
+
+class Operator(Frozen):
+    """A Flink job vertex: a chain of operators that run in one task thread."""
+
+    id: Id
+    name: Id
+    parallelism: int = Field(ge=1, le=32768)
+    max_parallelism: Annotated[int, Field(ge=1, le=32768)] = 128
+    """Number of key groups; a HASH stream deals these to the subtasks."""
+    slot_sharing_group: Id = "default"
+    chained: tuple[str, ...] = ()
+    """Operators chained into this vertex; a cut between them is hidden from placement."""
+    born_at: tuple[Id, ...] = ()
+    """For sources: where the data of each subtask is born (a site, node or TaskManager id);
+    one entry stands for all subtasks. `anywhere` lets the source run on any node."""
+    memory_bytes: NonNegative = 0.0
+    """Memory of one subtask beside its state."""
+    cost: OperatorCost | None = None
+
+    @model_validator(mode="after")
+    def _fits_parallelism(self) -> Self:
+        if self.parallelism > self.max_parallelism:
+            raise ValueError(
+                f"operator {self.name!r} ({self.id}): parallelism {self.parallelism} exceeds "
+                f"max_parallelism {self.max_parallelism}; lower the one or raise the other"
+            )
+        if len(self.born_at) not in (0, 1, self.parallelism):
+            raise ValueError(
+                f"operator {self.name!r} ({self.id}): born_at has {len(self.born_at)} entries for "
+                f"{self.parallelism} subtasks; give one, or one for each subtask"
+            )
+        return self
+
+
+class Stream(Frozen):
+    """A directed edge of the job graph."""
+
+    source: Id
+    target: Id
+    ship_strategy: ShipStrategy
+    cost: StreamCost | None = None
+
+
+class JobGraph(Frozen):
+    """A Flink job: a directed acyclic graph of operators."""
+
+    format: Literal["edgeplace/job-graph"] = "edgeplace/job-graph"
+    version: Literal[1] = 1
+    name: Id
+    job_id: str = ""
+    operators: tuple[Operator, ...] = Field(min_length=1)
+    streams: tuple[Stream, ...] = ()
+    buffer_timeout_ms: NonNegative = 100.0
+    checkpoint_interval_ms: Positive | None = None
+    state_backend: Literal["heap", "rocksdb"] = "heap"
+    """Heap state counts against a TaskManager's memory, RocksDB state against its disk."""
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_a_job(self) -> Self:
+        by_id: dict[str, Operator] = {}
+        for op in self.operators:
+            if op.id in by_id:
+                raise ValueError(
+                    f"two operators have the id {op.id!r} ({by_id[op.id].name!r} and {op.name!r}); "
+                    "names may repeat, ids may not"
+                )
+            by_id[op.id] = op
+        for s in self.streams:
+            for end in (s.source, s.target):
+                if end not in by_id:
+                    raise ValueError(
+                        f"stream {s.source!r} -> {s.target!r}: there is no operator with the id "
+                        f"{end!r}; the job has {_some(by_id)}"
+                    )
+            a, b = by_id[s.source], by_id[s.target]
+            if s.ship_strategy is ShipStrategy.FORWARD and a.parallelism != b.parallelism:
+                raise ValueError(
+                    f"stream {a.name!r} -> {b.name!r} is FORWARD between parallelisms "
+                    f"{a.parallelism} and {b.parallelism}; FORWARD needs equal ones (RESCALE is "
+                    "the local strategy for unequal ones)"
+                )
+            shares = s.cost.shares if s.cost else None
+            if shares is not None and (
+                len(shares) != b.parallelism or abs(sum(shares) - 1.0) > 1e-6
+            ):
+                raise ValueError(
+                    f"stream {a.name!r} -> {b.name!r}: {len(shares)} shares that sum to "
+                    f"{sum(shares):g}; expected {b.parallelism} that sum to 1"
+                )
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_edges_from((s.source, s.target) for s in self.streams)
+        if not nx.is_directed_acyclic_graph(graph):
+            cycle = [by_id[a].name for a, _ in nx.find_cycle(graph)]
+            raise ValueError(
+                f"the streams form a cycle: {' -> '.join([*cycle, cycle[0]])}; "
+                "iterations are not supported, remove one of these streams"
+            )
+        fed = {s.target for s in self.streams}
+        for op in self.operators:
+            if op.id in fed and (op.born_at or (op.cost and op.cost.demand)):
+                raise ValueError(
+                    f"operator {op.name!r} ({op.id}) has inputs, so it can have neither born_at "
+                    "nor a demand: those are for sources; use a pin rule to hold it in a place"
+                )
+            demand = op.cost.demand if op.cost else None
+            if demand and len(demand.rates_per_s) not in (1, op.parallelism):
+                raise ValueError(
+                    f"source {op.name!r} ({op.id}): {len(demand.rates_per_s)} rates for "
+                    f"{op.parallelism} subtasks; give one for each subtask"
+                )
+        return self
+
+    def operator(self, ref: str) -> Operator:
+        """Return the operator with this id, or with this name if only one has it.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is none, or if several operators share the name.
+        """
+        for op in self.operators:
+            if op.id == ref:
+                return op
+        named = [op for op in self.operators if op.name == ref]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise InvalidInputError(
+                f"{len(named)} operators of job {self.name!r} are named {ref!r}",
+                f"use an id: {_some(op.id for op in named)}",
+            )
+        raise InvalidInputError(
+            f"job {self.name!r} has no operator {ref!r}",
+            f"its operators are {_some(op.name for op in self.operators)}",
+        )
+
+    def sources(self) -> tuple[Operator, ...]:
+        """Return the operators without inputs."""
+        fed = {s.target for s in self.streams}
+        return tuple(op for op in self.operators if op.id not in fed)
+
+    def with_costs(self, costs: Costs) -> Self:
+        """Return this job with measured costs attached.
+
+        Raises
+        ------
+        InvalidInputError
+            If `costs` speaks of operators or streams that this job does not have.
+        """
+        try:
+            by_op = {self.operator(c.operator).id: c for c in costs.operators}
+            by_stream = {
+                (self.operator(c.source).id, self.operator(c.target).id): c for c in costs.streams
+            }
+        except InvalidInputError as e:
+            raise InvalidInputError(
+                f"the costs of job {costs.job!r} do not fit job {self.name!r}: {e.what}",
+                f"measure this job, or correct the operator names ({e.cure})",
+            ) from e
+        have = {(s.source, s.target) for s in self.streams}
+        for pair in by_stream:
+            if pair not in have:
+                raise InvalidInputError(
+                    f"the costs name a stream {pair[0]!r} -> {pair[1]!r} that job {self.name!r} "
+                    "does not have",
+                    "measure this job anew",
+                )
+        return self.revised(
+            operators=tuple(
+                op.model_copy(update={"cost": by_op.get(op.id, op.cost)}) for op in self.operators
+            ),
+            streams=tuple(
+                s.model_copy(update={"cost": by_stream.get((s.source, s.target), s.cost)})
+                for s in self.streams
+            ),
+            checkpoint_interval_ms=costs.checkpoint_interval_ms or self.checkpoint_interval_ms,
+            state_backend=costs.state_backend or self.state_backend,
+        )
+
+    def with_source_rate(self, source: str, rate_per_s: float) -> Self:
+        """Return this job with the demand of one source set to a total of `rate_per_s` records/s.
+
+        The total is dealt to the subtasks in the measured proportion, or evenly.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such operator, or it is no source.
+        """
+        op = self.operator(source)
+        if op.id not in {o.id for o in self.sources()}:
+            raise InvalidInputError(
+                f"operator {op.name!r} has inputs, so its rate follows from its sources",
+                f"set the rate of a source: {_some(o.name for o in self.sources())}",
+            )
+        if not 0 <= rate_per_s < float("inf"):
+            raise InvalidInputError(f"the rate of {op.name!r} is {rate_per_s:g} records/s", "")
+        old = op.cost.demand.rates_per_s if op.cost and op.cost.demand else ()
+        total = sum(old)
+        if len(old) == op.parallelism and total > 0:
+            rates = tuple(rate_per_s * r / total for r in old)
+        else:
+            rates = (rate_per_s / op.parallelism,) * op.parallelism
+        cost = (op.cost or OperatorCost(operator=op.id)).model_copy(
+            update={"demand": SourceDemand(rates_per_s=rates, origin="stated")}
+        )
+        return self.revised(
+            operators=tuple(
+                o.model_copy(update={"cost": cost}) if o.id == op.id else o for o in self.operators
+            )
+        )
+
+    def revised(self, **changes: object) -> Self:
+        """Return a validated copy with some fields replaced."""
+        return type(self).model_validate({**dict(self), **changes})
+
+
+def _some(names: Iterable[str], most: int = 6) -> str:
+    listed = [repr(n) for n in names]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more if listed else "none"

@@ -1,0 +1,209 @@
+"""What `solve` answers."""
+
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import Field
+
+from edgeplace.model.base import Frozen
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.plan import Plan
+
+ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores", "moves", "throughput")
+DEFAULT_OBJECTIVE = ("wan", "latency", "server_cores", "moves")
+
+
+class ObjectiveLevel(Frozen):
+    """One level of a lexicographic objective."""
+
+    name: ObjectiveName
+    tolerance: float = Field(default=0.0, ge=0)
+    """Share by which later levels may worsen this one."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `wan` or `wan:5%`.
+
+        Raises
+        ------
+        InvalidInputError
+            If the name is unknown or the tolerance is no percentage.
+        """
+        name, _, share = text.strip().partition(":")
+        try:
+            tolerance = float(share.rstrip("%")) / 100 if share else 0.0
+        except ValueError:
+            tolerance = -1.0
+        if name not in OBJECTIVES or not 0 <= tolerance < float("inf"):
+            raise InvalidInputError(
+                f"objective level {text!r} is not understood",
+                f"use one of {', '.join(OBJECTIVES)}, with a tolerance if you like: wan:5%",
+            )
+        return cls.model_validate({"name": name, "tolerance": tolerance})
+
+
+class Status(StrEnum):
+    """What is known about the plan."""
+
+    OPTIMAL = "optimal"
+    """No plan is better (relative tolerance 1e-6), proved."""
+    FEASIBLE = "feasible"
+    """The plan holds; a better one may exist, at most `gap` better."""
+    INFEASIBLE = "infeasible"
+    """No plan exists, proved."""
+    UNKNOWN = "unknown"
+    """Neither a plan nor a proof was found."""
+
+
+class StoppedBy(StrEnum):
+    """Why the search ended."""
+
+    PROOF = "proof"
+    GAP = "gap"
+    TIME_LIMIT = "time limit"
+    INTERRUPT = "interrupt"
+
+
+class Limit(Frozen):
+    """A limit of the cluster or of the rules, and how much of it a plan uses."""
+
+    kind: Literal[
+        "slots",
+        "node cpu",
+        "subtask busy",
+        "memory",
+        "disk",
+        "link bandwidth",
+        "credit window",
+        "route",
+        "latency",
+        "moves",
+        "rule",
+    ]
+    where: str
+    used: float
+    capacity: float | None
+    """None: not limited."""
+    unit: str
+
+    @property
+    def shortfall(self) -> float:
+        """By how much the plan exceeds the limit; 0 where it does not."""
+        return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the limit in use; infinite where nothing is allowed and something is used."""
+        if self.capacity is None:
+            return 0.0
+        if self.capacity > 0:
+            return self.used / self.capacity
+        return float("inf") if self.used > 0 else 0.0
+
+
+class Evaluation(Frozen):
+    """What the evaluator says of one plan."""
+
+    wan_cost: float
+    """Bytes per second over all links crossed, weighted by price: the `wan` objective."""
+    wan_bytes_per_s: float
+    """The same without prices."""
+    checkpoint_bytes_per_s: float
+    """The part of `wan_bytes_per_s` that is checkpoint traffic."""
+    latency_ms: float
+    """Worst source-to-sink path, without the time that windows hold records; -1 where a stream
+    has no route."""
+    server_cores: float
+    """Busy cores at cloud sites."""
+    moves: int
+    """Subtasks that leave their current TaskManager; 0 without a current placement."""
+    moved_state_bytes: float
+    """State of the subtasks that move."""
+    utilisation: float
+    """Largest share in use of any limit that grows with the sources' rates: the `throughput`
+    objective."""
+    binding: Limit | None
+    """The limit behind `utilisation`."""
+    links: tuple[Limit, ...]
+    """Every directed link, in bytes per second against bandwidth x target."""
+    nodes: tuple[Limit, ...]
+    """Every node, in cores against cores x target."""
+    task_managers: tuple[Limit, ...]
+    """Every TaskManager, in slots."""
+    violations: tuple[Limit, ...]
+    """Limits exceeded; empty: the plan is feasible."""
+
+    @property
+    def feasible(self) -> bool:
+        """True if no limit is exceeded."""
+        return not self.violations
+
+    @property
+    def headroom(self) -> float:
+        """Factor by which all sources can grow before the first limit."""
+        return 1 / self.utilisation if self.utilisation > 0 else float("inf")
+
+    def value(self, objective: ObjectiveName) -> float:
+        """Return one objective term."""
+        return {
+            "wan": self.wan_cost,
+            "latency": self.latency_ms,
+            "server_cores": self.server_cores,
+            "moves": float(self.moves),
+            "throughput": self.utilisation,
+        }[objective]
+
+
+class LevelResult(Frozen):
+    """What was proved of one objective level, given the levels before it."""
+
+    name: ObjectiveName
+    value: float
+    bound: float
+    tolerance: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """(value - bound) / value."""
+        return max(0.0, self.value - self.bound) / abs(self.value) if self.value else 0.0
+
+
+class Conflict(Frozen):
+    """Why no plan exists."""
+
+    members: tuple[str, ...]
+    """Limits and rules that cannot all hold."""
+    smallest: bool
+    """True if each member was shown to be needed: without any one of them a plan exists."""
+    shortfalls: tuple[Limit, ...]
+    """What the nearest plan exceeds, and by how much."""
+    cure: str
+    """A change after which a plan exists."""
+    confirmed: bool
+    """True if the cure was applied and a plan was found."""
+
+
+class Result(Frozen):
+    """The answer of `solve`. Infeasible is an answer, never an exception."""
+
+    status: Status
+    stopped_by: StoppedBy
+    plan: Plan | None = None
+    evaluation: Evaluation | None = None
+    levels: tuple[LevelResult, ...] = ()
+    runtime_s: float
+    backend: str
+    conflict: Conflict | None = None
+    notes: tuple[str, ...] = ()
+    """What the answer assumes: estimates, figures not known, sources throttled."""
+
+    @property
+    def bound(self) -> float | None:
+        """Proved bound of the first objective level."""
+        return self.levels[0].bound if self.levels else None
+
+    @property
+    def gap(self) -> float | None:
+        """Proved gap of the first objective level."""
+        return self.levels[0].gap if self.levels else None

@@ -1,0 +1,59 @@
+"""What a back end promises, whatever solver is behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.linear_model import Affine, Row
+
+
+class Outcome(Enum):
+    """How a minimisation ended."""
+
+    OPTIMAL = "optimal"
+    STOPPED = "stopped"
+    """By the clock or the user; there may be values."""
+    INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a back end found; `values` of the columns are None if it found no solution."""
+
+    outcome: Outcome
+    values: NDArray[np.float64] | None
+    bound: float
+    """No solution has a lower objective."""
+
+
+class Backend(Protocol):
+    """A solver loaded with one model, to which rows may be added."""
+
+    name: str
+
+    def add_rows(self, rows: list[Row]) -> None:
+        """Add rows."""
+
+    def minimise(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        gap: float,
+        start: Mapping[int, float] | None,
+    ) -> Answer:
+        """Minimise an objective over the rows so far.
+
+        Parameters
+        ----------
+        seconds
+            Wall time that is left; None: no limit.
+        gap
+            Relative gap at which the search may stop.
+        start
+            Column -> value of a solution to start from; only some columns need be given.
+        """

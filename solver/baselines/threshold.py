@@ -1,0 +1,66 @@
+"""The seed project's rule: offload what filters strongly or runs fast."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.problem import Problem
+
+SELECTIVITY_BELOW = 0.5
+TRUE_RATE_ABOVE_PER_S = 8000.0
+
+
+def threshold(problem: Problem) -> NDArray[np.intp]:
+    """Return the assignment of the threshold rule of the BU CS551 flink-placement project.
+
+    A subtask is offloaded if its operator's selectivity (records out over records in) is below
+    0.5, or its true rate on a server above 8,000 records/s. Offloaded subtasks run at the edge
+    site that sends them most bytes, if a slot is free there; all others on servers. Pins hold.
+    """
+    p = problem
+    filler = Filler(p)
+    order = list(range(p.n))
+    depth = _depth(p)
+    order.sort(key=lambda k: (depth[k], k))
+    for k in order:
+        allowed = filler.allowed(k)
+        servers = allowed[p.is_server[allowed]]
+        edge = allowed[~p.is_server[allowed]]
+        if len(edge) and (_offloads(p, k) or not len(servers)):
+            near = edge[p.tm_site[edge] == _main_site(p, k, filler.assignment)]
+            free = [t for t in near if filler.room(k, int(t))]
+            if free or not len(servers):
+                filler.place(k, free or edge)
+                continue
+        filler.place(k, servers if len(servers) else allowed)
+    return filler.assignment
+
+
+def _offloads(p: Problem, k: int) -> bool:
+    cost = p.subtasks.operators[int(p.subtasks.operator_of[k])][1].cost
+    if cost is None:
+        return False
+    rates = [
+        c.true_rate_per_s
+        for c in cost.classes
+        if c.node_class in {n.node_class for n in p.cluster.nodes}
+    ]
+    return (cost.selectivity is not None and cost.selectivity < SELECTIVITY_BELOW) or (
+        bool(rates) and max(rates) > TRUE_RATE_ABOVE_PER_S
+    )
+
+
+def _depth(p: Problem) -> list[int]:
+    depth = [0] * p.n
+    for _ in p.subtasks.operators:
+        for k, j in zip(p.source.tolist(), p.target.tolist(), strict=True):
+            depth[j] = max(depth[j], depth[k] + 1)
+    return depth
+
+
+def _main_site(p: Problem, k: int, assignment: NDArray[np.intp]) -> int:
+    into = np.flatnonzero((p.target == k) & (assignment[p.source] >= 0))
+    if not len(into):
+        return -1
+    sites = p.tm_site[assignment[p.source[into]]]
+    return int(np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax())

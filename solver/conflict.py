@@ -1,0 +1,242 @@
+"""Why no plan exists: which limits clash, by how much, and what would cure it.
+
+The nearest plan is found by letting limits slip at a price (an elastic model: Chinneck,
+"Feasibility and Infeasibility in Optimization", 2008, ch. 6): first as few limits as possible,
+then by as little as possible. What it exceeds is read off by the evaluator, so the figures are
+exact; raising those limits by those figures makes that plan hold, which confirms the cure. The
+clashing set comes from QuickXplain (Junker, AAAI 2004) over the same rows.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Conflict, Evaluation, Limit
+from edgeplace.solver.backend import Outcome
+from edgeplace.solver.evaluate import assess
+from edgeplace.solver.formulation import Formulation, formulate
+from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel
+from edgeplace.solver.problem import Problem
+
+Ints = NDArray[np.intp]
+
+_SECONDS = 60.0
+"""Time for the whole analysis where the caller sets no limit."""
+_RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
+
+
+def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Conflict | None:
+    """Return why a problem has no plan; None if time ran out before anything was found.
+
+    Parameters
+    ----------
+    soft
+        Limits that grow with the rates may be exceeded, so they are no part of a conflict.
+    """
+    if not problem.m:
+        return _no_task_managers(problem)
+    deadline = time.monotonic() + (_SECONDS if seconds is None else max(seconds, 1.0))
+    form = formulate(problem, (), explicit=True)
+    if soft:
+        rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in _RATED}
+        form = dataclasses.replace(form, model=form.model.without(rated))
+    nearest = _nearest(form, deadline, soft)
+    if nearest is None:
+        return None
+    found = assess(problem, nearest)
+    shortfalls = tuple(v for v in found.violations if not (soft and v.kind in _RATED))
+    members, smallest = _clash(form, deadline)
+    return Conflict(
+        members=tuple(_title(problem, m) for m in members),
+        smallest=smallest,
+        shortfalls=shortfalls,
+        cure=_cure(problem, shortfalls),
+        confirmed=_confirmed(problem, nearest, shortfalls, soft),
+    )
+
+
+def _no_task_managers(problem: Problem) -> Conflict:
+    need = Limit(kind="slots", where="cluster", used=problem.n, capacity=0, unit="slots")
+    return Conflict(
+        members=("the cluster has no TaskManagers",),
+        smallest=True,
+        shortfalls=(need,),
+        cure="add nodes with slots to the cluster",
+        confirmed=False,
+    )
+
+
+def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
+    """Return the assignment that exceeds the fewest limits, and those by the least share."""
+    from edgeplace.solver.milp import Milp
+
+    model = LinearModel(
+        list(form.model.upper), list(form.model.kinds), [], dict(form.model.objectives)
+    )
+    exceeded: dict[Limited, int] = {}
+    amount = Affine()
+    for row in form.model.rows:
+        if row.limit is None:
+            model.rows.append(row)
+            continue
+        largest = sum(abs(v) * model.upper[c] for c, v in row.terms.items()) + abs(row.bound)
+        if row.limit not in exceeded:
+            exceeded[row.limit] = model.column(Kind.BINARY)
+        for sign in (-1.0, 1.0) if row.equality else (-1.0,):
+            slack = model.column(Kind.REAL, largest)
+            row = dataclasses.replace(row, terms={**row.terms, slack: sign})
+            unit = max(abs(row.bound), 1.0)
+            amount.add_term(slack, 1 / unit)
+            model.at_most(Affine({slack: 1.0, exceeded[row.limit]: -largest}), 0.0)
+        model.rows.append(row)
+    count = Affine({c: 1.0 for c in exceeded.values()})
+    loaded = Milp(model)
+    best: Ints | None = None
+    fewest = np.inf
+    while (left := deadline - time.monotonic()) > 0:
+        answer = loaded.minimise(count, seconds=left, gap=0.0, start=None)
+        if answer.values is None:
+            return best
+        start = dict(enumerate(answer.values.tolist()))
+        loaded_count = sum(round(answer.values[c]) for c in count.terms)
+        finer = Milp(LinearModel(model.upper, model.kinds, list(model.rows), {}))
+        cap = Affine().add(count)
+        finer_rows = LinearModel(model.upper, model.kinds)
+        finer_rows.at_most(cap, loaded_count + 1e-6)
+        finer.add_rows(finer_rows.rows)
+        refined = finer.minimise(
+            amount, seconds=max(deadline - time.monotonic(), 0.1), gap=1e-4, start=start
+        )
+        values = answer.values if refined.values is None else refined.values
+        assignment = form.assignment(values)
+        found = assess(form.problem, assignment)
+        if len(found.violations) < fewest:
+            best, fewest = assignment, len(found.violations)
+        # Credit windows are stated only where they are met: let the model know and try again.
+        windows = [v for v in found.violations if v.kind == "credit window"]
+        if soft or not windows:
+            return best
+        rows = form.missed(values, assignment, _only(found, windows))
+        loaded.add_rows(rows)
+        model.rows += rows
+    return best
+
+
+def _only(found: Evaluation, kept: Sequence[Limit]) -> Evaluation:
+    return found.model_copy(update={"violations": tuple(kept)})
+
+
+def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:
+    """Return limits that cannot all hold, and whether each was shown to be needed."""
+    limits = list(dict.fromkeys(r.limit for r in form.model.rows if r.limit is not None))
+
+    def infeasible(kept: Sequence[Limited]) -> bool | None:
+        from edgeplace.solver.milp import Milp
+
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        model = form.model.without(set(limits) - set(kept))
+        outcome = Milp(model).minimise(Affine(), seconds=left, gap=1.0, start=None).outcome
+        return None if outcome is Outcome.STOPPED else outcome is Outcome.INFEASIBLE
+
+    if not infeasible(limits):
+        return [], False
+    try:
+        return _quick_xplain([], limits, infeasible), True
+    except TimeoutError:
+        return limits, False
+
+
+def _quick_xplain(
+    background: list[Limited],
+    candidates: list[Limited],
+    infeasible: Callable[[Sequence[Limited]], bool | None],
+    check: bool = False,
+) -> list[Limited]:
+    """Return a subset of candidates that clashes with the background, none of it superfluous."""
+    if check:
+        clashes = infeasible(background)
+        if clashes is None:
+            raise TimeoutError
+        if clashes:
+            return []
+    if len(candidates) == 1:
+        return candidates
+    half = len(candidates) // 2
+    first, second = candidates[:half], candidates[half:]
+    of_second = _quick_xplain(background + first, second, infeasible, check=bool(first))
+    of_first = _quick_xplain(background + of_second, first, infeasible, check=bool(of_second))
+    return of_first + of_second
+
+
+def _confirmed(problem: Problem, assignment: Ints, shortfalls: Sequence[Limit], soft: bool) -> bool:
+    """Return True if the plan holds once the limits it exceeds are raised to what it uses."""
+    raised = {(v.kind, v.where) for v in shortfalls}
+    again = assess(problem, assignment)
+    rest = [v for v in again.violations if not (soft and v.kind in _RATED)]
+    return all((v.kind, v.where) in raised for v in rest)
+
+
+def _title(p: Problem, limit: Limited) -> str:
+    kind, i = limit
+    match kind:
+        case "slots" | "memory" | "disk":
+            tm = p.cluster.task_managers[i]
+            room = {"slots": p.tm_slots, "memory": p.tm_memory, "disk": p.tm_disk}[kind][i]
+            unit = "slots" if kind == "slots" else f"bytes of {kind}"
+            return f"TaskManager {tm.id} has {room:,.0f} {unit}"
+        case "node cpu":
+            node = p.cluster.nodes[i]
+            return (
+                f"node {node.id} has {node.cores:g} cores, of which plans may use "
+                f"{p.node_cores[i]:g}"
+            )
+        case "subtask busy":
+            return f"a thread of {p.subtasks.title(i)} is busy at most all of the time"
+        case "link bandwidth":
+            room = p.network.capacity_bytes_per_s[i]
+            return f"link {p.network.names[i]} carries {room:,.0f} bytes/s"
+        case "latency":
+            return f"the worst path takes at most {p.rules.max_latency_ms:g} ms"
+        case "moves":
+            return f"at most {p.rules.max_moves} subtasks move"
+        case "route":
+            return "streams run only between sites that a route joins"
+        case _:
+            return p.constraints[i].title
+
+
+def _cure(p: Problem, shortfalls: Sequence[Limit]) -> str:
+    """Return the change that makes the nearest plan hold, in the user's terms."""
+    parts = []
+    for v in shortfalls:
+        short = v.shortfall
+        match v.kind:
+            case "slots":
+                parts.append(f"{short:.0f} more slot{'s' if short > 1 else ''} on {v.where}")
+            case "memory" | "disk":
+                parts.append(f"{np.ceil(short):,.0f} more bytes of {v.kind} on {v.where}")
+            case "node cpu":
+                cores = short / p.cluster.cpu_target
+                parts.append(f"{cores:.4g} more cores on {v.where}")
+            case "link bandwidth":
+                rate = short / p.cluster.link_target
+                parts.append(f"{np.ceil(rate):,.0f} more bytes/s of bandwidth on link {v.where}")
+            case "subtask busy":
+                parts.append(f"{v.used:.4g} times the parallelism, or a faster node, for {v.where}")
+            case "credit window":
+                factor = v.utilisation
+                parts.append(f"network buffers times {factor:.3g} for {v.where}")
+            case "latency":
+                parts.append(f"{short:.4g} ms more for the worst path")
+            case "moves":
+                parts.append(f"{short:.0f} more moves")
+            case "route":
+                parts.append(f"a link that joins {v.where}")
+            case "rule":
+                parts.append(f"drop or change the rule “{v.where}”")
+    return "; ".join(parts)

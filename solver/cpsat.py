@@ -1,0 +1,107 @@
+"""The CP-SAT back end: the same model in whole numbers, scaled by us.
+
+CP-SAT knows integers only. Every coefficient is rounded so that no solution is lost (down in
+``<=`` rows, whose columns are never negative), so a proof of infeasibility and a bound stay true;
+the evaluator removes the rare solution that rounding lets in.
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from edgeplace.solver.backend import Answer, Outcome
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
+
+_REAL_STEPS = float(1 << 40)
+"""Whole steps into which the range of a real column is cut."""
+_LARGEST_SUM = float(1 << 52)
+
+
+class CpSat:
+    """A `LinearModel` in CP-SAT."""
+
+    name = "cp-sat"
+
+    def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
+        self._model = cp_model.CpModel()
+        self._real = [kind is Kind.REAL for kind in model.kinds]
+        self._steps = [
+            _power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
+            for upper, real in zip(model.upper, self._real, strict=True)
+        ]
+        self._top = [
+            math.ceil(upper * steps) for upper, steps in zip(model.upper, self._steps, strict=True)
+        ]
+        self._columns = [
+            self._model.new_int_var(0, top, f"c{i}") for i, top in enumerate(self._top)
+        ]
+        self._seed = seed
+        # One worker with full linearisation proves fast; 2 to 7 workers have no such worker.
+        self._workers = workers if workers and workers >= 8 else 1
+        self.add_rows(model.rows)
+
+    def add_rows(self, rows: list[Row]) -> None:
+        """Add rows; see `Backend`."""
+        for row in rows:
+            coefficients, scale = self._scaled(row.terms, row.bound)
+            # A real value falls between two steps: each may cost a row one step.
+            steps = sum(abs(v) / self._steps[c] for c, v in row.terms.items() if self._real[c])
+            bound = (row.bound + steps) * scale
+            columns = [self._columns[c] for c in row.terms]
+            total = cp_model.LinearExpr.weighted_sum(columns, coefficients)
+            if row.equality:
+                self._model.add(total == round(bound))
+            else:
+                self._model.add(total <= math.floor(bound + 1e-9 * abs(bound) + 1e-6))
+
+    def _scaled(self, terms: Mapping[int, float], bound: float) -> tuple[list[int], float]:
+        """Return whole coefficients for the whole columns, rounded down, and the scale used."""
+        plain = [v / self._steps[c] for c, v in terms.items()]
+        if all(v == int(v) for v in plain) and bound == int(bound):
+            return [int(v) for v in plain], 1.0
+        largest = sum(abs(v) * self._top[c] for v, c in zip(plain, terms, strict=True))
+        # Multiplying by a power of two is exact, so rounding happens once.
+        scale = _power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-300))
+        return [math.floor(v * scale) for v in plain], scale
+
+    def minimise(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        gap: float,
+        start: Mapping[int, float] | None,
+    ) -> Answer:
+        """Minimise an objective; see `Backend`."""
+        coefficients, scale = self._scaled(objective.terms, 0.5)
+        columns = [self._columns[c] for c in objective.terms]
+        self._model.clear_hints()
+        for column, value in (start or {}).items():
+            self._model.add_hint(self._columns[column], round(value * self._steps[column]))
+        self._model.minimize(cp_model.LinearExpr.weighted_sum(columns, coefficients))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = self._workers
+        if self._workers == 1:
+            solver.parameters.linearization_level = 2
+        solver.parameters.random_seed = self._seed
+        solver.parameters.relative_gap_limit = gap
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        status = solver.solve(self._model)
+        if status == cp_model.INFEASIBLE:
+            return Answer(Outcome.INFEASIBLE, None, math.inf)
+        if status == cp_model.MODEL_INVALID:
+            raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
+        bound = solver.best_objective_bound / scale + objective.constant
+        if status == cp_model.UNKNOWN:
+            return Answer(Outcome.STOPPED, None, bound)
+        values = np.array([solver.value(c) for c in self._columns]) / np.array(self._steps)
+        proved = status == cp_model.OPTIMAL
+        return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+
+
+def _power_of_two(x: float) -> float:
+    """Return the largest power of two that is at most x."""
+    return 2.0 ** math.floor(math.log2(x))

@@ -1,0 +1,197 @@
+"""Rates along the job graph, and the channels between subtasks.
+
+Notation (docs/formulation.md): subtask k, channel (k, l), records per second r, bytes per second w.
+"""
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Steady-state rates of one job; subtasks are numbered operator by operator.
+
+    Attributes
+    ----------
+    rate_per_s
+        Records in (out, for sources) of each subtask, shape (n_subtasks,).
+    source, target
+        Subtasks at the ends of each channel, shape (n_channels,).
+    records_per_s, bytes_per_s
+        Flow on each channel, shape (n_channels,).
+    record_bytes
+        Mean size of a record on each channel, shape (n_channels,).
+    fan_in
+        Channels with traffic into the channel's input gate, shape (n_channels,).
+    stream
+        Index of the stream of each channel, shape (n_channels,).
+    notes
+        What was assumed.
+    """
+
+    rate_per_s: Floats
+    source: Ints
+    target: Ints
+    records_per_s: Floats
+    bytes_per_s: Floats
+    record_bytes: Floats
+    fan_in: Floats
+    stream: Ints
+    notes: tuple[str, ...]
+
+
+def key_group_shares(parallelism: int, max_parallelism: int) -> Floats:
+    """Return the share of key groups that each subtask of a keyed operator owns.
+
+    Key group g goes to subtask ``g * parallelism // max_parallelism``, as in Flink's
+    `KeyGroupRangeAssignment.computeOperatorIndexForKeyGroup`.
+    """
+    owner = np.arange(max_parallelism) * parallelism // max_parallelism
+    return np.bincount(owner, minlength=parallelism) / max_parallelism
+
+
+def _pointwise(p: int, q: int) -> tuple[Ints, Ints]:
+    """Return the channels of a RESCALE stream from p to q subtasks.
+
+    As in Flink's `VertexInputInfoComputationUtils.computeVertexInputInfoForPointwise`: contiguous
+    ranges, of producers if these are more, of consumers otherwise.
+    """
+    if p >= q:
+        start = np.arange(q + 1) * p // q
+        return np.arange(p), np.repeat(np.arange(q), np.diff(start))
+    start = (np.arange(p + 1) * q + p - 1) // p
+    return np.repeat(np.arange(p), np.diff(start)), np.arange(q)
+
+
+def _channels(stream: Stream, p: int, q: int, key_groups: int) -> tuple[Ints, Ints, Floats]:
+    """Return producers, consumers and the share of the producer's records on each channel."""
+    strategy = stream.ship_strategy
+    if strategy is ShipStrategy.FORWARD:
+        i = np.arange(p)
+        return i, i, np.ones(p)
+    if strategy is ShipStrategy.RESCALE:
+        a, b = _pointwise(p, q)
+        return a, b, 1.0 / np.bincount(a, minlength=p)[a]
+    a, b = np.repeat(np.arange(p), q), np.tile(np.arange(q), p)
+    measured = stream.cost.shares if stream.cost else None
+    if strategy is ShipStrategy.BROADCAST:
+        per_consumer = np.ones(q)
+    elif strategy is ShipStrategy.GLOBAL:
+        per_consumer = (np.arange(q) == 0).astype(float)
+    elif measured is not None:
+        per_consumer = np.array(measured) / sum(measured)
+    elif strategy is ShipStrategy.HASH:
+        per_consumer = key_group_shares(q, key_groups)
+    else:
+        per_consumer = np.full(q, 1.0 / q)
+    return a, b, np.tile(per_consumer, p)
+
+
+def _known(job: JobGraph) -> list[tuple[float, float]]:
+    """Return (selectivity, bytes per record) of each stream, or say all that is missing."""
+    outputs: dict[str, int] = {}
+    for s in job.streams:
+        outputs[s.source] = outputs.get(s.source, 0) + 1
+    sources = {op.id for op in job.sources()}
+    missing: list[str] = []
+    for op in job.sources():
+        if not (op.cost and op.cost.demand):
+            missing.append(f"records per second of source {op.name!r} (--set rate:{op.name}=N)")
+    found = []
+    for s in job.streams:
+        a, b = job.operator(s.source), job.operator(s.target)
+        selectivity = s.cost.selectivity if s.cost else None
+        if selectivity is None and outputs[s.source] == 1:
+            if s.source in sources:
+                selectivity = 1.0
+            elif a.cost:
+                selectivity = a.cost.selectivity
+        size = s.cost.bytes_per_record if s.cost else None
+        if selectivity is None:
+            missing.append(f"selectivity of stream {a.name!r} -> {b.name!r}")
+        if size is None:
+            missing.append(f"bytes per record of stream {a.name!r} -> {b.name!r}")
+        found.append((selectivity or 0.0, size or 0.0))
+    if missing:
+        raise InvalidInputError(
+            f"job {job.name!r} cannot be placed, its costs are incomplete:\n  "
+            + "\n  ".join(missing),
+            "measure them (edgeplace costs LOGS) and pass --costs, or state them in the job file",
+        )
+    return found
+
+
+def propagate(job: JobGraph) -> Traffic:
+    """Return the steady-state traffic of a job from its sources' demand.
+
+    Raises
+    ------
+    InvalidInputError
+        If a rate, selectivity or record size is not known; all that is missing is listed.
+    """
+    known = _known(job)
+    index = {op.id: i for i, op in enumerate(job.operators)}
+    parallelism = np.array([op.parallelism for op in job.operators])
+    first = np.concatenate([[0], np.cumsum(parallelism)])
+    rate = np.zeros(first[-1])
+    notes: list[str] = []
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(index)
+    for i, s in enumerate(job.streams):
+        graph.add_edge(s.source, s.target, key=i)
+    parts: list[tuple[Ints, ...]] = []
+    fed = {s.target for s in job.streams}
+    for op_id in nx.topological_sort(graph):
+        op = job.operators[index[op_id]]
+        own = slice(first[index[op_id]], first[index[op_id] + 1])
+        if op_id not in fed:
+            assert op.cost is not None and op.cost.demand is not None  # noqa: S101 - see _known
+            demand = op.cost.demand
+            rate[own] = demand.rates_per_s
+            if demand.throttled:
+                notes.append(
+                    f"source {op.name!r} was throttled by back pressure: its measured rate is a "
+                    "lower bound of demand; state the real one with --set rate:"
+                    f"{op.name}=N"
+                )
+        for _, target, i in graph.out_edges(op_id, keys=True):
+            s = job.streams[i]
+            if s.ship_strategy is ShipStrategy.CUSTOM and not (s.cost and s.cost.shares):
+                notes.append(
+                    f"stream {op.name!r} -> {job.operator(target).name!r} has a custom "
+                    "partitioner: even shares are assumed"
+                )
+            consumer = job.operators[index[target]]
+            a, b, share = _channels(
+                s, op.parallelism, consumer.parallelism, consumer.max_parallelism
+            )
+            selectivity, size = known[i]
+            flow = rate[own][a] * selectivity * share
+            live = np.bincount(b, weights=(flow > 0), minlength=consumer.parallelism)
+            a, b = a + first[index[op_id]], b + first[index[target]]
+            np.add.at(rate, b, flow)
+            parts.append(
+                (
+                    a,
+                    b,
+                    flow,
+                    np.full(len(a), size),
+                    live[b - first[index[target]]],
+                    np.full(len(a), i),
+                )
+            )
+    joined = (
+        [np.concatenate(p) for p in zip(*parts, strict=True)]
+        if parts
+        else [np.zeros(0, np.intp), np.zeros(0, np.intp), *[np.zeros(0)] * 3, np.zeros(0, np.intp)]
+    )
+    source, target_, flow, size_, fan_in, stream = joined
+    return Traffic(rate, source, target_, flow, flow * size_, size_, fan_in, stream, tuple(notes))
