@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
-
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from edgeplace.model.errors import InvalidInputError
+from pydantic import Field, model_validator
 
 _TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
 
@@ -103,6 +102,9 @@ class Cluster(Frozen):
     def _task_managers_on_nodes(cls, data: Any) -> Any:
         if not isinstance(data, dict) or not isinstance(data.get("nodes"), list | tuple):
             return data
+        listed = data.get("task_managers") or ()
+        if not isinstance(listed, list | tuple):
+            return data
         nodes, extra = [], []
         for node in data["nodes"]:
             if isinstance(node, dict) and "slots" in node:
@@ -112,7 +114,7 @@ class Cluster(Frozen):
             nodes.append(node)
         if not extra:
             return data
-        return {**data, "nodes": nodes, "task_managers": [*data.get("task_managers", ()), *extra]}
+        return {**data, "nodes": nodes, "task_managers": [*listed, *extra]}
 
     @model_validator(mode="after")
     def _is_a_cluster(self) -> Self:
@@ -210,14 +212,18 @@ class Cluster(Frozen):
         Raises
         ------
         InvalidInputError
-            If several TaskManagers share the host.
+            If several TaskManagers share the host, or ids that differ in special characters only.
         """
+        if any(t.id == location for t in self.task_managers):
+            return location
         plain = _plain(location)
         exact = [t.id for t in self.task_managers if _plain(t.id) == plain]
-        if exact:
+        if len(exact) == 1:
             return exact[0]
-        host = plain.split(":")[0]
-        on_host = [t.id for t in self.task_managers if _plain(t.host or t.id) in (plain, host)]
+        host = plain.rpartition(":")[0]
+        on_host = exact or [
+            t.id for t in self.task_managers if _plain(t.host or t.id) in (plain, host)
+        ]
         if len(on_host) > 1:
             raise InvalidInputError(
                 f"location {location!r} matches {len(on_host)} TaskManagers: {on_host}",

@@ -2,9 +2,8 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
-
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from pydantic import Field, model_validator
 
 
 class ClassCost(Frozen):

@@ -4,13 +4,13 @@ import gzip
 import json
 import os
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
-
 from edgeplace.model.errors import InvalidInputError
+from pydantic import BaseModel, ValidationError
 
 D = TypeVar("D", bound=BaseModel)
 
@@ -18,17 +18,36 @@ D = TypeVar("D", bound=BaseModel)
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
     """Safe YAML that refuses a key given twice instead of keeping the last."""
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = key_node.value
-            if key in seen and key != "<<":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
-                )
-            seen.add(key)
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-        return mapping
+    def construct_document(self, node: Any) -> Any:
+        # Before anything is constructed: merge keys rewrite the nodes while it is.
+        left, done = [node], set()
+        while left:
+            at = left.pop()
+            if id(at) in done or isinstance(at, yaml.ScalarNode):
+                continue
+            done.add(id(at))
+            if isinstance(at, yaml.SequenceNode):
+                left += at.value
+                continue
+            seen = set()
+            for key_node, value_node in at.value:
+                key = str(key_node.value)
+                if key in seen and key != "<<":
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} is given twice", key_node.start_mark
+                    )
+                seen.add(key)
+                left.append(value_node)
+        return super().construct_document(node)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [k for k, _ in pairs]
+        twice = next(k for k in keys if keys.count(k) > 1)
+        raise ValueError(f"the key {twice!r} is given twice")
+    return found
 
 
 def load(path: str | Path) -> Any:
@@ -45,20 +64,21 @@ def load(path: str | Path) -> Any:
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file", "check the path") from None
-    except (OSError, EOFError, UnicodeDecodeError) as e:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
         raise InvalidInputError(f"{path}: cannot be read: {e}", "is the file whole?") from e
     if not text.strip():
         raise InvalidInputError(f"{path}: the file is empty", "write the document again")
     try:
         if text.lstrip()[0] in "{[":
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_each_key_once)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
     except json.JSONDecodeError as e:
         raise InvalidInputError(
             f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "mend the file at that line"
         ) from e
-    except yaml.YAMLError as e:
-        raise InvalidInputError(f"{path}: not valid YAML: {e}", "mend the file there") from e
+    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        kind = "JSON" if text.lstrip()[0] in "{[" else "YAML"
+        raise InvalidInputError(f"{path}: not valid {kind}: {e}", "mend the file there") from e
 
 
 def parse(data: Any, kind: type[D], origin: str) -> D:
@@ -93,7 +113,9 @@ def parse(data: Any, kind: type[D], origin: str) -> D:
             where = ".".join(str(p) for p in error["loc"])
             said = error["msg"].removeprefix("Value error, ")
             got = (
-                "" if error["type"] in ("value_error", "missing") else f" (got {error['input']!r})"
+                ""
+                if error["type"] in ("value_error", "missing")
+                else f" (got {error['input']!r:.80})"
             )
             problems.append(f"{where}: {said}{got}" if where else said)
         more = f"\n  and {len(problems) - 8} more" if len(problems) > 8 else ""
@@ -119,7 +141,9 @@ def dump(document: BaseModel, yaml_style: bool = False) -> str:
     head = {f: getattr(document, f) for f in ("format", "version") if hasattr(document, f)}
     data = {**head, **data}
     if yaml_style:
-        return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+        # PyYAML writes NEL as it is, and readers fold it into a blank.
+        plain = "\x85" not in json.dumps(data, ensure_ascii=False)
+        return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=plain))
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -5,11 +5,11 @@ from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 import networkx as nx
-from pydantic import Field, model_validator
-
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
+from pydantic import Field, model_validator
 
 
 class ShipStrategy(StrEnum):
@@ -172,7 +172,8 @@ class JobGraph(Frozen):
         Raises
         ------
         InvalidInputError
-            If `costs` speaks of operators or streams that this job does not have.
+            If `costs` speaks of operators or streams that this job does not have, of one operator
+            twice, or gives figures that do not fit them.
         """
         try:
             by_op = {self.operator(c.operator).id: c for c in costs.operators}
@@ -184,6 +185,12 @@ class JobGraph(Frozen):
                 f"the costs of job {costs.job!r} do not fit job {self.name!r}: {e.what}",
                 f"measure this job, or correct the operator names ({e.cure})",
             ) from e
+        if len(by_op) < len(costs.operators):
+            raise InvalidInputError(
+                f"the costs of job {costs.job!r} give an operator twice (by its id and its name?): "
+                f"{_some(c.operator for c in costs.operators)}",
+                "keep one entry for each operator",
+            )
         have = {(s.source, s.target) for s in self.streams}
         for pair in by_stream:
             if pair not in have:
@@ -238,8 +245,14 @@ class JobGraph(Frozen):
         )
 
     def revised(self, **changes: object) -> Self:
-        """Return a validated copy with some fields replaced."""
-        return type(self).model_validate({**dict(self), **changes})
+        """Return a validated copy with some fields replaced.
+
+        Raises
+        ------
+        InvalidInputError
+            If the changes make no job.
+        """
+        return parse({**dict(self), **changes}, type(self), f"job {self.name!r}")
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:

@@ -1,10 +1,9 @@
 """Rules: what users know and costs do not say."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Annotated, Any, Literal
 
 from edgeplace.model.base import Frozen, Id, NonNegative
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 Level = Literal["site", "node", "task_manager"]
 Operators = Annotated[tuple[Id, ...], Field(min_length=1)]
@@ -16,6 +15,11 @@ class Rule(Frozen):
     operators: Operators
     job: str = ""
     """Name of the job; needed only where several jobs are placed at once."""
+
+    @model_serializer(mode="wrap")
+    def _with_kind(self, rest: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # The kind is a default, but readers tell rules apart by it.
+        return {"kind": getattr(self, "kind", "rule"), **rest(self)}
 
     def title(self) -> str:
         """Return the rule in a few words."""

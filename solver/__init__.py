@@ -1,6 +1,8 @@
 """Deciding: where every subtask runs, proved."""
 
 from edgeplace.solver.evaluate import evaluate
+from edgeplace.solver.policies import Policy, policies
 from edgeplace.solver.solve import solve
+from edgeplace.solver.why import Alternative, Reason, why
 
-__all__ = ["evaluate", "solve"]
+__all__ = ["Alternative", "Policy", "Reason", "evaluate", "policies", "solve", "why"]

@@ -6,9 +6,8 @@ from enum import Enum
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.solver.linear_model import Affine, Row
+from numpy.typing import NDArray
 
 
 class Outcome(Enum):

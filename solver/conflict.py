@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Conflict, Evaluation, Limit
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel
 from edgeplace.solver.problem import Problem
+from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import (
     AnyRule,
     AtMost,
@@ -19,6 +17,7 @@ from edgeplace.model import (
     Pin,
     StayOnSite,
 )
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from edgeplace.solver.problem import Subtasks

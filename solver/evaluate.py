@@ -9,10 +9,9 @@ from typing import Literal
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
 from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together, build
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

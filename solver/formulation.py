@@ -1,19 +1,19 @@
 """The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Evaluation, ObjectiveName
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
 from edgeplace.solver.evaluate import round_trips_ms
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def formulate(
     *,
     soft_rates: bool = False,
     explicit: bool = False,
-    pairs: bool = False,
+    form: CrossingForm | None = None,
 ) -> Formulation:
     """Return the linear model of a problem.
 
@@ -124,8 +124,8 @@ def formulate(
     explicit
         State restrictions as rows, instead of leaving the columns out, so that they can be
         relaxed one by one.
-    pairs
-        Use the form for general networks even where the sites form a tree.
+    form
+        How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
     """
     p = problem
     model = LinearModel()
@@ -138,7 +138,7 @@ def formulate(
     for k in range(p.n):
         model.equal(_sum(x[k]), 1.0)
     sites = Sites(p, x)
-    form = PairCrossings if pairs or p.network.cuts is None else TreeCrossings
+    form = form or (PairCrossings if p.network.cuts is None else TreeCrossings)
     crossings = form(p, model, sites)
     rho = None
     if "throughput" in objective:
@@ -181,19 +181,19 @@ def _slots(p: Problem, model: LinearModel, x: Ints) -> None:
     """Slots: sum over sharing groups of the largest number of subtasks of one operator."""
     for t in range(p.m):
         used = Affine()
-        for g in range(int(p.group.max()) + 1):
-            operators = [
-                e
-                for o in np.flatnonzero(p.group == g).tolist()
-                if (e := _sum(x[p.subtasks.range_of(o), t])).terms
-            ]
+        here: dict[int, dict[int, Affine]] = {}
+        for k in np.flatnonzero(x[:, t] >= 0).tolist():
+            o = int(p.subtasks.operator_of[k])
+            operators = here.setdefault(int(p.group[o]), {})
+            operators.setdefault(o, Affine()).add_term(int(x[k, t]), 1.0)
+        for operators in here.values():
             if len(operators) == 1:
-                used.add(operators[0])
-            elif operators:
-                most = model.column(Kind.IMPLIED, max(len(e.terms) for e in operators))
-                used.add_term(most, 1.0)
-                for e in operators:
-                    model.at_most(e.add_term(most, -1.0), 0.0)
+                used.add(*operators.values())
+                continue
+            most = model.column(Kind.IMPLIED, max(len(e.terms) for e in operators.values()))
+            used.add_term(most, 1.0)
+            for e in operators.values():
+                model.at_most(e.add_term(most, -1.0), 0.0)
         if used.terms:
             model.at_most(used, float(p.tm_slots[t]), ("slots", t))
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import highspy
 import numpy as np
 import pulp
-
 from edgeplace.solver.backend import Answer, Outcome
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 
@@ -21,13 +20,13 @@ class Milp:
     def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
         problem = pulp.LpProblem("placement", pulp.LpMinimize)
         columns = [
-            pulp.LpVariable(
+            problem.add_variable(
                 f"c{i:09d}", 0, upper, pulp.LpInteger if kind is Kind.BINARY else pulp.LpContinuous
             )
             for i, (upper, kind) in enumerate(zip(model.upper, model.kinds, strict=True))
         ]
-        problem.addVariables(columns)
-        problem.setObjective(pulp.LpAffineExpression())
+        # Every column stands in the objective, else PuLP would leave out those in no row.
+        problem.setObjective(pulp.LpAffineExpression(dict.fromkeys(columns, 0.0)))
         for i, row in enumerate(model.rows):
             sense = pulp.LpConstraintEQ if row.equality else pulp.LpConstraintLE
             terms = pulp.LpAffineExpression({columns[c]: v for c, v in row.terms.items()})

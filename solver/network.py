@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Cluster
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import (
     Cluster,
     InvalidInputError,
@@ -25,7 +23,8 @@ from edgeplace.solver.constraints import (
     place_of,
 )
 from edgeplace.solver.network import Network
-from edgeplace.solver.traffic import Traffic, propagate
+from edgeplace.solver.traffic import propagate
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.solver.problem import Problem
+from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 

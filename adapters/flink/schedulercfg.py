@@ -1,0 +1,326 @@
+r"""schedulercfg: the file that tells Flink where each subtask runs.
+
+Grammar (UTF-8, lines end in LF, nothing is escaped, there are no comments)::
+
+    file     = line *(LF line) [LF]
+    line     = task "; " location
+    task     = name " (" i "/" n ")"     ; dialects "modern" and "bu": one line for each subtask
+             / part                      ; dialect "capsys": any part of a task's full name
+    name     = the task's name in Flink (of the whole chain)
+             / JobVertexID               ; dialect "modern" only
+    i        = subtask, from 1           ; n = parallelism
+    location = a TaskManager's host      ; where no other TaskManager has that host
+             / its resource id
+
+"modern" is what edgeplace's own agent reads. The other two belong to forks of Flink that splice
+the file into the scheduler: "bu" (Flink 1.14) reads the same lines, the last one wins;
+"capsys" (Flink 1.16) gives the i-th line of a key to the i-th subtask whose full name contains
+the key. Both look for a location as a *part* of the resource id, so `192.168.1.18` is found in
+`192.168.1.180:39937-73170e` too; the colon in `192.168.1.18:` keeps them apart.
+https://github.com/CASP-Systems-BU/CAPSys
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from edgeplace.adapters.flink.schedulercfg_names import (
+    INDEXED,
+    containing,
+    did_you_mean,
+    full_names,
+    task_key,
+    task_managers_by_key,
+    tasks_by_key,
+)
+from edgeplace.adapters.flink.schedulercfg_render import render, render_capsys
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
+
+__all__ = ["Dialect", "parse", "read", "render", "render_capsys"]
+
+Dialect = Literal["auto", "modern", "bu", "capsys"]
+
+_MOST_LISTED = 20
+
+
+class _Line(NamedTuple):
+    number: int
+    task: str
+    location: str
+
+
+class _Problems:
+    """What is wrong with a file, in all."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[int, str]] = []
+
+    def add(self, line: int | None, what: str, cure: str) -> None:
+        """Note a problem of a line (from 1), or of the file as a whole."""
+        where = f"line {line}: " if line else ""
+        self._found.append((line or sys.maxsize, f"{where}{what}; cure: {cure}"))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def error(self, origin: str) -> InvalidInputError:
+        """Return all of them as one error, by line."""
+        listed = [text for _, text in sorted(self._found, key=lambda p: p[0])]
+        more = len(listed) - _MOST_LISTED
+        return InvalidInputError(
+            f"{origin}: {len(listed)} problem{'s' if len(listed) > 1 else ''}\n  "
+            + "\n  ".join(listed[:_MOST_LISTED])
+            + (f"\n  and {more} more" if more > 0 else ""),
+            "nothing of the file is used until all of it is right",
+        )
+
+
+def read(
+    path: str | Path, *, job: JobGraph, cluster: Cluster, dialect: Dialect = "auto"
+) -> dict[str, tuple[str, ...]]:
+    """Read and validate a file; see `parse`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, and as for `parse`.
+    """
+    try:
+        text = Path(path).read_bytes().decode()
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    except UnicodeDecodeError as e:
+        line = e.object.count(b"\n", 0, e.start) + 1
+        raise InvalidInputError(f"{path}:{line}: not UTF-8", "save the file as UTF-8") from e
+    return parse(text, job=job, cluster=cluster, dialect=dialect, origin=str(path))
+
+
+def parse(
+    text: str,
+    *,
+    job: JobGraph,
+    cluster: Cluster,
+    dialect: Dialect = "auto",
+    origin: str = "schedulercfg",
+) -> dict[str, tuple[str, ...]]:
+    """Return the placement in a file: operator id -> TaskManager id of each subtask.
+
+    Whether TaskManagers have the slots is the evaluator's to say.
+
+    Parameters
+    ----------
+    dialect
+        "auto": "modern" if any line ends its task in `(i/n)`, else "capsys". A file for the fork
+        of Flink 1.14 has to be called "bu".
+
+    Raises
+    ------
+    InvalidInputError
+        If anything in the file is wrong, with all problems, their lines and their cures.
+    """
+    problems = _Problems()
+    lines = list(_split(text, problems))
+    if not lines and not problems:
+        raise InvalidInputError(f"{origin}: the file is empty", "write a line for each subtask")
+    if dialect == "auto":
+        indexed = any(INDEXED.fullmatch(line.task) for line in lines)
+        dialect = "modern" if indexed or not lines else "capsys"
+    tasks = tasks_by_key(job)
+    if dialect == "capsys":
+        found = _match_parts(lines, job, cluster, problems)
+    else:
+        found = _match_names(lines, job, cluster, dialect, problems)
+    for op in job.operators:
+        absent = [i + 1 for i in range(op.parallelism) if (op.id, i) not in found]
+        if absent:
+            shown = ", ".join(map(str, absent[:8])) + (" ..." if len(absent) > 8 else "")
+            key = op.name
+            if dialect != "capsys":
+                key = f"{task_key(op, tasks) or op.name} ({absent[0]}/{op.parallelism})"
+            problems.add(
+                None,
+                f"{len(absent)} of the {op.parallelism} subtasks of {op.name!r} have no valid "
+                f"line: {shown}",
+                f"write `{key}; <location>` for each",
+            )
+    if problems:
+        raise problems.error(origin)
+    return {op.id: tuple(found[op.id, i] for i in range(op.parallelism)) for op in job.operators}
+
+
+def _split(text: str, problems: _Problems) -> Iterator[_Line]:
+    """Yield the lines that can be told apart; blanks that do not belong are reported and cut."""
+    if text.startswith("\ufeff"):
+        problems.add(1, "a byte order mark precedes the first task", "save the file without it")
+        text = text[1:]
+    if "\r" in text:
+        first = text.count("\n", 0, text.index("\r")) + 1
+        problems.add(
+            first,
+            f"{text.count(chr(13))} carriage returns (CR) in the file, the first here",
+            "end lines in LF only",
+        )
+        text = text.replace("\r", "")
+    body = text.rstrip("\n")
+    for number, line in enumerate(body.split("\n") if body else (), 1):
+        task, found, location = line.rpartition("; ")
+        if not line.strip():
+            problems.add(number, "the line is blank", "remove it")
+        elif not found:
+            problems.add(
+                number,
+                f"{line!r} has no '; ' (a semicolon and one blank)",
+                "write `Task name (i/n); location`",
+            )
+        elif "; " in task:
+            problems.add(
+                number,
+                f"{line!r} has more than one '; '",
+                "use the JobVertexID of a task whose name has one",
+            )
+        else:
+            if location != location.strip() or task != task.strip():
+                problems.add(
+                    number,
+                    f"{line!r} has blanks at its ends or around '; '",
+                    "remove them: they would count as part of a name",
+                )
+            yield _Line(number, task.strip(), location.strip())
+
+
+def _match_names(
+    lines: list[_Line],
+    job: JobGraph,
+    cluster: Cluster,
+    dialect: Literal["modern", "bu"],
+    problems: _Problems,
+) -> dict[tuple[str, int], str]:
+    tasks = tasks_by_key(job, ids=dialect == "modern")
+    locations = task_managers_by_key(cluster)
+    found: dict[tuple[str, int], str] = {}
+    line_of: dict[tuple[str, int], int] = {}
+    for line in lines:
+        hit = INDEXED.fullmatch(line.task)
+        if not hit:
+            problems.add(
+                line.number,
+                f"task {line.task!r} lacks its subtask",
+                f"write `{line.task} (i/n); {line.location}`, i from 1 to the parallelism n",
+            )
+            continue
+        fit = tasks.get(hit[1], [])
+        if len(fit) != 1:
+            problems.add(line.number, *_not_one_task(hit[1], fit, tuple(tasks)))
+            continue
+        op, i, n = fit[0], int(hit[2]), int(hit[3])
+        subtask = (op.id, i - 1)
+        if n != op.parallelism:
+            problems.add(
+                line.number,
+                f"{line.task!r} speaks of parallelism {n}, {op.name!r} has {op.parallelism}",
+                "write the file for the job as it runs",
+            )
+        elif not 1 <= i <= n or line.task != f"{hit[1]} ({i}/{n})":
+            problems.add(
+                line.number,
+                f"{line.task!r}: there is no subtask {hit[2]} of {hit[3]}",
+                f"subtasks are numbered 1 to {n}, without leading zeros",
+            )
+        elif subtask in line_of and dialect == "modern":
+            problems.add(
+                line.number,
+                f"{line.task!r} has a line already: line {line_of[subtask]}",
+                "keep one of the two",
+            )
+        else:
+            line_of[subtask] = line.number
+            if dialect == "bu":
+                fitting = containing(line.location, cluster)
+            else:
+                fitting = locations.get(line.location, [])
+            # A subtask with a wrong location is not reported again as missing.
+            found[subtask] = _only(line, fitting, cluster, dialect, problems)
+    return found
+
+
+def _match_parts(
+    lines: list[_Line], job: JobGraph, cluster: Cluster, problems: _Problems
+) -> dict[tuple[str, int], str]:
+    full = [(op, list(full_names(op))) for op in job.operators]
+    known = tuple(op.name for op in job.operators)
+    queues: dict[str, list[_Line]] = {}
+    for line in lines:
+        queues.setdefault(line.task, []).append(line)
+    found: dict[tuple[str, int], str] = {}
+    key_of: dict[tuple[str, int], str] = {}
+    for key, queue in queues.items():
+        fits = [(op, [i for i, name in enumerate(names) if key in name]) for op, names in full]
+        fits = [(op, subtasks) for op, subtasks in fits if subtasks]
+        if len(fits) != 1:
+            what, cure = _not_one_task(key, [op for op, _ in fits], known)
+            if fits:
+                cure = "use longer keys, each part of one task's name only"
+            problems.add(queue[0].number, what, cure)
+            # What the key would place is not reported again as missing.
+            found.update({(op.id, i): "" for op, subtasks in fits for i in subtasks})
+            continue
+        op, subtasks = fits[0]
+        if len(queue) > len(subtasks):
+            problems.add(
+                queue[len(subtasks)].number,
+                f"{len(queue)} lines for key {key!r}, which has {len(subtasks)} subtasks",
+                "remove the lines too many",
+            )
+        for i, line in zip(subtasks, queue, strict=False):
+            if (op.id, i) in key_of:
+                problems.add(
+                    line.number,
+                    f"{op.name!r} is matched by the keys {key_of[op.id, i]!r} and {key!r}",
+                    "use one key for each task",
+                )
+                break
+            key_of[op.id, i] = key
+            fitting = containing(line.location, cluster)
+            found[op.id, i] = _only(line, fitting, cluster, "capsys", problems)
+    return found
+
+
+def _not_one_task(key: str, fit: list[Operator], known: tuple[str, ...]) -> tuple[str, str]:
+    if fit:
+        return (
+            f"{key!r} means {len(fit)} tasks: {[op.name for op in fit[:6]]}",
+            f"use their JobVertexIDs: {[op.id for op in fit[:6]]}",
+        )
+    return f"the job has no task {key!r}", did_you_mean(key, known)
+
+
+def _only(
+    line: _Line,
+    fitting: list[TaskManager],
+    cluster: Cluster,
+    dialect: Literal["modern", "bu", "capsys"],
+    problems: _Problems,
+) -> str:
+    if len(fitting) == 1:
+        return fitting[0].id
+    ids = [t.id for t in fitting]
+    if ids and dialect == "modern":
+        problems.add(
+            line.number,
+            f"location {line.location!r} means {len(ids)} TaskManagers: {ids[:6]}",
+            "use their resource ids",
+        )
+    elif ids:
+        problems.add(
+            line.number,
+            f"location {line.location!r} is part of {len(ids)} TaskManagers: {ids[:6]}",
+            f"write `{line.location}:` if it is a whole address, else a resource id",
+        )
+    else:
+        problems.add(
+            line.number,
+            f"the cluster has no TaskManager {line.location!r}",
+            did_you_mean(line.location, tuple(task_managers_by_key(cluster))),
+        )
+    return ""

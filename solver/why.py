@@ -1,0 +1,152 @@
+"""Why each operator is where it is: what the nearest other place would cost or break."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    Cluster,
+    Evaluation,
+    JobGraph,
+    ObjectiveLevel,
+    ObjectiveName,
+    Plan,
+    Rules,
+)
+from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.constraints import Restriction
+from edgeplace.solver.evaluate import assess
+from edgeplace.solver.problem import Problem, build
+from numpy.typing import NDArray
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What placing one operator elsewhere would do."""
+
+    place: str
+    """`on servers` or `beside its input`."""
+    objective: ObjectiveName | None
+    """The first level that would differ by more than rounding; None: none would."""
+    before: float
+    after: float
+    breaks: str
+    """A limit that would not hold; empty: none."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Where an operator runs and why."""
+
+    job: str
+    operator: str
+    """Operator id."""
+    name: str
+    sites: tuple[str, ...]
+    held_by: str
+    """The rule that leaves no other site; empty: none does."""
+    alternatives: tuple[Alternative, ...]
+
+
+def why(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+    objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
+) -> tuple[Reason, ...]:
+    """Return one reason an operator, from plans that the evaluator has judged.
+
+    Raises
+    ------
+    InvalidInputError
+        If the inputs are incomplete or the plan does not belong to them.
+    """
+    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
+    problem = build(jobs, cluster, rules, current)
+    levels = [
+        (v if isinstance(v, ObjectiveLevel) else ObjectiveLevel.parse(v)).name for v in objective
+    ]
+    assignment = problem.assignment(plan)
+    found = assess(problem, assignment)
+    return tuple(
+        _reason(problem, o, assignment, found, levels)
+        for o in range(len(problem.subtasks.operators))
+    )
+
+
+def _reason(
+    p: Problem, o: int, assignment: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> Reason:
+    own = p.subtasks.range_of(o)
+    job, op = p.subtasks.operators[o]
+    names = [s.id for s in p.cluster.sites]
+    sites = tuple(names[s] for s in dict.fromkeys(p.tm_site[assignment[own]].tolist()))
+    allowed = p.allowed()[own]
+    only_site = all(len(set(p.tm_site[row].tolist())) == 1 for row in allowed)
+    alternatives = []
+    if not only_site:
+        for place, moved in _elsewhere(p, own, assignment):
+            if (p.tm_site[moved] != p.tm_site[assignment]).any():
+                alternatives.append(_compare(p, place, moved, found, levels))
+    return Reason(
+        job, op.id, op.name, sites, _holder(p, own) if only_site else "", tuple(alternatives)
+    )
+
+
+def _holder(p: Problem, own: Ints) -> str:
+    titles = [
+        c.title
+        for c in p.constraints
+        if isinstance(c, Restriction) and np.isin(own, c.subtasks).any()
+    ]
+    return "; ".join(dict.fromkeys(titles)) or "the cluster has one site"
+
+
+def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]]:
+    """Return the operator moved to servers, and moved to the sites that send it most."""
+    allowed = p.allowed()
+    places = []
+    servers = [np.flatnonzero(allowed[k] & p.is_server) for k in own]
+    if all(len(s) for s in servers):
+        places.append(("on servers", servers))
+    near = []
+    for k in own:
+        into = p.target == k
+        if into.any():
+            sites = p.tm_site[assignment[p.source[into]]]
+            main = np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax()
+            near.append(np.flatnonzero(allowed[k] & (p.tm_site == main)))
+    if len(near) == len(own) and all(len(s) for s in near):
+        places.append(("beside its input", near))
+    found = []
+    for place, options in places:
+        filler = Filler(p)
+        for k in np.setdiff1d(np.arange(p.n), own):
+            filler.place(int(k), [int(assignment[k])])
+        for k, tms in zip(own.tolist(), options, strict=True):
+            filler.place(k, tms.tolist())
+        found.append((place, filler.assignment))
+    return found
+
+
+def _compare(
+    p: Problem, place: str, moved: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> Alternative:
+    other = assess(p, moved)
+    known = {(v.kind, v.where) for v in found.violations}
+    broken = [v for v in other.violations if (v.kind, v.where) not in known]
+    breaks = ""
+    if broken:
+        v = broken[0]
+        room = 0.0 if v.capacity is None else v.capacity
+        breaks = f"{v.kind} of {v.where}: {v.used:,.4g} of {room:,.4g} {v.unit}"
+    for name in levels:
+        before, after = found.value(name), other.value(name)
+        if abs(after - before) > 1e-6 * max(abs(before), abs(after)):
+            return Alternative(place, name, before, after, breaks)
+    return Alternative(place, None, 0.0, 0.0, breaks)

@@ -1,0 +1,169 @@
+"""The files of a log: which they are, of which format, and what Spark cannot read as they are."""
+
+import gzip
+import re
+import tempfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import unquote
+
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.spark_stats.readers import READERS, reader_of
+from edgeplace.spark_stats.readings import Reader
+
+_HEAD_BYTES = 1 << 16
+# A reporter's first report can come after a long start-up log.
+_LONG_HEAD_BYTES = 1 << 22
+_GZIP_MAGIC = b"\x1f\x8b"
+# Spark takes these for patterns, and files that start so for hidden ones.
+_MISREAD = re.compile(r"[*?\[\]{}\\,]|/[._][^/]*$")
+
+CUT_SHORT = "the gzip data end too early or are damaged; what came before was used"
+
+
+@dataclass
+class LogFiles:
+    """The files of a log, sorted by format, under names that Spark can read.
+
+    Files whose names Spark would misread, and gzip files that are damaged, are put into a private
+    folder, which lives as long as this object.
+    """
+
+    by_reader: dict[str, list[str]] = field(default_factory=dict)
+    """Name of a reader -> files, as Spark is to read them."""
+    empty: list[str] = field(default_factory=list)
+    cut_short: dict[str, int] = field(default_factory=dict)
+    """Damaged gzip file -> number of lines that could be read."""
+    _originals: dict[str, str] = field(default_factory=dict)
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def original(self, spark_path: str) -> str:
+        """Return the file as the caller named it, for a path as Spark reports it."""
+        plain = unquote(spark_path.removeprefix("file://").removeprefix("file:"))
+        return self._originals.get(plain, plain)
+
+    def staging_place(self, original: Path) -> Path:
+        """Return a new path in the private folder for a file."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="edgeplace-log-")
+        place = Path(self._folder.name) / f"{len(self._originals):06d}"
+        return place.with_name(place.name + (".gz" if _is_gzip(original) else ".log"))
+
+    def rename(self, place: Path, original: str) -> str:
+        """Note that `place` holds the file that the caller calls `original`."""
+        self._originals[str(place)] = original
+        return str(place)
+
+
+def log_files(paths: Sequence[str | Path]) -> LogFiles:
+    """Find the format of each file by its content.
+
+    Parameters
+    ----------
+    paths
+        Files, and folders whose files are all taken.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is not there or of no known format, or if there is nothing in any of them.
+    """
+    found = LogFiles()
+    listed = [file for path in paths for file in _listed(Path(path))]
+    for file in listed:
+        head = _head(file, _HEAD_BYTES)
+        if not head.strip():
+            found.empty.append(str(file))
+            continue
+        reader = reader_of(head) or reader_of(_head(file, _LONG_HEAD_BYTES))
+        if reader is None:
+            known = "; ".join(f"{known.name} ({known.expects})" for known in READERS)
+            raise InvalidInputError(
+                f"{file} is of no known log format; it starts with {head.strip()[:60]!r}",
+                f"known are: {known}",
+            )
+        found.by_reader.setdefault(reader.name, []).append(_as_spark_reads(file, found))
+    if not found.by_reader:
+        names = ", ".join(str(p) for p in paths) or "no file"
+        raise InvalidInputError(
+            f"the metric log is empty: {names}",
+            "record for some minutes while the job runs (edgeplace flink collect)",
+        )
+    return found
+
+
+def mend_gzip(files: LogFiles) -> bool:
+    """Put what can be read of damaged gzip files into their place; return whether any was damaged.
+
+    Called once Spark has failed: sound files are then read as they are, at no extra cost.
+    """
+    mended = False
+    for listed in files.by_reader.values():
+        for i, path in enumerate(listed):
+            original = files.original(path)
+            if original in files.cut_short or not _is_gzip(Path(path)):
+                continue
+            place = files.staging_place(Path(path)).with_suffix(".log")
+            lines = _salvage(Path(path), place)
+            if lines is None:
+                place.unlink()
+                continue
+            files.cut_short[original] = lines
+            listed[i] = files.rename(place, original)
+            mended = True
+    return mended
+
+
+def reader_named(name: str) -> Reader:
+    """Return the reader of this name."""
+    return next(known for known in READERS if known.name == name)
+
+
+def _listed(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(p.absolute() for p in path.iterdir() if p.is_file())
+    if not path.is_file():
+        raise InvalidInputError(f"there is no file {path}", "give the path of a recorded log")
+    return [path.absolute()]
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as f:
+        return f.read(2) == _GZIP_MAGIC
+
+
+def _head(path: Path, size: int) -> str:
+    """Return the start of a file as text, as far as it can be read."""
+    with path.open("rb") as f:
+        data = f.read(size)
+    if data.startswith(_GZIP_MAGIC):
+        try:
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, size)
+        except zlib.error:
+            data = b""
+    return data.decode("utf-8", errors="replace")
+
+
+def _as_spark_reads(file: Path, files: LogFiles) -> str:
+    misnamed = _is_gzip(file) != (file.suffix == ".gz")
+    if not misnamed and not _MISREAD.search(str(file)):
+        return str(file)
+    place = files.staging_place(file)
+    place.symlink_to(file)
+    return files.rename(place, str(file))
+
+
+def _salvage(file: Path, place: Path) -> int | None:
+    """Write what can be unpacked of `file` and return its lines, or None if it is sound."""
+    lines, last = 0, b"\n"
+    with place.open("wb") as out, gzip.open(file) as packed:
+        try:
+            while chunk := packed.read(1 << 20):
+                out.write(chunk)
+                lines += chunk.count(b"\n")
+                last = chunk[-1:]
+        except (EOFError, OSError, zlib.error):
+            return lines + (last != b"\n")
+    return None

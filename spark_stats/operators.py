@@ -1,0 +1,216 @@
+"""From tallies to the cost of an operator."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
+from edgeplace.spark_stats.differences import QUARTERS
+from edgeplace.spark_stats.facts import LogFacts
+from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s
+
+THROTTLED_SHARE = 0.05
+"""Share of the window in back pressure above which a source did not emit what it could."""
+DRIFT_RATIO = 1.5
+"""Fastest over slowest quarter above which a rate is not stationary."""
+DRIFT_BUSY_SHARE = 0.05
+DRIFT_BUSY_MS = 1000.0
+"""A quarter has a say in drift if it holds this share of the busy time, and this much of it."""
+SHORT_BUSY_MS = 1000.0
+
+_NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """Process CPU time of each TaskManager, and the busy time of the subtasks on it."""
+
+    cpu_ms: Mapping[str, float]
+    busy_ms: Mapping[str, float]
+
+    @classmethod
+    def of(cls, task_managers: Sequence[Tally], tasks: Sequence[Tally]) -> "CpuTime":
+        """Add up both, by TaskManager as the log names it."""
+        places = {t.vertex for t in task_managers if "cpu_ns" in t.sums}
+        return cls(
+            {p: Total(t for t in task_managers if t.vertex == p)["cpu_ns"] / 1e6 for p in places},
+            {p: Total(t for t in tasks if t.location == p)["busy_ms"] for p in places},
+        )
+
+    def per_record_ms(self, tallies: Sequence[Tally], records: str) -> float | None:
+        """Return CPU milliseconds a record: a TaskManager's CPU time goes by busy time."""
+        cpu = count = 0.0
+        for place, cpu_ms in self.cpu_ms.items():
+            here = Total(t for t in tallies if t.location == place)
+            if self.busy_ms[place] > 0 and here[records] > 0:
+                cpu += cpu_ms * here["busy_ms"] / self.busy_ms[place]
+                count += here[records]
+        return cpu / count if cpu > 0 and count > 0 else None
+
+
+def operator_cost(
+    operator: str, tallies: Sequence[Tally], facts: LogFacts, cpu: CpuTime, rate: float | None
+) -> OperatorCost:
+    """Return the cost of one operator.
+
+    Parameters
+    ----------
+    operator
+        Its id, as in the tallies and the facts.
+    tallies
+        What its subtasks did.
+    facts
+        What else the log says.
+    cpu
+        Process CPU time, for the CPU cost of a record.
+    rate
+        Demand in records/s that the caller states, if it is a source.
+    """
+    total = Total(tallies)
+    source = is_source(operator, total, facts)
+    kind = "in"
+    if source:
+        kind = "out" if total["records_out"] > 0 or "emitted" not in total else "emitted"
+    classes = tuple(
+        cost
+        for name in sorted({t.node_class for t in tallies if t.node_class is not None})
+        if (cost := _class_cost(name, [t for t in tallies if t.node_class == name], kind, cpu))
+    )
+    has_output = facts.edges is None or any(e.source == operator for e in facts.edges)
+    return OperatorCost(
+        operator=operator,
+        classes=classes,
+        selectivity=None if source or not has_output else total.ratio("records_out", "records_in"),
+        demand=_demand(operator, tallies, facts, kind, rate) if source else None,
+        state_bytes=facts.state_bytes.get(operator),
+        checkpointed_bytes=facts.checkpointed_bytes.get(operator),
+        not_in_log=_not_in_log(operator, tallies, total, facts, kind),
+        notes=_notes(operator, total, facts, source, classes),
+    )
+
+
+def is_source(operator: str, total: Total, facts: LogFacts) -> bool:
+    """Return whether an operator is a source: by the plan, else by its name."""
+    if facts.edges is not None:
+        return all(e.target != operator for e in facts.edges)
+    return facts.names.get(operator, operator).startswith("Source:") or (
+        total["records_in"] == 0 and total["records_out"] > 0
+    )
+
+
+def _class_cost(
+    node_class: str, tallies: Sequence[Tally], kind: str, cpu: CpuTime
+) -> ClassCost | None:
+    """Return the true processing rate on one class of nodes, None if it was never busy there.
+
+    .. math:: \\lambda = \\sum r_i / \\sum b_i
+
+    over differences i of records r and busy time b: a ratio of sums, so long and busy stretches
+    weigh more than short and idle ones.
+
+    References
+    ----------
+    V. Kalavri, J. Liagouris, M. Hoffmann, D. Dimitrova, M. Forshaw, T. Roscoe: Three steps is all
+    you need: fast, accurate, automatic scaling decisions for distributed streaming dataflows.
+    OSDI 2018 (true processing and output rates).
+    """
+    total = Total(tallies)
+    per_ms = total.ratio(f"timed_{kind}", "busy_ms")
+    if not per_ms or per_ms <= 0:
+        return None
+    quarters = [Total(t for t in tallies if t.quarter == q) for q in range(QUARTERS)]
+    by_quarter = [q.ratio(f"timed_{kind}", "busy_ms") for q in quarters]
+    weighty = [
+        rate
+        for rate, q in zip(by_quarter, quarters, strict=True)
+        if rate and q["busy_ms"] >= max(DRIFT_BUSY_SHARE * total["busy_ms"], DRIFT_BUSY_MS)
+    ]
+    variance = total[f"square_{kind}"] / total["busy_ms"] - per_ms**2
+    return ClassCost(
+        node_class=node_class,
+        true_rate_per_s=1000.0 * per_ms,
+        cpu_ms_per_record=cpu.per_record_ms(tallies, f"timed_{kind}"),
+        busy_s=total["busy_ms"] / 1000.0,
+        samples=int(total["busy_intervals"]),
+        relative_spread=math.sqrt(max(variance, 0.0)) / per_ms,
+        stationary=not weighty or max(weighty) <= DRIFT_RATIO * min(weighty),
+        by_quarter_per_s=tuple(None if x is None else 1000.0 * x for x in by_quarter),
+    )
+
+
+def _demand(
+    operator: str, tallies: Sequence[Tally], facts: LogFacts, kind: str, rate: float | None
+) -> SourceDemand | None:
+    total = Total(tallies)
+    share = total.ratio("back_pressured_ms", "watched_ms")
+    share = None if share is None else min(max(share, 0.0), 1.0)
+    column = "emitted" if kind == "emitted" else "records_out"
+    count = facts.parallelism[operator]
+    measured = [
+        rate_per_s([t for t in tallies if t.subtask == i], column) or 0.0 for i in range(count)
+    ]
+    if rate is not None:
+        whole = sum(measured)
+        dealt = (rate * m / whole for m in measured) if whole > 0 else [rate / count] * count
+        return SourceDemand(rates_per_s=tuple(dealt), back_pressured_share=share, origin="stated")
+    if column not in total:
+        return None
+    return SourceDemand(
+        rates_per_s=tuple(measured),
+        throttled=share is not None and share > THROTTLED_SHARE,
+        back_pressured_share=share,
+    )
+
+
+def _not_in_log(
+    operator: str, tallies: Sequence[Tally], total: Total, facts: LogFacts, kind: str
+) -> tuple[str, ...]:
+    records = {"in": "records_in", "out": "records_out", "emitted": "emitted"}[kind]
+    missing = {
+        "records": records not in total,
+        "counters": total["metereds"] > 0,
+        "bytes": "bytes_in" not in total and "bytes_out" not in total,
+        "local and remote bytes": "bytes_in_remote" not in total,
+        "busy time": f"timed_{kind}" not in total or "busy_ms" not in total,
+        "back pressure": "back_pressured_ms" not in total,
+        "node class": any(t.node_class is None for t in tallies),
+        "state": operator not in facts.state_bytes,
+        "checkpointed bytes": operator not in facts.checkpointed_bytes,
+    }
+    return tuple(name for name, absent in missing.items() if absent)
+
+
+def _notes(
+    operator: str, total: Total, facts: LogFacts, source: bool, classes: Sequence[ClassCost]
+) -> tuple[str, ...]:
+    notes = []
+    name = facts.names.get(operator, operator)
+    stateful = facts.state_bytes.get(operator, 0.0) > 0
+    if not source and (stateful or _NOT_LINEAR.search(name)):
+        notes.append("keeps state or windows: its output may not scale linearly with its input")
+    for cost in classes:
+        where = f"on {cost.node_class}"
+        if not cost.stationary:
+            rates = ", ".join("idle" if x is None else f"{x:,.0f}" for x in cost.by_quarter_per_s)
+            notes.append(f"the rate {where} drifts: {rates} records per busy second by quarter")
+        if 1000.0 * cost.busy_s < SHORT_BUSY_MS:
+            notes.append(f"the rate {where} rests on {cost.busy_s:.2f} s of busy time only")
+        if cost.cpu_ms_per_record is not None:
+            notes.append(
+                f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "
+                "background work of the JVM"
+            )
+    if not classes and "busy_ms" not in total:
+        notes.append("no rate: the log has no busy time (legacy sources report NaN)")
+    elif not classes:
+        notes.append("no rate: its subtasks were idle, or it is not known where they ran")
+    if total["metereds"] > 0:
+        notes.append("rates come from per-second meters, which are 60 s averages, not counters")
+    if total["busy_gaugeds"] > 0:
+        notes.append("busy time comes from the busyTimeMsPerSecond gauge, not its accumulation")
+    if total["resets"] > 0:
+        notes.append(f"{total['resets']:.0f} differences across restarts or moves passed over")
+    if total["clock_jumps"] > 0:
+        notes.append(f"{total['clock_jumps']:.0f} differences across clock jumps passed over")
+    return tuple(notes)

@@ -1,0 +1,14 @@
+"""Readers: one file for each format of metric log, each makes the long table of `readings`."""
+
+from edgeplace.spark_stats.readers import (
+    canonical,
+)
+from edgeplace.spark_stats.readings import Reader
+
+READERS: tuple[Reader, ...] = (canonical,)
+"""All readers. Of those that recognise a file, the first reads it."""
+
+
+def reader_of(head: str) -> Reader | None:
+    """Return the reader that recognises a file by its start, or None."""
+    return next((reader for reader in READERS if reader.recognises(head)), None)

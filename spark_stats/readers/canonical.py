@@ -1,0 +1,174 @@
+"""The canonical log: one JSON line for each answer of Flink's REST interface.
+
+    {"edgeplace_log": 1, "ts_ms": 1795225917566, "path": "/jobs/<job>/...", "answer": <raw answer>}
+
+Answers of unknown paths are counted and passed over.
+"""
+
+from edgeplace.spark_stats import readings as r
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+name = "canonical log"
+expects = 'JSON lines that start with {"edgeplace_log":1,'
+whole_files = False
+
+_LINE = (
+    "edgeplace_log INT, ts_ms BIGINT, path STRING, answer ARRAY<STRUCT<id: STRING, value: STRING>>"
+)
+# With an option given, Spark does not split the parse into one parse per field.
+_ONE_PARSE = {"mode": "PERMISSIVE"}
+
+_VERTEX = (
+    "answer STRUCT<subtasks: ARRAY<STRUCT<subtask: INT, attempt: INT, `taskmanager-id`: STRING,"
+    " endpoint: STRING, host: STRING>>>"
+)
+_CHECKPOINT = (
+    "answer STRUCT<id: BIGINT, status: STRING, state_size: STRING, checkpointed_size: STRING>"
+)
+# What is needed of a job's answer; the rest changes with every poll.
+_JOB = (
+    "answer STRUCT<name: STRING, vertices: ARRAY<STRUCT<id: STRING, name: STRING,"
+    " parallelism: INT, maxParallelism: INT>>, plan: STRUCT<nodes: ARRAY<STRUCT<id: STRING,"
+    " inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>>"
+)
+_KINDS = {
+    "metrics": r"/jobs/[^/]+/vertices/[^/]+/metrics",
+    "taskmanager": r"/taskmanagers/[^/]+/metrics",
+    "vertex": r"/jobs/[^/]+/vertices/[^/]+",
+    "checkpoint": r"/jobs/[^/]+/checkpoints/details/\d+/subtasks/[^/]+",
+    "job": r"/jobs/(?!overview$)[^/]+",
+    "document": r"/config|/jobmanager/config|/jobs/[^/]+/plan|/jobs/[^/]+/checkpoints/config",
+}
+
+
+def recognises(head: str) -> bool:
+    """Return whether any line is of this format: the first one may be damaged."""
+    return any(
+        line.lstrip().startswith("{") and '"edgeplace_log"' in line for line in head.splitlines()
+    )
+
+
+def read(lines: DataFrame) -> DataFrame:
+    """Return the long table; each line is parsed once, and once more unless it holds metrics."""
+    parsed = lines.filter(F.trim("value") != "").select(
+        "value", "file", "block", "pos", F.from_json("value", _LINE, _ONE_PARSE).alias("line")
+    )
+    path = F.substring_index("line.path", "?", 1)
+    shape = F.lit("other")
+    for kind, pattern in reversed(_KINDS.items()):
+        shape = F.when(path.rlike(f"^(?:{pattern})$"), kind).otherwise(shape)
+    headed = parsed.select(
+        "*",
+        path.alias("path"),
+        F.when(_complaint().isNotNull(), "bad").otherwise(shape).alias("shape"),
+        _complaint().alias("complaint"),
+        F.split(path, "/").alias("parts"),
+    )
+    itemised = headed.select(
+        "*",
+        F.when((F.col("shape") == "bad") | (F.col("shape") == "other"), None)
+        .when(F.col("shape").isin("metrics", "taskmanager"), F.col("line.answer"))
+        .when(F.col("shape") == "vertex", _task_managers())
+        .when(F.col("shape") == "checkpoint", _checkpoint_sizes())
+        .otherwise(_text())
+        .alias("items"),
+    ).select(
+        "*",
+        # An answer that should hold something and does not is a bad line too.
+        F.when(F.col("items").isNull() & ~F.col("shape").isin("bad", "other"), "bad")
+        .otherwise(F.col("shape"))
+        .alias("kind_of_line"),
+    )
+    return _flat(itemised.withColumn("item", F.explode_outer("items")))
+
+
+def _complaint() -> Column:
+    line = F.col("line")
+    return (
+        F.when(
+            line["edgeplace_log"].isNull() & line["ts_ms"].isNull() & line["path"].isNull(),
+            "not JSON, or cut short",
+        )
+        .when(line["edgeplace_log"].isNull(), "no edgeplace_log in it")
+        .when(line["edgeplace_log"] != 1, "edgeplace_log of an unknown version")
+        .when(line["ts_ms"].isNull(), "no ts_ms in it")
+        .when(line["path"].isNull(), "no path in it")
+    )
+
+
+def _task_managers() -> Column:
+    """Return an item `subtask.attempt` -> TaskManager for each subtask of a vertex."""
+    return F.transform(
+        F.from_json("value", _VERTEX, _ONE_PARSE)["answer"]["subtasks"],
+        lambda s: F.struct(
+            F.concat(s["subtask"], F.lit("."), F.coalesce(s["attempt"], F.lit(0))).alias("id"),
+            F.coalesce(s["taskmanager-id"], s["endpoint"], s["host"]).alias("value"),
+        ),
+    )
+
+
+def _checkpoint_sizes() -> Column:
+    """Return the sizes of a vertex in a checkpoint, an empty array if it is not complete."""
+    answer = F.from_json("value", _CHECKPOINT, _ONE_PARSE)["answer"]
+    item = "array<struct<id: string, value: string>>"
+    return F.when(
+        answer["status"] == "COMPLETED",
+        F.array(
+            *(
+                F.struct(
+                    F.concat(answer["id"], F.lit("." + size)).alias("id"),
+                    answer[size].alias("value"),
+                )
+                for size in ("state_size", "checkpointed_size")
+            )
+        ),
+    ).when(answer["status"].isNotNull(), F.array().cast(item))
+
+
+def _text() -> Column:
+    """Return the answer as text: what changes with every poll is left out."""
+    job = F.from_json("value", _JOB, _ONE_PARSE)["answer"]
+    text = F.when(
+        F.col("shape") == "job", F.when(job["vertices"].isNotNull(), F.to_json(job))
+    ).otherwise(F.get_json_object("value", "$.answer"))
+    return F.when(text.isNotNull(), F.array(F.struct(F.lit("").alias("id"), text.alias("value"))))
+
+
+def _flat(rows: DataFrame) -> DataFrame:
+    kind = F.col("kind_of_line")
+    item_id, value = F.col("item.id"), F.col("item.value")
+    before_dot = F.substring_index(item_id, ".", 1)
+    after_dot = F.expr("substring(item.id, locate('.', item.id) + 1)")
+    bad, task, vertex = kind == "bad", kind == "metrics", kind == "vertex"
+    document = kind.isin("job", "document")
+    return r.readings(
+        rows,
+        format=name,
+        kind=F.when(task | vertex, r.TASK)
+        .when(kind == "taskmanager", r.TASK_MANAGER)
+        .when(kind == "checkpoint", r.CHECKPOINT)
+        .when(document, r.DOCUMENT)
+        .when(bad, r.BAD)
+        .otherwise(r.OTHER),
+        job=F.when(~bad & (F.get("parts", F.lit(1)) == "jobs"), F.get("parts", F.lit(2))),
+        vertex=F.when(bad, F.col("file"))
+        .when(document, F.col("path"))
+        .when(kind == "taskmanager", F.get("parts", F.lit(2)))
+        .when(kind == "checkpoint", F.get("parts", F.lit(7)))
+        .when(task | vertex, F.get("parts", F.lit(4))),
+        name=F.when(
+            bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
+        ),
+        subtask=F.when(task | vertex | (kind == "checkpoint"), before_dot.try_cast("bigint")),
+        attempt=F.when(vertex, after_dot.try_cast("int")),
+        task_manager=F.when(vertex & (value != "(unassigned)"), value),
+        ts_ms=F.when(~bad, F.col("line.ts_ms")),
+        metric=F.when(kind == "taskmanager", item_id)
+        .when(kind == "checkpoint", after_dot)
+        .when(task & after_dot.rlike(r"^Source_.*\.numRecordsOut$"), "source.numRecordsOut")
+        .when(task, after_dot),
+        value=F.when(task | kind.isin("taskmanager", "checkpoint"), r.number(value)),
+        document=F.when(document, value),
+        excerpt=F.when(bad, r.excerpt(F.col("value"))),
+    )

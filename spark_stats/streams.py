@@ -1,0 +1,92 @@
+"""From tallies to the cost of a stream."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from edgeplace.model.cost import StreamCost
+from edgeplace.spark_stats.facts import Edge, LogFacts
+from edgeplace.spark_stats.operators import is_source
+from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s
+
+ENOUGH_RECORDS = 100
+"""Records for each consumer subtask from which shares are taken as measured."""
+NOT_IDENTIFIABLE = (
+    "not identifiable: Flink counts records a task, not a stream, and the source has further "
+    "outputs, the target further inputs"
+)
+
+
+def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tuple[StreamCost, ...]:
+    """Return the cost of every stream of the job; none if the log has no plan.
+
+    Parameters
+    ----------
+    facts
+        With the streams of the job.
+    tallies
+        Operator id -> what its subtasks did.
+    """
+    edges = facts.edges or ()
+    inputs = Counter(e.target for e in edges)
+    outputs = Counter(e.source for e in edges)
+    return tuple(
+        _stream_cost(e, facts, tallies, inputs[e.target] == 1, outputs[e.source] == 1)
+        for e in dict.fromkeys(edges)
+    )
+
+
+def _stream_cost(
+    edge: Edge,
+    facts: LogFacts,
+    tallies: Mapping[str, Sequence[Tally]],
+    only_input: bool,
+    only_output: bool,
+) -> StreamCost:
+    producer, consumer = tallies.get(edge.source, ()), tallies.get(edge.target, ())
+    sent, got = Total(producer), Total(consumer)
+    # Each consumer subtask gets every record of a broadcast: Flink counts each copy where it
+    # arrives, and where it leaves all copies' bytes but the record only once.
+    copies = facts.parallelism[edge.target] if edge.ship_strategy == "BROADCAST" else 1
+    records = bytes_per_record = None
+    notes: list[str] = []
+    if only_input and "records_in" in got:
+        arrived = rate_per_s(consumer, "records_in")
+        records = None if arrived is None else arrived / copies
+        bytes_per_record = got.ratio("bytes_in", "records_in")
+    elif only_output and "records_out" in sent:
+        records = rate_per_s(producer, "records_out")
+        per_record = sent.ratio("bytes_out", "records_out")
+        bytes_per_record = None if per_record is None else per_record / copies
+        notes.append("measured where it leaves: the target has further inputs")
+    elif not only_input and not only_output:
+        notes.append(NOT_IDENTIFIABLE)
+    base = "records_out" if is_source(edge.source, sent, facts) else "records_in"
+    per = rate_per_s(producer, base)
+    if not only_input:
+        notes.append("local and remote bytes are not identifiable: the target has further inputs")
+    return StreamCost(
+        source=edge.source,
+        target=edge.target,
+        selectivity=records / per if records is not None and per else None,
+        bytes_per_record=bytes_per_record,
+        shares=_shares(edge, facts, consumer) if only_input else None,
+        local_bytes_per_s=rate_per_s(consumer, "bytes_in_local") if only_input else None,
+        remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
+        notes=tuple(notes),
+    )
+
+
+def _shares(edge: Edge, facts: LogFacts, consumer: Sequence[Tally]) -> tuple[float, ...] | None:
+    """Return the share of each consumer subtask, None if keys do not decide or samples are few."""
+    count = facts.parallelism[edge.target]
+    if edge.ship_strategy not in ("HASH", "CUSTOM"):
+        return None
+    if Total(consumer)["records_in"] < ENOUGH_RECORDS * count:
+        return None
+    rates = [
+        rate_per_s([t for t in consumer if t.subtask == i], "records_in") for i in range(count)
+    ]
+    if any(x is None for x in rates):
+        return None
+    whole = sum(x or 0.0 for x in rates)
+    return tuple((x or 0.0) / whole for x in rates)

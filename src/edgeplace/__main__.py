@@ -1,0 +1,5 @@
+"""`python -m edgeplace`."""
+
+from edgeplace.cli import entry
+
+entry()

@@ -1,0 +1,214 @@
+"""The command line: `edgeplace costs | solve | demo`."""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Sequence
+
+from edgeplace import __version__
+from edgeplace.console import Console
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    EdgeplaceError,
+    InvalidInputError,
+    MissingExtraError,
+)
+from edgeplace.status import ExitStatus
+
+_EXIT_CODES = "exit codes:\n" + "\n".join(
+    f"  {status.value:>3}  {text}"
+    for status, text in (
+        (ExitStatus.OK, "done; solve: a plan, proved best or within --gap"),
+        (ExitStatus.INTERNAL_ERROR, "a bug of edgeplace"),
+        (ExitStatus.INVALID_INPUT, "wrong command line or input; the message has the cure"),
+        (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
+        (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
+        (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
+        (ExitStatus.MISSING_EXTRA, "Spark or Java is not installed"),
+        (ExitStatus.INTERRUPTED, "Ctrl-C"),
+    )
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="edgeplace",
+        description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
+        epilog="Start with: edgeplace demo\n\n" + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"edgeplace {__version__}")
+    parser.add_argument(
+        "--traceback", action="store_true", help="show where in the code an error arose"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_costs(commands)
+    _add_solve(commands)
+    demo = commands.add_parser(
+        "demo",
+        help="the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
+        description="Measure a job recorded on a real Flink with Spark, place it on Pis at two "
+        "sites and a server, and show what was decided and why.",
+    )
+    demo.set_defaults(run="demo_command")
+    return parser
+
+
+def _add_costs(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    costs = commands.add_parser(
+        "costs",
+        help="measure: metric logs of a running job -> costs per operator",
+        description="Turn metric logs into costs per operator and node class: true processing "
+        "rate, selectivity, bytes, state. Reads edgeplace's metric log, Prometheus text and "
+        "query_range JSON, Flink's slf4j reporter and the flink-placement project's metrics "
+        "JSON lines, each also gzipped; the format is found by content.",
+        epilog="example:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    costs.add_argument("logs", nargs="+", metavar="LOG", help="log files or folders of them")
+    costs.add_argument(
+        "--cluster", metavar="FILE", help="says on which class of node each TaskManager runs"
+    )
+    costs.add_argument("--job", metavar="FILE", help="the job graph, for logs that hold no plan")
+    costs.add_argument(
+        "--placement",
+        metavar="SCHEDULERCFG",
+        help="where the subtasks ran, for logs that do not say (needs --job and --cluster)",
+    )
+    costs.add_argument(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="SOURCE=N",
+        help="demand of a source in records/s, if the log shows it throttled",
+    )
+    costs.add_argument("-o", "--output", metavar="FILE", help="write the costs (JSON or YAML)")
+    costs.add_argument(
+        "--parquet", metavar="FOLDER", help="write the costs per operator and class as Parquet"
+    )
+    costs.add_argument(
+        "--quarantine",
+        metavar="FILE",
+        help="write bad lines with file, line and reason (JSON lines)",
+    )
+    costs.add_argument("--json", action="store_true", help="print the costs as JSON")
+    costs.set_defaults(run="costs_command")
+
+
+def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    solve = commands.add_parser(
+        "solve",
+        help="decide: job, cluster and costs -> a proven plan, or why there is none",
+        description="Place every subtask: fewest WAN bytes first, then latency, server cores and "
+        "moves, within slots, CPU, memory, links and rules; with a proof, or a conflict that "
+        "names what clashes and what would cure it.",
+        epilog="example:\n  edgeplace solve job.json cluster.yaml --costs costs.json "
+        "--schedulercfg schedulercfg\n\n" + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    solve.add_argument(
+        "job",
+        metavar="JOB",
+        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
+        "answers, or a metric log",
+    )
+    solve.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
+    solve.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
+    solve.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
+    solve.add_argument(
+        "--current",
+        metavar="FILE",
+        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
+        "job file saw it",
+    )
+    solve.add_argument(
+        "--objective",
+        default=",".join(DEFAULT_OBJECTIVE),
+        metavar="LIST",
+        help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "
+        "worsen wan by 5%% (default: %(default)s)",
+    )
+    solve.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="rate:SOURCE=N",
+        help="set a demand: records/s of a source, over all its subtasks",
+    )
+    solve.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
+    solve.add_argument("--gap", type=float, default=0.0, help="relative gap that is good enough")
+    solve.add_argument(
+        "--backend", choices=("milp", "cp-sat"), default="milp", help="default: %(default)s"
+    )
+    solve.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
+    solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
+    solve.add_argument("--json", action="store_true", help="print result and comparison as JSON")
+    solve.set_defaults(run="solve_command")
+
+
+def main(argv: Sequence[str] | None = None, console: Console | None = None) -> ExitStatus:
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; None: those of the process.
+    console
+        Where output goes; None: standard output and standard error.
+    """
+    console = console or Console()
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as e:
+        return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
+    try:
+        return _run(args, console)
+    except MissingExtraError as e:
+        return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
+    except InvalidInputError as e:
+        return _failed(console, args, e, ExitStatus.INVALID_INPUT)
+    except EdgeplaceError as e:
+        return _failed(console, args, e, ExitStatus.INTERNAL_ERROR)
+    except KeyboardInterrupt:
+        console.problem("interrupted")
+        return ExitStatus.INTERRUPTED
+    except BrokenPipeError:
+        return ExitStatus.OK
+    except Exception as e:
+        traceback.print_exc(file=console.err.file)
+        console.problem(f"this is a bug of edgeplace: {type(e).__name__}: {e}")
+        return ExitStatus.INTERNAL_ERROR
+
+
+def _run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    # A command's module loads when it is used, so that `edgeplace --help` is quick.
+    if args.run == "solve_command":
+        from edgeplace import solve_command
+
+        return solve_command.run(args, console)
+    if args.run == "costs_command":
+        from edgeplace import costs_command
+
+        return costs_command.run(args, console)
+    from edgeplace import demo_command
+
+    return demo_command.run(console)
+
+
+def _failed(
+    console: Console, args: argparse.Namespace, error: EdgeplaceError, status: ExitStatus
+) -> ExitStatus:
+    if args.traceback:
+        traceback.print_exc(file=console.err.file)
+    console.problem(f"edgeplace {args.command}: {error}")
+    return status
+
+
+def entry() -> None:
+    """Run the command line and end the process with its exit status."""
+    sys.exit(int(main()))
+
+
+if __name__ == "__main__":
+    entry()

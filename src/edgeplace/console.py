@@ -1,0 +1,99 @@
+"""Where output goes: tables with colours on a terminal, plain text elsewhere."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from rich import box
+from rich.console import Console as RichConsole
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+_PLAIN_WIDTH = 200
+
+
+class Console:
+    """Standard output and standard error of one command.
+
+    Names come from users and may hold anything, so nothing is read as markup.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.out = _rich(out or sys.stdout)
+        self.err = _rich(err or sys.stderr)
+
+    def text(self, text: str = "", style: str = "") -> None:
+        """Print a line."""
+        self.out.print(Text(text, style=style), soft_wrap=True)
+
+    def raw(self, text: str) -> None:
+        """Print text for machines, as it is."""
+        self.out.file.write(text)
+
+    def heading(self, text: str) -> None:
+        """Print the title of a section."""
+        self.text()
+        self.text(text, style="bold")
+
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()
+    ) -> None:
+        """Print a table; columns whose title starts with `>` are aligned to the right.
+
+        Parameters
+        ----------
+        styles
+            Style of each row; used on terminals only.
+        """
+        table = Table(box=box.SIMPLE_HEAD if self.out.is_terminal else None, pad_edge=False)
+        for title in columns:
+            right = title.startswith(">")
+            table.add_column(
+                Text(title.lstrip(">")), justify="right" if right else "left", overflow="fold"
+            )
+        for i, row in enumerate(rows):
+            table.add_row(*(Text(cell) for cell in row), style=styles[i] if styles else None)
+        self.out.print(table)
+
+    def problem(self, text: str) -> None:
+        """Print an error or a warning on standard error."""
+        self.err.print(Text(text, style="red"), soft_wrap=True)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator["Bar"]:
+        """Show a progress bar while the block runs; nothing where standard error is no terminal."""
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=self.err,
+            transient=True,
+            disable=not self.err.is_terminal,
+        ) as progress:
+            yield Bar(progress, title)
+
+
+class Bar:
+    """One progress bar."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(title, total=1.0)
+
+    def __call__(self, text: str, share: float | None = None) -> None:
+        """Say what is being done, and which share of the whole is behind."""
+        self._progress.update(self._task, description=text, completed=share)
+
+
+def _rich(file: TextIO) -> RichConsole:
+    plain = not file.isatty()
+    return RichConsole(
+        file=file,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        width=_PLAIN_WIDTH if plain else None,
+        no_color=plain or None,
+    )

@@ -1,0 +1,70 @@
+"""`edgeplace costs`."""
+
+import argparse
+import json
+from pathlib import Path
+
+from edgeplace import settings
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.console import Console
+from edgeplace.model import Cluster, InvalidInputError, dump, read, write, write_text
+from edgeplace.quantities import count
+from edgeplace.status import ExitStatus
+from edgeplace.tables import show_costs
+
+_SHOWN = 5
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Measure, show, and write costs and quarantine."""
+    from edgeplace.spark_stats import measure
+
+    cluster = read(args.cluster, Cluster) if args.cluster else None
+    job = load_job(args.job)[0] if args.job else None
+    placement = None
+    if args.placement:
+        if job is None or cluster is None:
+            raise InvalidInputError(
+                "--placement names subtasks and TaskManagers of a job and a cluster",
+                "give --job and --cluster too",
+            )
+        placement = schedulercfg.read(args.placement, job=job, cluster=cluster)
+    with console.progress("starting Spark") as report:
+        measured = measure(
+            args.logs,
+            cluster,
+            job=job,
+            placement=placement,
+            rates=settings.rates(args.rate, "--rate"),
+            progress=report,
+        )
+    if args.output:
+        write(measured.costs, args.output)
+    if args.parquet:
+        from edgeplace.spark_stats.parquet import write_parquet
+
+        write_parquet(measured.costs, args.parquet)
+    if args.quarantine:
+        lines = (
+            json.dumps(
+                {"file": b.file, "line": b.line, "reason": b.reason, "text": b.text},
+                ensure_ascii=False,
+            )
+            for b in measured.quarantine.lines()
+        )
+        write_text("".join(f"{line}\n" for line in lines), Path(args.quarantine))
+    if args.json:
+        console.raw(dump(measured.costs))
+        return ExitStatus.OK
+    show_costs(console, measured.costs)
+    if len(measured.quarantine):
+        console.problem(f"{count(len(measured.quarantine))} bad lines were set aside, such as")
+        for i, bad in enumerate(measured.quarantine.lines()):
+            if i == _SHOWN:
+                break
+            console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
+        if not args.quarantine:
+            console.problem("  --quarantine FILE keeps them all")
+    if args.output:
+        console.text(f"costs written to {args.output}")
+    return ExitStatus.OK

@@ -1,0 +1,167 @@
+"""`edgeplace solve`."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgeplace import settings
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.console import Console
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Plan,
+    Result,
+    Rules,
+    Status,
+    StoppedBy,
+    load,
+    parse,
+    read,
+    write,
+    write_text,
+)
+from edgeplace.solver import Policy, policies, solve
+from edgeplace.status import ExitStatus
+from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Solve, compare with where the job runs now and with all-server, and write the plan."""
+    cluster = read(args.cluster, Cluster)
+    job, seen = load_job(args.job)
+    if args.costs:
+        costs = read(args.costs, Costs)
+        job = job.with_costs(costs)
+        seen = costs.placement or seen
+    job = settings.apply(job, args.set)
+    rules = read(args.rules, Rules) if args.rules else None
+    current = _current(args.current, job, cluster) or placed(job, cluster, seen)
+    with console.progress("searching") as tell:
+        result = solve(
+            job,
+            cluster,
+            rules,
+            objective=args.objective.split(","),
+            current=current,
+            time_limit_s=args.time_limit,
+            gap=args.gap,
+            backend=args.backend,
+            progress=tell,
+        )
+    others = [
+        p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
+    ]
+    if result.plan and args.output:
+        write(result.plan, args.output)
+    if result.plan and args.schedulercfg:
+        text = schedulercfg.render(result.plan.of(job.name), job, cluster)
+        write_text(text, args.schedulercfg)
+    if args.json:
+        console.raw(json.dumps(as_json(result, others), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, job, result, others, args)
+    return status_of(result)
+
+
+def status_of(result: Result) -> ExitStatus:
+    """Return the exit status that stands for a result."""
+    if result.status is Status.INFEASIBLE:
+        return ExitStatus.INFEASIBLE
+    if result.status is Status.UNKNOWN:
+        return ExitStatus.NO_PLAN
+    if result.status is Status.OPTIMAL or result.stopped_by is StoppedBy.GAP:
+        return ExitStatus.OK
+    return ExitStatus.NOT_PROVED
+
+
+def as_json(result: Result, others: Sequence[Policy]) -> dict[str, object]:
+    """Return result and comparison as plain data."""
+    levels = [{**level.model_dump(mode="json"), "gap": level.gap} for level in result.levels]
+    return {
+        **result.model_dump(mode="json"),
+        "levels": levels,
+        "bound": result.bound,
+        "gap": result.gap,
+        "headroom": _finite(result.evaluation.headroom) if result.evaluation else None,
+        "compared": {
+            p.name: {
+                **p.evaluation.model_dump(mode="json"),
+                "headroom": _finite(p.evaluation.headroom),
+            }
+            for p in others
+        },
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if value != float("inf") else None
+
+
+def placed(
+    job: JobGraph, cluster: Cluster, seen: Mapping[str, tuple[str | None, ...]] | None
+) -> Plan | None:
+    """Return a placement as Flink reports it as a plan in the cluster's names.
+
+    A subtask that was not seen, or whose TaskManager the cluster does not list, keeps the name
+    Flink gave, which matches nothing: the solver takes its place as unknown.
+    """
+    if not seen:
+        return None
+
+    def name(location: str | None) -> str:
+        if location is None:
+            return "(unassigned)"
+        return cluster.resolve_task_manager(location) or location
+
+    return Plan(
+        jobs={job.name: {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}}
+    )
+
+
+def _current(path: str | None, job: JobGraph, cluster: Cluster) -> Plan | None:
+    if path is None:
+        return None
+    try:
+        head = Path(path).read_text(encoding="utf-8").lstrip()[:1]
+    except (OSError, UnicodeDecodeError) as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e}", "check the path") from e
+    if head == "{" or Path(path).suffix in (".yaml", ".yml", ".json"):
+        return parse(load(path), Plan, path)
+    return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
+
+
+def _show(
+    console: Console,
+    job: JobGraph,
+    result: Result,
+    others: Sequence[Policy],
+    args: argparse.Namespace,
+) -> None:
+    if result.plan and result.evaluation:
+        show_plan(console, [job], result.plan)
+        console.heading("compared, at the stated demand")
+        rows = [("edgeplace", result.evaluation), *((p.name, p.evaluation) for p in others)]
+        show_policies(console, rows)
+        console.heading("proof")
+        show_proof(console, result)
+        if result.evaluation.headroom < 1:
+            console.text(
+                f"this plan sustains {100 * result.evaluation.headroom:.3g} % of the demand",
+                style="bold yellow",
+            )
+    elif result.status is Status.INFEASIBLE:
+        show_conflict(console, result)
+        if others:
+            console.heading("for comparison, at the stated demand")
+            show_policies(console, [(p.name, p.evaluation) for p in others])
+    else:
+        console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
+    for note in result.notes:
+        console.text(f"note: {note}", style="dim")
+    for option, path in (("plan", args.output), ("schedulercfg", args.schedulercfg)):
+        if path and result.plan:
+            console.text(f"{option} written to {path}")

@@ -1,0 +1,189 @@
+"""Tables of costs, policies, plans and proofs."""
+
+from collections.abc import Sequence
+
+from edgeplace.console import Console
+from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, Status
+from edgeplace.quantities import count, factor, milliseconds, percent, size
+
+_MOST_LINKS = 6
+
+
+def show_costs(console: Console, costs: Costs, job: JobGraph | None = None) -> None:
+    """Print the costs of a job per operator and node class, and what is not known."""
+    names = {op.id: op.name for op in job.operators} if job else {}
+    rows = []
+    for op in costs.operators:
+        outgoing = [s for s in costs.streams if s.source == op.operator]
+        bytes_out = " / ".join(size(s.bytes_per_record) for s in outgoing) or "-"
+        selectivity = "source" if op.demand else count(op.selectivity)
+        for i, c in enumerate(op.classes or (None,)):
+            first = i == 0
+            rate = "-" if c is None else count(c.true_rate_per_s)
+            if c is not None and not c.stationary:
+                rate += " drifts"
+            spread = "-" if c is None or c.relative_spread is None else percent(c.relative_spread)
+            rows.append(
+                (
+                    names.get(op.operator, op.operator) if first else "",
+                    "-" if c is None else c.node_class,
+                    rate,
+                    spread,
+                    count(c.samples) if c else "-",
+                    selectivity if first else "",
+                    bytes_out if first else "",
+                    size(op.state_bytes) if first else "",
+                    size(op.checkpointed_bytes) if first else "",
+                )
+            )
+    console.table(
+        (
+            "operator",
+            "node class",
+            ">records/busy s",
+            ">spread",
+            ">samples",
+            ">selectivity",
+            ">bytes/record out",
+            ">state",
+            ">checkpoint",
+        ),
+        rows,
+    )
+    for op in costs.operators:
+        name = names.get(op.operator, op.operator)
+        if op.demand:
+            total = sum(op.demand.rates_per_s)
+            held = ""
+            if op.demand.throttled:
+                share = op.demand.back_pressured_share
+                held = " (throttled: a lower bound of demand" + (
+                    f", back pressured {percent(share)} of the time)" if share is not None else ")"
+                )
+            console.text(f"{name} emits {count(total)} records/s{held}")
+        for c in op.classes:
+            if not c.stationary:
+                quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
+                console.text(
+                    f"{name} on {c.node_class}: not stationary, by quarter of the window: {quarters}"
+                )
+        if op.not_in_log:
+            console.text(f"{name}: not in this log: {', '.join(op.not_in_log)}")
+        for note in op.notes:
+            console.text(f"{name}: {note}")
+    for s in costs.streams:
+        for note in s.notes:
+            console.text(
+                f"{names.get(s.source, s.source)} -> {names.get(s.target, s.target)}: {note}"
+            )
+    for note in costs.notes:
+        console.text(note)
+
+
+def show_policies(
+    console: Console, rows: Sequence[tuple[str, Evaluation]], best: str = "edgeplace"
+) -> None:
+    """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom."""
+    links = _busiest([e for _, e in rows])
+    columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
+    columns += [">server cores", ">headroom", "what binds", "holds"]
+    lines, styles = [], []
+    for name, e in rows:
+        used = {a.where: a.used for a in e.links}
+        lines.append(
+            (
+                name,
+                size(e.wan_bytes_per_s, "/s"),
+                *(size(used[link], "/s") for link in links),
+                milliseconds(e.latency_ms),
+                count(e.server_cores),
+                factor(e.headroom),
+                binding(e.binding),
+                "yes"
+                if e.feasible
+                else f"no: {limit(e.violations[0])}"
+                + (f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""),
+            )
+        )
+        styles.append("green" if name == best else "" if e.feasible else "dim")
+    console.table(columns, lines, styles)
+
+
+def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
+    most: dict[str, float] = {}
+    for e in evaluations:
+        for link in e.links:
+            most[link.where] = max(most.get(link.where, 0.0), link.used)
+    used = [name for name, used in most.items() if used > 0]
+    kept = set(sorted(used, key=lambda n: -most[n])[:_MOST_LINKS])
+    return [name for name in used if name in kept]
+
+
+def binding(found: Limit | None) -> str:
+    """Return what limits the sources, in a few words."""
+    return f"{found.kind} {found.where}" if found else "nothing"
+
+
+def limit(found: Limit) -> str:
+    """Return a limit that is exceeded, in numbers."""
+    if found.kind == "rule":
+        return f"rule “{found.where}”"
+    room = count(found.capacity or 0.0)
+    return f"{found.kind} {found.where} {count(found.used)} of {room} {found.unit}"
+
+
+def show_proof(console: Console, result: Result) -> None:
+    """Print status, and value, bound and gap of each level."""
+    console.text(
+        f"{result.status.value}, stopped by {result.stopped_by.value} after "
+        f"{result.runtime_s:.2f} s ({result.backend})",
+        style="green" if result.status is Status.OPTIMAL else "yellow",
+    )
+    console.table(
+        ("objective", ">value", ">bound", ">gap"),
+        [(v.name, f"{v.value:,.6g}", f"{v.bound:,.6g}", percent(v.gap)) for v in result.levels],
+    )
+
+
+def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
+    """Print the TaskManagers of each operator."""
+    rows = []
+    for job in jobs:
+        for op in job.operators:
+            places = plan.of(job.name)[op.id]
+            by_tm: dict[str, list[int]] = {}
+            for i, tm in enumerate(places):
+                by_tm.setdefault(tm, []).append(i + 1)
+            where = ", ".join(f"{tm} ({_ranges(own)})" for tm, own in by_tm.items())
+            rows.append((op.name, str(op.parallelism), where))
+    console.table(("operator", ">subtasks", "TaskManager (subtask)"), rows)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and parts[-1][-1] == n - 1:
+            parts[-1][1:] = [n]
+        else:
+            parts.append([n])
+    return ", ".join("-".join(map(str, p)) for p in parts)
+
+
+def show_conflict(console: Console, result: Result) -> None:
+    """Print why there is no plan."""
+    found = result.conflict
+    if found is None:
+        console.text("no plan exists; time ran out before the reason was found", style="red")
+        return
+    console.text("no plan exists", style="bold red")
+    if found.members:
+        size_ = "smallest set" if found.smallest else "set"
+        console.heading(f"these cannot all hold ({size_} found):")
+        for member in found.members:
+            console.text(f"  {member}")
+    console.heading("the nearest plan exceeds:")
+    for v in found.shortfalls:
+        console.text(f"  {limit(v)}")
+    state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
+    console.text()
+    console.text(f"cure ({state}): {found.cure}", style="bold")

@@ -1,0 +1,41 @@
+"""Command line of the testbed."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from testbed.errors import TestbedError
+from testbed.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
+
+
+def main() -> int:
+    """Run the command given and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    recording = commands.add_parser("record", help="record the demo log (needs root)")
+    recording.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl.gz")
+    recording.add_argument("--seconds", type=_seconds, default=180.0, help="default: 180")
+    recording.add_argument("--warm-up", type=_seconds, default=WARM_UP_SECONDS, metavar="SECONDS")
+    arguments = parser.parse_args()
+    # As an exception, so that the cluster is taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        record(arguments.out, arguments.seconds, arguments.warm_up)
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if seconds < POLL_SECONDS:
+        raise argparse.ArgumentTypeError(f"at least {POLL_SECONDS:.0f} seconds")
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

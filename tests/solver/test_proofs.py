@@ -1,0 +1,96 @@
+"""Evaluator and back ends against brute force, on random instances of every constraint kind."""
+
+import os
+
+import pytest
+from edgeplace.model import ObjectiveLevel, Plan, Status
+from edgeplace.solver import evaluate, solve
+from edgeplace.solver.crossings import PairCrossings, TreeCrossings
+from edgeplace.solver.formulation import formulate
+from edgeplace.solver.milp import Milp
+from edgeplace.solver.problem import build
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import Oracle
+from strategies import OBJECTIVES, instances
+
+EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "150"))
+RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
+wide = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+
+
+def close(a, b):
+    return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
+
+
+def plan_of(job, placement):
+    return Plan(jobs={job.name: placement}) if placement else None
+
+
+@wide
+@given(data=st.data())
+def test_evaluator_agrees_with_the_oracle_on_any_placement(data):
+    job, cluster, rules, current = data.draw(instances())
+    oracle = Oracle(job, cluster, rules, current)
+    ids = [t.id for t in cluster.task_managers]
+    place = {k: data.draw(st.sampled_from(ids)) for k in oracle.subtasks}
+    plan = Plan(
+        jobs={
+            job.name: {
+                o.id: tuple(place[o.id, i] for i in range(o.parallelism)) for o in job.operators
+            }
+        }
+    )
+    found = evaluate(job, cluster, plan, rules, plan_of(job, current))
+    verdict = oracle.judge(place)
+    assert found.feasible == (not verdict.broken), (found.violations, verdict.broken)
+    for name, value in verdict.values.items():
+        if "route" not in verdict.broken:
+            assert close(found.value(name), value), name
+
+
+@pytest.mark.parametrize("backend", ["milp", "cp-sat"])
+@wide
+@given(instance=instances(), objective=OBJECTIVES)
+def test_back_ends_agree_with_brute_force(backend, instance, objective):
+    job, cluster, rules, current = instance
+    levels = [ObjectiveLevel.parse(o) for o in objective]
+    soft = levels[0].name == "throughput"
+    best = Oracle(job, cluster, rules, current).optimum(
+        [(v.name, v.tolerance) for v in levels], soft
+    )
+    result = solve(job, cluster, rules, objective, plan_of(job, current), backend=backend)
+    if best is None:
+        assert result.status is Status.INFEASIBLE
+        assert result.plan is None
+        assert result.conflict is not None
+        assert result.conflict.confirmed
+        assert result.conflict.cure
+        return
+    assert result.status is Status.OPTIMAL
+    again = evaluate(job, cluster, result.plan, rules, plan_of(job, current))
+    assert again == result.evaluation
+    assert all(soft and v.kind in RATED for v in again.violations)
+    for level, value in zip(result.levels, best, strict=True):
+        assert level.bound <= value * (1 + 1e-6) + 1e-6
+        assert level.value <= value * (1 + level.tolerance) * (1 + 1e-6) + 1e-6
+
+
+@wide
+@given(instance=instances(tree=True), objective=OBJECTIVES)
+def test_general_network_form_agrees_with_the_tree_form(instance, objective):
+    job, cluster, rules, current = instance
+    problem = build([job], cluster, rules, plan_of(job, current))
+    assume(problem.allowed().any(axis=1).all())
+    name = ObjectiveLevel.parse(objective[0]).name
+    found = []
+    for crossings in (TreeCrossings, PairCrossings):
+        form = formulate(problem, [name], form=crossings, soft_rates=name == "throughput")
+        answer = Milp(form.model).minimise(
+            form.model.objectives[name], seconds=None, gap=0.0, start=None
+        )
+        found.append((answer.outcome, answer.bound))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] == found[1][1] or close(found[0][1], found[1][1])
