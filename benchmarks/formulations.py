@@ -200,7 +200,8 @@ def main() -> None:
     args = parser.parse_args()
     print(f"highspy {version('highspy')}, pulp {version('pulp')}, numpy {version('numpy')}")
     print(
-        "subtasks  nodes      form   columns      rows  build s  proof s   outcome        value       gap"
+        "subtasks  nodes      form   columns      rows  build s  proof s   outcome"
+        "        value       gap"
     )
     for sites in args.sites:
         job, cluster = instance(sites)

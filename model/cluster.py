@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
+from pydantic import Field, model_validator
+
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from edgeplace.model.errors import InvalidInputError
-from pydantic import Field, model_validator
 
 _TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
 

@@ -2,8 +2,9 @@
 
 from typing import Literal, Self
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from pydantic import Field, model_validator
+
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 
 
 class ClassCost(Frozen):

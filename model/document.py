@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from edgeplace.model.errors import InvalidInputError
 from pydantic import BaseModel, ValidationError
+
+from edgeplace.model.errors import InvalidInputError
 
 D = TypeVar("D", bound=BaseModel)
 

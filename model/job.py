@@ -5,11 +5,12 @@ from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 import networkx as nx
+from pydantic import Field, model_validator
+
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
-from pydantic import Field, model_validator
 
 
 class ShipStrategy(StrEnum):

@@ -3,10 +3,11 @@
 from enum import StrEnum
 from typing import Literal, Self
 
+from pydantic import Field
+
 from edgeplace.model.base import Frozen
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.plan import Plan
-from pydantic import Field
 
 ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores", "moves", "throughput")

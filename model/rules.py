@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from edgeplace.model.base import Frozen, Id, NonNegative
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from edgeplace.model.base import Frozen, Id, NonNegative
 
 Level = Literal["site", "node", "task_manager"]
 Operators = Annotated[tuple[Id, ...], Field(min_length=1)]

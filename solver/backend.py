@@ -6,8 +6,9 @@ from enum import Enum
 from typing import Protocol
 
 import numpy as np
-from edgeplace.solver.linear_model import Affine, Row
 from numpy.typing import NDArray
+
+from edgeplace.solver.linear_model import Affine, Row
 
 
 class Outcome(Enum):

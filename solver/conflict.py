@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from edgeplace.model import Conflict, Evaluation, Limit
+from numpy.typing import NDArray
+
+from edgeplace.model import Conflict, Limit
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
-from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel
+from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel, Row
 from edgeplace.solver.problem import Problem
-from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 
@@ -72,60 +73,53 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
     """Return the assignment that exceeds the fewest limits, and those by the least share."""
     from edgeplace.solver.milp import Milp
 
-    model = LinearModel(
-        list(form.model.upper), list(form.model.kinds), [], dict(form.model.objectives)
-    )
-    exceeded: dict[Limited, int] = {}
-    amount = Affine()
-    for row in form.model.rows:
-        if row.limit is None:
-            model.rows.append(row)
-            continue
-        largest = sum(abs(v) * model.upper[c] for c, v in row.terms.items()) + abs(row.bound)
-        if row.limit not in exceeded:
-            exceeded[row.limit] = model.column(Kind.BINARY)
-        for sign in (-1.0, 1.0) if row.equality else (-1.0,):
-            slack = model.column(Kind.REAL, largest)
-            row = dataclasses.replace(row, terms={**row.terms, slack: sign})
-            unit = max(abs(row.bound), 1.0)
-            amount.add_term(slack, 1 / unit)
-            model.at_most(Affine({slack: 1.0, exceeded[row.limit]: -largest}), 0.0)
-        model.rows.append(row)
-    count = Affine({c: 1.0 for c in exceeded.values()})
-    loaded = Milp(model)
+    model, count, amount = _elastic(form.model)
     best: Ints | None = None
-    fewest = np.inf
+    fewest: float = np.inf
     while (left := deadline - time.monotonic()) > 0:
-        answer = loaded.minimise(count, seconds=left, gap=0.0, start=None)
-        if answer.values is None:
-            return best
-        start = dict(enumerate(answer.values.tolist()))
-        loaded_count = sum(round(answer.values[c]) for c in count.terms)
-        finer = Milp(LinearModel(model.upper, model.kinds, list(model.rows), {}))
-        cap = Affine().add(count)
-        finer_rows = LinearModel(model.upper, model.kinds)
-        finer_rows.at_most(cap, loaded_count + 1e-6)
-        finer.add_rows(finer_rows.rows)
-        refined = finer.minimise(
-            amount, seconds=max(deadline - time.monotonic(), 0.1), gap=1e-4, start=start
-        )
-        values = answer.values if refined.values is None else refined.values
+        loaded = Milp(model)
+        first = loaded.minimise(count, seconds=left, gap=0.0, start=None)
+        if first.values is None:
+            break
+        few = round(sum(first.values[c] for c in count.terms))
+        loaded.add_rows([Row(count.terms, few + 1e-6)])
+        left = max(deadline - time.monotonic(), 0.1)
+        start = dict(enumerate(first.values.tolist()))
+        second = loaded.minimise(amount, seconds=left, gap=1e-4, start=start)
+        values = first.values if second.values is None else second.values
         assignment = form.assignment(values)
         found = assess(form.problem, assignment)
         if len(found.violations) < fewest:
             best, fewest = assignment, len(found.violations)
         # Credit windows are stated only where they are met: let the model know and try again.
-        windows = [v for v in found.violations if v.kind == "credit window"]
+        windows = tuple(v for v in found.violations if v.kind == "credit window")
         if soft or not windows:
-            return best
-        rows = form.missed(values, assignment, _only(found, windows))
-        loaded.add_rows(rows)
-        model.rows += rows
+            break
+        met = found.model_copy(update={"violations": windows})
+        model.rows.extend(form.missed(values, assignment, met))
     return best
 
 
-def _only(found: Evaluation, kept: Sequence[Limit]) -> Evaluation:
-    return found.model_copy(update={"violations": tuple(kept)})
+def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
+    """Return the model with slack in the rows of limits, their number in use, and their amount."""
+    model = LinearModel(list(rigid.upper), list(rigid.kinds))
+    exceeded: dict[Limited, int] = {}
+    amount = Affine()
+    for row in rigid.rows:
+        if row.limit is None:
+            model.rows.append(row)
+            continue
+        if row.limit not in exceeded:
+            exceeded[row.limit] = model.column(Kind.BINARY)
+        most = sum(abs(v) * model.upper[c] for c, v in row.terms.items()) + abs(row.bound)
+        terms = dict(row.terms)
+        for sign in (-1.0, 1.0) if row.equality else (-1.0,):
+            slack = model.column(Kind.REAL, most)
+            terms[slack] = sign
+            amount.add_term(slack, 1 / max(abs(row.bound), 1.0))
+            model.at_most(Affine({slack: 1.0, exceeded[row.limit]: -most}), 0.0)
+        model.rows.append(dataclasses.replace(row, terms=terms))
+    return model, Affine(dict.fromkeys(exceeded.values(), 1.0)), amount
 
 
 def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:

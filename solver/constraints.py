@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import (
     AnyRule,
     AtMost,
@@ -17,7 +19,6 @@ from edgeplace.model import (
     Pin,
     StayOnSite,
 )
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from edgeplace.solver.problem import Subtasks

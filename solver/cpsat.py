@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from ortools.sat.python import cp_model
+
 from edgeplace.solver.backend import Answer, Outcome
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
-from ortools.sat.python import cp_model
 
 _REAL_STEPS = float(1 << 40)
 """Whole steps into which the range of a real column is cut."""

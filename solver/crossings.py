@@ -13,9 +13,10 @@ Two forms give the same numbers wherever the placement is whole:
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
-from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 

@@ -9,9 +9,10 @@ from typing import Literal
 
 import networkx as nx
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
 from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together, build
-from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -90,11 +91,8 @@ def assess(problem: Problem, assignment: Ints) -> Evaluation:
 
     task_managers = _slots(p, assignment)
     violations += [t for t in task_managers if t.shortfall]
-    for kind, need, room in (
-        ("memory", p.memory_bytes, p.tm_memory),
-        ("disk", p.disk_bytes, p.tm_disk),
-    ):
-        violations += _bytes(p, kind, np.bincount(assignment, need, p.m), room)  # type: ignore[arg-type]
+    violations += _bytes(p, "memory", p.memory_bytes, p.tm_memory, assignment)
+    violations += _bytes(p, "disk", p.disk_bytes, p.tm_disk, assignment)
     violations += _rules(p, assignment)
 
     latency = _latency_ms(p, site, cls, unreachable)
@@ -214,7 +212,8 @@ def round_trips_ms(p: Problem, a: Ints, b: Ints) -> Floats:
         for i in pairs
     ]
     # A pair without a route is reported as such, not as a slow one.
-    return np.nan_to_num(np.array(times), posinf=0.0)[inverse]
+    reached: Floats = np.nan_to_num(np.array(times), posinf=0.0)[inverse]
+    return reached
 
 
 def _slots(p: Problem, assignment: Ints) -> list[Limit]:
@@ -231,7 +230,11 @@ def _slots(p: Problem, assignment: Ints) -> list[Limit]:
     ]
 
 
-def _bytes(p: Problem, kind: Literal["memory", "disk"], used: Floats, room: Floats) -> list[Limit]:
+def _bytes(
+    p: Problem, kind: Literal["memory", "disk"], need: Floats, room: Floats, at: Ints
+) -> list[Limit]:
+    used = np.zeros(p.m)
+    np.add.at(used, at, need)
     over = np.flatnonzero(used > room * (1 + 1e-15))
     return [
         Limit(
@@ -284,8 +287,8 @@ def _latency_ms(
             delay[i] += net.delay_ms[route].sum() + p.buffer_bytes[i] * per_byte_ms[route].sum()
     done = p.service_ms[np.arange(p.n), cls].copy()
     arrivals: dict[int, list[int]] = {}
-    for i in np.flatnonzero(p.live):
-        arrivals.setdefault(int(p.target[i]), []).append(int(i))
+    for i in np.flatnonzero(p.live).tolist():
+        arrivals.setdefault(int(p.target[i]), []).append(i)
     for k in nx.topological_sort(graph):
         if k in arrivals:
             done[k] += max(done[p.source[i]] + delay[i] for i in arrivals[k])

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import Evaluation, ObjectiveName
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
 from edgeplace.solver.evaluate import round_trips_ms
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together
-from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -39,7 +40,8 @@ class Formulation:
     def assignment(self, values: Floats) -> Ints:
         """Return the TaskManager of each subtask from column values."""
         chosen = np.where(self.x >= 0, values[np.maximum(self.x, 0)], -1.0)
-        return chosen.argmax(axis=1).astype(np.intp)
+        best: Ints = np.argmax(chosen, axis=1)
+        return best
 
     def start(self, assignment: Ints) -> dict[int, float] | None:
         """Return the placement columns of an assignment, None if one of them does not exist."""
@@ -188,7 +190,7 @@ def _slots(p: Problem, model: LinearModel, x: Ints) -> None:
             operators.setdefault(o, Affine()).add_term(int(x[k, t]), 1.0)
         for operators in here.values():
             if len(operators) == 1:
-                used.add(*operators.values())
+                used.add(next(iter(operators.values())))
                 continue
             most = model.column(Kind.IMPLIED, max(len(e.terms) for e in operators.values()))
             used.add_term(most, 1.0)
@@ -330,7 +332,7 @@ def _latency(p: Problem, model: LinearModel, x: Ints, crossings: Crossings) -> N
 
 
 def _horizon_ms(p: Problem) -> float:
-    """Return a latency that no path exceeds: each subtask and channel of each stage at its worst."""
+    """Return a latency that no path exceeds: every stage at its worst."""
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import highspy
 import numpy as np
 import pulp
+
 from edgeplace.solver.backend import Answer, Outcome
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
-from edgeplace.model import Cluster
 from numpy.typing import NDArray
+
+from edgeplace.model import Cluster
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +93,7 @@ class Network:
             return round(data["delay"] * 1e6) * self.n_sites + 1
 
         for b, sites in nx.single_source_dijkstra_path(self._graph, a, weight=weight).items():
-            pairs = zip(sites, sites[1:], strict=False)
+            pairs = pairwise(sites)
             yield b, tuple(self._graph.edges[u, v]["link"] for u, v in pairs)
 
     def delay(self, a: int, b: int) -> float:

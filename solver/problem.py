@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import (
     Cluster,
     InvalidInputError,
@@ -24,7 +26,6 @@ from edgeplace.solver.constraints import (
 )
 from edgeplace.solver.network import Network
 from edgeplace.solver.traffic import propagate
-from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     Cluster,
@@ -29,7 +31,6 @@ from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Row
 from edgeplace.solver.problem import Problem, build
-from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 BackendName = Literal["milp", "cp-sat"]

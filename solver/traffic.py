@@ -4,11 +4,13 @@ Notation (docs/formulation.md): subtask k, channel (k, l), records per second r,
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
 import numpy as np
-from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
 from numpy.typing import NDArray
+
+from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -142,11 +144,11 @@ def propagate(job: JobGraph) -> Traffic:
     first = np.concatenate([[0], np.cumsum(parallelism)])
     rate = np.zeros(first[-1])
     notes: list[str] = []
-    graph = nx.MultiDiGraph()
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     graph.add_nodes_from(index)
     for i, s in enumerate(job.streams):
         graph.add_edge(s.source, s.target, key=i)
-    parts: list[tuple[Ints, ...]] = []
+    parts: list[tuple[NDArray[Any], ...]] = []
     fed = {s.target for s in job.streams}
     for op_id in nx.topological_sort(graph):
         op = job.operators[index[op_id]]
@@ -187,10 +189,17 @@ def propagate(job: JobGraph) -> Traffic:
                     np.full(len(a), i),
                 )
             )
-    joined = (
-        [np.concatenate(p) for p in zip(*parts, strict=True)]
-        if parts
-        else [np.zeros(0, np.intp), np.zeros(0, np.intp), *[np.zeros(0)] * 3, np.zeros(0, np.intp)]
+    source, target_, flow, size_, fan_in, stream = (
+        np.concatenate([np.zeros(0), *(p[i] for p in parts)]) for i in range(6)
     )
-    source, target_, flow, size_, fan_in, stream = joined
-    return Traffic(rate, source, target_, flow, flow * size_, size_, fan_in, stream, tuple(notes))
+    return Traffic(
+        rate,
+        source.astype(np.intp),
+        target_.astype(np.intp),
+        flow,
+        flow * size_,
+        size_,
+        fan_in,
+        stream.astype(np.intp),
+        tuple(notes),
+    )

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     Cluster,
@@ -18,7 +20,6 @@ from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.constraints import Restriction
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.problem import Problem, build
-from numpy.typing import NDArray
 
 Ints = NDArray[np.intp]
 

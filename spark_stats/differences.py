@@ -1,8 +1,9 @@
 """From samples to sums: what happened between two samples of a subtask, summed by quarter."""
 
-from edgeplace.spark_stats import readings as r
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
 
 # A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
 # little, so only a larger step is a restart.

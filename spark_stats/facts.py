@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from edgeplace.spark_stats import readings as r
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
 
 RECENT_CHECKPOINTS = 10
 """Checkpoints over which the state's size is taken."""

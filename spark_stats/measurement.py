@@ -6,6 +6,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Costs
 from edgeplace.model.errors import InvalidInputError
@@ -28,9 +32,6 @@ from edgeplace.spark_stats.samples import samples
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.streams import stream_costs
 from edgeplace.spark_stats.tallies import Total, tally
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 
 @dataclass(frozen=True)

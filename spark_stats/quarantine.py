@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from edgeplace.spark_stats import readings as r
-from edgeplace.spark_stats.files import CUT_SHORT, LogFiles
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats.files import CUT_SHORT, LogFiles
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,15 @@ COLUMNS: Mapping[str, str] = {
 }
 """Columns of the long table. `file`, `block` and `pos` say where the line stood."""
 
+EMITTED = "source operator numRecordsOut"
+"""The name that readers give to the counter `numRecordsOut` of a source operator in a chain."""
+
 COUNTERS: Mapping[str, tuple[str, ...]] = {
     "records_in": ("numRecordsIn",),
     "records_out": ("numRecordsOut",),
     "bytes_in": ("numBytesIn",),
     "bytes_out": ("numBytesOut",),
-    "emitted": ("source.numRecordsOut",),
+    "emitted": (EMITTED,),
     "bytes_in_local": ("Shuffle.Netty.Input.numBytesInLocal", "numBytesInLocal"),
     "bytes_in_remote": ("Shuffle.Netty.Input.numBytesInRemote", "numBytesInRemote"),
     "busy_ms": ("accumulateBusyTimeMs",),

@@ -1,8 +1,9 @@
 """From readings to samples: one wide row for each subtask and time."""
 
-from edgeplace.spark_stats import readings as r
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
 
 KEYS = (
     "format",
@@ -60,7 +61,7 @@ def samples(long: DataFrame) -> DataFrame:
         ),
         F.max("attempt").alias("attempt"),
         F.max("at_ms").alias("at_ms"),
-        F.count(F.when(metric.isin("numRecordsIn", "numRecordsInPerSec"), 1)).alias("snapshots"),
+        F.count(F.when(metric == "numRecordsIn", 1)).alias("snapshots"),
         F.count("metric").alias("values"),
         F.count(F.when(~metric.isin(*r.USED_METRICS), 1)).alias("unused"),
         F.count(F.when(F.isnan(value), 1)).alias("not_a_number"),

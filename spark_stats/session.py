@@ -4,8 +4,9 @@ import os
 import sys
 import tempfile
 
-from edgeplace.spark_stats.jvm import find_java_home
 from pyspark.sql import SparkSession
+
+from edgeplace.spark_stats.jvm import find_java_home
 
 
 def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:

@@ -20,20 +20,20 @@ the key. Both look for a location as a *part* of the resource id, so `192.168.1.
 https://github.com/CASP-Systems-BU/CAPSys
 """
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from edgeplace.adapters.flink.schedulercfg_names import (
     INDEXED,
     containing,
-    did_you_mean,
     full_names,
     task_key,
     task_managers_by_key,
     tasks_by_key,
 )
+from edgeplace.adapters.flink.schedulercfg_problems import Problems, did_you_mean
 from edgeplace.adapters.flink.schedulercfg_render import render, render_capsys
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
 
@@ -41,39 +41,11 @@ __all__ = ["Dialect", "parse", "read", "render", "render_capsys"]
 
 Dialect = Literal["auto", "modern", "bu", "capsys"]
 
-_MOST_LISTED = 20
-
 
 class _Line(NamedTuple):
     number: int
     task: str
     location: str
-
-
-class _Problems:
-    """What is wrong with a file, in all."""
-
-    def __init__(self) -> None:
-        self._found: list[tuple[int, str]] = []
-
-    def add(self, line: int | None, what: str, cure: str) -> None:
-        """Note a problem of a line (from 1), or of the file as a whole."""
-        where = f"line {line}: " if line else ""
-        self._found.append((line or sys.maxsize, f"{where}{what}; cure: {cure}"))
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-    def error(self, origin: str) -> InvalidInputError:
-        """Return all of them as one error, by line."""
-        listed = [text for _, text in sorted(self._found, key=lambda p: p[0])]
-        more = len(listed) - _MOST_LISTED
-        return InvalidInputError(
-            f"{origin}: {len(listed)} problem{'s' if len(listed) > 1 else ''}\n  "
-            + "\n  ".join(listed[:_MOST_LISTED])
-            + (f"\n  and {more} more" if more > 0 else ""),
-            "nothing of the file is used until all of it is right",
-        )
 
 
 def read(
@@ -119,7 +91,7 @@ def parse(
     InvalidInputError
         If anything in the file is wrong, with all problems, their lines and their cures.
     """
-    problems = _Problems()
+    problems = Problems()
     lines = list(_split(text, problems))
     if not lines and not problems:
         raise InvalidInputError(f"{origin}: the file is empty", "write a line for each subtask")
@@ -149,7 +121,7 @@ def parse(
     return {op.id: tuple(found[op.id, i] for i in range(op.parallelism)) for op in job.operators}
 
 
-def _split(text: str, problems: _Problems) -> Iterator[_Line]:
+def _split(text: str, problems: Problems) -> Iterator[_Line]:
     """Yield the lines that can be told apart; blanks that do not belong are reported and cut."""
     if text.startswith("\ufeff"):
         problems.add(1, "a byte order mark precedes the first task", "save the file without it")
@@ -194,10 +166,11 @@ def _match_names(
     job: JobGraph,
     cluster: Cluster,
     dialect: Literal["modern", "bu"],
-    problems: _Problems,
+    problems: Problems,
 ) -> dict[tuple[str, int], str]:
     tasks = tasks_by_key(job, ids=dialect == "modern")
-    locations = task_managers_by_key(cluster)
+    by_key = task_managers_by_key(cluster)
+    by_part = cache(partial(containing, cluster=cluster))
     found: dict[tuple[str, int], str] = {}
     line_of: dict[tuple[str, int], int] = {}
     for line in lines:
@@ -211,7 +184,7 @@ def _match_names(
             continue
         fit = tasks.get(hit[1], [])
         if len(fit) != 1:
-            problems.add(line.number, *_not_one_task(hit[1], fit, tuple(tasks)))
+            problems.add(line.number, *_not_one_task(hit[1], fit, tasks))
             continue
         op, i, n = fit[0], int(hit[2]), int(hit[3])
         subtask = (op.id, i - 1)
@@ -235,20 +208,18 @@ def _match_names(
             )
         else:
             line_of[subtask] = line.number
-            if dialect == "bu":
-                fitting = containing(line.location, cluster)
-            else:
-                fitting = locations.get(line.location, [])
             # A subtask with a wrong location is not reported again as missing.
-            found[subtask] = _only(line, fitting, cluster, dialect, problems)
+            places = by_part(line.location) if dialect == "bu" else by_key.get(line.location, [])
+            found[subtask] = _only(line, places, cluster, dialect, problems)
     return found
 
 
 def _match_parts(
-    lines: list[_Line], job: JobGraph, cluster: Cluster, problems: _Problems
+    lines: list[_Line], job: JobGraph, cluster: Cluster, problems: Problems
 ) -> dict[tuple[str, int], str]:
     full = [(op, list(full_names(op))) for op in job.operators]
-    known = tuple(op.name for op in job.operators)
+    by_part = cache(partial(containing, cluster=cluster))
+    known = [op.name for op in job.operators]
     queues: dict[str, list[_Line]] = {}
     for line in lines:
         queues.setdefault(line.task, []).append(line)
@@ -281,18 +252,19 @@ def _match_parts(
                 )
                 break
             key_of[op.id, i] = key
-            fitting = containing(line.location, cluster)
-            found[op.id, i] = _only(line, fitting, cluster, "capsys", problems)
+            found[op.id, i] = _only(line, by_part(line.location), cluster, "capsys", problems)
     return found
 
 
-def _not_one_task(key: str, fit: list[Operator], known: tuple[str, ...]) -> tuple[str, str]:
+def _not_one_task(
+    key: str, fit: list[Operator], known: Collection[str]
+) -> tuple[str, str | Callable[[], str]]:
     if fit:
         return (
             f"{key!r} means {len(fit)} tasks: {[op.name for op in fit[:6]]}",
             f"use their JobVertexIDs: {[op.id for op in fit[:6]]}",
         )
-    return f"the job has no task {key!r}", did_you_mean(key, known)
+    return f"the job has no task {key!r}", partial(did_you_mean, key, known)
 
 
 def _only(
@@ -300,7 +272,7 @@ def _only(
     fitting: list[TaskManager],
     cluster: Cluster,
     dialect: Literal["modern", "bu", "capsys"],
-    problems: _Problems,
+    problems: Problems,
 ) -> str:
     if len(fitting) == 1:
         return fitting[0].id
@@ -321,6 +293,6 @@ def _only(
         problems.add(
             line.number,
             f"the cluster has no TaskManager {line.location!r}",
-            did_you_mean(line.location, tuple(task_managers_by_key(cluster))),
+            lambda: did_you_mean(line.location, task_managers_by_key(cluster)),
         )
     return ""

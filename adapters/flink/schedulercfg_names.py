@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
-from functools import lru_cache
 
 from edgeplace.model import Cluster, JobGraph, Operator, TaskManager
 
@@ -69,12 +67,3 @@ def is_plain(key: str) -> bool:
         and "; " not in key
         and not key.startswith("#")
     )
-
-
-@lru_cache(maxsize=1024)
-def did_you_mean(word: str, known: tuple[str, ...]) -> str:
-    """Return a cure for a word that is not known."""
-    near = get_close_matches(word, known, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(map(repr, near))}?"
-    return f"use one of {list(known[:8])}" + (" ..." if len(known) > 8 else "")

@@ -1,9 +1,10 @@
 """All-server: every subtask that may leave the edge runs at a cloud site."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import Problem
-from numpy.typing import NDArray
 
 
 def all_server(problem: Problem) -> NDArray[np.intp]:

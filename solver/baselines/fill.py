@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
-from edgeplace.solver.problem import Problem
 from numpy.typing import NDArray
+
+from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]
 

@@ -1,9 +1,10 @@
 """Flink's own spreading: equal shares of slots, whatever the machine and the network."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import Problem
-from numpy.typing import NDArray
 
 
 def flink_spread(problem: Problem) -> NDArray[np.intp]:

@@ -1,9 +1,10 @@
 """The seed project's rule: offload what filters strongly or runs fast."""
 
 import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import Problem
-from numpy.typing import NDArray
 
 SELECTIVITY_BELOW = 0.5
 TRUE_RATE_ABOVE_PER_S = 8000.0

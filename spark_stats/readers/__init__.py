@@ -2,10 +2,20 @@
 
 from edgeplace.spark_stats.readers import (
     canonical,
+    prometheus_range,
+    prometheus_text,
+    seed_metrics,
+    slf4j_reporter,
 )
 from edgeplace.spark_stats.readings import Reader
 
-READERS: tuple[Reader, ...] = (canonical,)
+READERS: tuple[Reader, ...] = (
+    canonical,
+    prometheus_range,
+    seed_metrics,
+    slf4j_reporter,
+    prometheus_text,
+)
 """All readers. Of those that recognise a file, the first reads it."""
 
 

@@ -5,9 +5,10 @@
 Answers of unknown paths are counted and passed over.
 """
 
-from edgeplace.spark_stats import readings as r
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
 
 name = "canonical log"
 expects = 'JSON lines that start with {"edgeplace_log":1,'
@@ -78,9 +79,9 @@ def read(lines: DataFrame) -> DataFrame:
         # An answer that should hold something and does not is a bad line too.
         F.when(F.col("items").isNull() & ~F.col("shape").isin("bad", "other"), "bad")
         .otherwise(F.col("shape"))
-        .alias("kind_of_line"),
+        .alias("verdict"),
     )
-    return _flat(itemised.withColumn("item", F.explode_outer("items")))
+    return _items_flat(_lines_flat(itemised).withColumn("item", F.explode_outer("items")))
 
 
 def _complaint() -> Column:
@@ -135,40 +136,58 @@ def _text() -> Column:
     return F.when(text.isNotNull(), F.array(F.struct(F.lit("").alias("id"), text.alias("value"))))
 
 
-def _flat(rows: DataFrame) -> DataFrame:
-    kind = F.col("kind_of_line")
-    item_id, value = F.col("item.id"), F.col("item.value")
+def _lines_flat(rows: DataFrame) -> DataFrame:
+    """Return what holds for all items of a line, worked out once a line."""
+    verdict = F.col("verdict")
+    bad, document = verdict == "bad", verdict.isin("job", "document")
+    about_tasks = verdict.isin("metrics", "vertex")
+    return rows.select(
+        "file",
+        "block",
+        "pos",
+        "items",
+        "verdict",
+        F.when(about_tasks, r.TASK)
+        .when(verdict == "taskmanager", r.TASK_MANAGER)
+        .when(verdict == "checkpoint", r.CHECKPOINT)
+        .when(document, r.DOCUMENT)
+        .when(bad, r.BAD)
+        .otherwise(r.OTHER)
+        .alias("kind"),
+        F.when(~bad & (F.get("parts", F.lit(1)) == "jobs"), F.get("parts", F.lit(2))).alias("job"),
+        F.when(bad, F.col("file"))
+        .when(document, F.col("path"))
+        .when(verdict == "taskmanager", F.get("parts", F.lit(2)))
+        .when(verdict == "checkpoint", F.get("parts", F.lit(7)))
+        .when(about_tasks, F.get("parts", F.lit(4)))
+        .alias("vertex"),
+        F.when(
+            bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
+        ).alias("name"),
+        F.when(~bad, F.col("line.ts_ms")).alias("ts_ms"),
+        F.when(bad, r.excerpt(F.col("value"))).alias("excerpt"),
+    )
+
+
+def _items_flat(rows: DataFrame) -> DataFrame:
+    verdict, item_id, value = F.col("verdict"), F.col("item.id"), F.col("item.value")
+    vertex, document = verdict == "vertex", verdict.isin("job", "document")
     before_dot = F.substring_index(item_id, ".", 1)
     after_dot = F.expr("substring(item.id, locate('.', item.id) + 1)")
-    bad, task, vertex = kind == "bad", kind == "metrics", kind == "vertex"
-    document = kind.isin("job", "document")
+    of_source = after_dot.startswith("Source_") & after_dot.endswith(".numRecordsOut")
     return r.readings(
         rows,
         format=name,
-        kind=F.when(task | vertex, r.TASK)
-        .when(kind == "taskmanager", r.TASK_MANAGER)
-        .when(kind == "checkpoint", r.CHECKPOINT)
-        .when(document, r.DOCUMENT)
-        .when(bad, r.BAD)
-        .otherwise(r.OTHER),
-        job=F.when(~bad & (F.get("parts", F.lit(1)) == "jobs"), F.get("parts", F.lit(2))),
-        vertex=F.when(bad, F.col("file"))
-        .when(document, F.col("path"))
-        .when(kind == "taskmanager", F.get("parts", F.lit(2)))
-        .when(kind == "checkpoint", F.get("parts", F.lit(7)))
-        .when(task | vertex, F.get("parts", F.lit(4))),
-        name=F.when(
-            bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
+        **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},
+        subtask=F.when(
+            (verdict == "metrics") | vertex | (verdict == "checkpoint"),
+            before_dot.try_cast("bigint"),
         ),
-        subtask=F.when(task | vertex | (kind == "checkpoint"), before_dot.try_cast("bigint")),
         attempt=F.when(vertex, after_dot.try_cast("int")),
         task_manager=F.when(vertex & (value != "(unassigned)"), value),
-        ts_ms=F.when(~bad, F.col("line.ts_ms")),
-        metric=F.when(kind == "taskmanager", item_id)
-        .when(kind == "checkpoint", after_dot)
-        .when(task & after_dot.rlike(r"^Source_.*\.numRecordsOut$"), "source.numRecordsOut")
-        .when(task, after_dot),
-        value=F.when(task | kind.isin("taskmanager", "checkpoint"), r.number(value)),
+        metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot))
+        .when(verdict == "taskmanager", item_id)
+        .when(verdict == "checkpoint", after_dot),
+        value=F.when(verdict.isin("metrics", "taskmanager", "checkpoint"), r.number(value)),
         document=F.when(document, value),
-        excerpt=F.when(bad, r.excerpt(F.col("value"))),
     )

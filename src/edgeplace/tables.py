@@ -64,9 +64,7 @@ def show_costs(console: Console, costs: Costs, job: JobGraph | None = None) -> N
         for c in op.classes:
             if not c.stationary:
                 quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
-                console.text(
-                    f"{name} on {c.node_class}: not stationary, by quarter of the window: {quarters}"
-                )
+                console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
         if op.not_in_log:
             console.text(f"{name}: not in this log: {', '.join(op.not_in_log)}")
         for note in op.notes:

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from edgeplace.model import Cluster
 
 DATA = Path(__file__).parent / "data" / "flink_2_3"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from edgeplace.adapters.flink import SavedAnswers, answers_from_files, answers_from_log, load_job
 from edgeplace.model import Cluster, InvalidInputError, write
 

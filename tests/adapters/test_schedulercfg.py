@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
-from edgeplace.adapters.flink import schedulercfg
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
 
 NASTY = [
     "Map",

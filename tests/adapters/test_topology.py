@@ -3,6 +3,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+
 from edgeplace.adapters.flink import cluster, job_graph, placement
 from edgeplace.model import Cluster, InvalidInputError
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+
 from edgeplace.model import Cluster, InvalidInputError, parse
 
 DATA: dict[str, Any] = {

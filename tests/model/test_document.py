@@ -5,6 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
 from edgeplace.model import (
     AtMost,
     Cluster,
@@ -30,9 +34,6 @@ from edgeplace.model import (
     write,
     write_text,
 )
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from pydantic import BaseModel
 
 CLUSTER_YAML = """\
 sites: [{id: field}, {id: hall, tier: cloud}]

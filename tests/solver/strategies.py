@@ -1,5 +1,7 @@
 """Random small instances, of every kind of constraint."""
 
+from hypothesis import strategies as st
+
 from edgeplace.model import (
     ClassCost,
     Cluster,
@@ -26,7 +28,6 @@ from edgeplace.model.rules import (
     Pin,
     StayOnSite,
 )
-from hypothesis import strategies as st
 
 CLASSES = ("pi", "server")
 MOST_ASSIGNMENTS = 260

@@ -3,16 +3,17 @@
 import os
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from oracle import Oracle
+from strategies import OBJECTIVES, instances
+
 from edgeplace.model import ObjectiveLevel, Plan, Status
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.crossings import PairCrossings, TreeCrossings
 from edgeplace.solver.formulation import formulate
 from edgeplace.solver.milp import Milp
 from edgeplace.solver.problem import build
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from oracle import Oracle
-from strategies import OBJECTIVES, instances
 
 EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "150"))
 RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}

@@ -1,0 +1,53 @@
+# Two commands do everything on a bare machine with Python 3.11: make demo, make test.
+# uv is used if it is there, and bootstrapped into .bootstrap/ if not; it installs the rest.
+
+PYTHON ?= python3
+UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
+RUN = $(UV) run --frozen --all-extras --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench record wheel-test clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(UV) ## the whole way on a recorded job: metric log, costs, proven plan, schedulercfg
+	@$(RUN) --no-dev edgeplace demo
+
+test: $(UV) ## all tests
+	$(RUN) pytest
+
+check: $(UV) .typing/edgeplace ## lint, format and types
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+	$(RUN) mypy testbed
+
+bench: $(UV) ## measure: formulations, and the Spark pipeline against plain parsing
+	$(RUN) python benchmarks/formulations.py
+	$(RUN) python benchmarks/spark_stats.py
+
+record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
+	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz
+
+wheel-test: $(UV) ## the tests against the built wheel instead of the folders
+	rm -rf build/wheel-test && mkdir -p build/wheel-test
+	$(UV) build --quiet --wheel --out-dir build/wheel-test
+	$(UV) venv --quiet build/wheel-test/venv
+	$(UV) export --quiet --frozen --all-extras --no-emit-project -o build/wheel-test/requirements.txt
+	$(UV) pip install --quiet -p build/wheel-test/venv -r build/wheel-test/requirements.txt
+	$(UV) pip install --quiet -p build/wheel-test/venv --no-deps build/wheel-test/*.whl
+	build/wheel-test/venv/bin/python -m pytest -q
+
+clean: ## remove what make made
+	rm -rf .venv .bootstrap .typing build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+# mypy does not follow setuptools' package-dir; this link tree shows it the packages as installed.
+.typing/edgeplace:
+	mkdir -p $@
+	ln -s ../../src/edgeplace/* $@/
+	for room in model solver spark_stats adapters instances; do ln -s ../../$$room $@/$$room; done
+
+.bootstrap/bin/uv:
+	$(PYTHON) -m venv .bootstrap
+	.bootstrap/bin/pip install --quiet --disable-pip-version-check uv

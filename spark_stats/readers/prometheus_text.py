@@ -1,0 +1,66 @@
+"""Prometheus text exposition: what Flink's reporter answers to a scrape.
+
+A scrape has no time in it, unless its lines end in one: the file's modification time stands in. So
+differences need several scrapes, each in a file of its own.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats.readers import prometheus
+
+name = "Prometheus text"
+expects = "lines such as flink_taskmanager_job_task_numRecordsIn{job_id=...} 123"
+whole_files = False
+
+_SAMPLE = (
+    r"^\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*"
+    r'(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?'
+    r"\s+(\S+)(?:\s+(-?\d+))?\s*$"
+)
+
+
+def recognises(head: str) -> bool:
+    """Return whether the file has lines of an exposition with metrics of Flink."""
+    return any(
+        line.startswith(("# HELP flink_", "# TYPE flink_"))
+        or (line.startswith("flink_") and "{" in line)
+        for line in head.splitlines()
+    )
+
+
+def read(lines: DataFrame) -> DataFrame:
+    """Return the long table."""
+
+    def part(group: int) -> Column:
+        return F.regexp_extract("value", _SAMPLE, group)
+
+    text = F.trim("value")
+    said = lines.filter((text != "") & ~text.startswith("#")).select(
+        "*",
+        part(1).alias("series"),
+        part(2).alias("labels"),
+        part(3).alias("number"),
+        F.coalesce(part(4).try_cast("bigint"), F.col("modified_ms")).alias("ts_ms"),
+    )
+    bad = F.col("series") == ""
+    useful = prometheus.of_flink(F.col("series"))
+
+    def label(wanted: str) -> Column:
+        found = F.regexp_extract("labels", rf'[{{,]\s*{wanted}="((?:[^"\\]|\\.)*)"', 1)
+        return F.when(found != "", found)
+
+    made = prometheus.columns(F.col("series"), label)
+    value = F.regexp_replace(F.col("number"), "^([+-]?)Inf$", "$1Infinity")
+    return r.readings(
+        said,
+        format=name,
+        **{k: F.when(useful, c) for k, c in made.items() if k not in ("kind", "vertex", "name")},
+        kind=F.when(bad, r.BAD).when(~useful, r.OTHER).otherwise(made["kind"]),
+        vertex=F.when(bad, F.col("file")).when(useful, made["vertex"]),
+        name=F.when(bad, "no line of a Prometheus exposition").when(useful, made["name"]),
+        ts_ms=F.when(useful, F.col("ts_ms")),
+        value=F.when(useful, r.number(value)),
+        excerpt=F.when(bad, r.excerpt(F.col("value"))),
+    )

@@ -1,0 +1,88 @@
+"""Metrics JSON lines of the BU flink-placement project: per-second meters, all values as text.
+
+One array a line: the time, then an object for each subtask. `trueOutProcessingRate` there is
+records *in* per busy second, so the busy time follows from it. There are neither counters nor
+bytes, state or TaskManagers.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import readings as r
+
+name = "metrics JSON lines"
+expects = 'JSON lines that start with [{"timestamp": and hold "vertexName"'
+whole_files = False
+
+_LINE = "ARRAY<MAP<STRING, STRING>>"
+
+
+def recognises(head: str) -> bool:
+    """Return whether any line is of this format: the first one may be damaged."""
+    return any(
+        line.lstrip().startswith("[") and '"vertexName"' in line for line in head.splitlines()
+    )
+
+
+def read(lines: DataFrame) -> DataFrame:
+    """Return the long table."""
+    parsed = lines.filter(F.trim("value") != "").select(
+        "value", "file", "block", "pos", F.from_json("value", _LINE, {}).alias("line")
+    )
+    timed = parsed.select(
+        "*",
+        F.unix_millis(F.try_to_timestamp(F.get("line", F.lit(0))["timestamp"])).alias("ts_ms"),
+    )
+    entry = timed.withColumn(
+        "entry",
+        F.explode_outer(F.filter("line", lambda e: e["vertexName"].isNotNull())),
+    )
+    good = F.col("entry").isNotNull() & F.col("ts_ms").isNotNull()
+    items = entry.select(
+        "*",
+        good.alias("good"),
+        F.explode_outer(
+            F.when(
+                good,
+                F.concat(
+                    F.filter(
+                        F.map_entries("entry"),
+                        lambda e: ~e["key"].isin("vertexName", "subtask", "isBackPressured"),
+                    ),
+                    F.array(
+                        F.struct(F.lit("busyTimeMsPerSecond").alias("key"), _busy().alias("value"))
+                    ),
+                ),
+            )
+        ).alias("item"),
+    )
+    return r.readings(
+        items,
+        format=name,
+        kind=F.when(F.col("good"), r.TASK).otherwise(r.BAD),
+        # The log names no job; all of it is of one.
+        job=F.when(F.col("good"), F.lit("")),
+        vertex=F.when(F.col("good"), F.col("entry.vertexName")).otherwise(F.col("file")),
+        name=F.when(F.col("good"), F.col("entry.vertexName"))
+        .when(F.col("line").isNull(), "not JSON, or cut short")
+        .when(F.col("ts_ms").isNull(), "no timestamp in it")
+        .otherwise("no vertex in it"),
+        subtask=F.when(F.col("good"), F.col("entry.subtask").try_cast("bigint")),
+        ts_ms=F.when(F.col("good"), F.col("ts_ms")),
+        metric=F.when(F.col("good") & F.col("item.value").isNotNull(), F.col("item.key")),
+        value=r.number(F.col("item.value")),
+        excerpt=F.when(~F.col("good"), r.excerpt(F.col("value"))),
+    )
+
+
+def _busy() -> Column:
+    """Return busy milliseconds a second, null where the log cannot say.
+
+    An infinite rate means that records came and no busy time was seen.
+    """
+    per_busy_second = r.number(F.col("entry.trueOutProcessingRate"))
+    records_in = r.number(F.col("entry.numRecordsInPerSec"))
+    busy = F.when(per_busy_second == float("inf"), F.lit(0.0)).when(
+        (per_busy_second > 0) & ~F.isnan(per_busy_second), 1000.0 * records_in / per_busy_second
+    )
+    return busy.cast("string")
