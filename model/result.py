@@ -174,7 +174,7 @@ class Conflict(Frozen):
 
     members: tuple[str, ...]
     """Limits and rules that cannot all hold."""
-    smallest: bool
+    irreducible: bool
     """True if each member was shown to be needed: without any one of them a plan exists."""
     shortfalls: tuple[Limit, ...]
     """What the nearest plan exceeds, and by how much."""

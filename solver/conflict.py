@@ -3,8 +3,8 @@
 The nearest plan is found by letting limits slip at a price (an elastic model: Chinneck,
 "Feasibility and Infeasibility in Optimization", 2008, ch. 6): first as few limits as possible,
 then by as little as possible. What it exceeds is read off by the evaluator, so the figures are
-exact; raising those limits by those figures makes that plan hold, which confirms the cure. The
-clashing set comes from QuickXplain (Junker, AAAI 2004) over the same rows.
+exact. The cure is confirmed by solving the cured problem: the evaluator finds nothing to object to
+in that plan there. The clashing set comes from QuickXplain (Junker, AAAI 2004) over the same rows.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Conflict, Limit
 from edgeplace.solver.backend import Outcome
+from edgeplace.solver.cure import cured, describe
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel, Row
@@ -25,6 +26,18 @@ Ints = NDArray[np.intp]
 
 _SECONDS = 60.0
 """Time for the whole analysis where the caller sets no limit."""
+_PREFERRED = (
+    "rule",
+    "moves",
+    "latency",
+    "route",
+    "slots",
+    "memory",
+    "disk",
+    "subtask busy",
+    "node cpu",
+    "link bandwidth",
+)
 _RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
 
 
@@ -48,13 +61,17 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
         return None
     found = assess(problem, nearest)
     shortfalls = tuple(v for v in found.violations if not (soft and v.kind in _RATED))
-    members, smallest = _clash(form, deadline)
+    members, irreducible = _clash(form, deadline)
     return Conflict(
         members=tuple(_title(problem, m) for m in members),
-        smallest=smallest,
+        irreducible=irreducible,
         shortfalls=shortfalls,
-        cure=_cure(problem, shortfalls),
-        confirmed=_confirmed(problem, nearest, shortfalls, soft),
+        cure=describe(problem, shortfalls),
+        confirmed=not [
+            v
+            for v in assess(cured(problem, shortfalls), nearest).violations
+            if not (soft and v.kind in _RATED)
+        ],
     )
 
 
@@ -62,7 +79,7 @@ def _no_task_managers(problem: Problem) -> Conflict:
     need = Limit(kind="slots", where="cluster", used=problem.n, capacity=0, unit="slots")
     return Conflict(
         members=("the cluster has no TaskManagers",),
-        smallest=True,
+        irreducible=True,
         shortfalls=(need,),
         cure="add nodes with slots to the cluster",
         confirmed=False,
@@ -125,6 +142,8 @@ def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
 def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:
     """Return limits that cannot all hold, and whether each was shown to be needed."""
     limits = list(dict.fromkeys(r.limit for r in form.model.rows if r.limit is not None))
+    # Earlier ones are preferred in the answer: what people can change most easily comes first.
+    limits.sort(key=lambda limit: _PREFERRED.index(limit[0]))
 
     def infeasible(kept: Sequence[Limited]) -> bool | None:
         from edgeplace.solver.milp import Milp
@@ -166,14 +185,6 @@ def _quick_xplain(
     return of_first + of_second
 
 
-def _confirmed(problem: Problem, assignment: Ints, shortfalls: Sequence[Limit], soft: bool) -> bool:
-    """Return True if the plan holds once the limits it exceeds are raised to what it uses."""
-    raised = {(v.kind, v.where) for v in shortfalls}
-    again = assess(problem, assignment)
-    rest = [v for v in again.violations if not (soft and v.kind in _RATED)]
-    return all((v.kind, v.where) in raised for v in rest)
-
-
 def _title(p: Problem, limit: Limited) -> str:
     kind, i = limit
     match kind:
@@ -201,35 +212,3 @@ def _title(p: Problem, limit: Limited) -> str:
             return "streams run only between sites that a route joins"
         case _:
             return p.constraints[i].title
-
-
-def _cure(p: Problem, shortfalls: Sequence[Limit]) -> str:
-    """Return the change that makes the nearest plan hold, in the user's terms."""
-    parts = []
-    for v in shortfalls:
-        short = v.shortfall
-        match v.kind:
-            case "slots":
-                parts.append(f"{short:.0f} more slot{'s' if short > 1 else ''} on {v.where}")
-            case "memory" | "disk":
-                parts.append(f"{np.ceil(short):,.0f} more bytes of {v.kind} on {v.where}")
-            case "node cpu":
-                cores = short / p.cluster.cpu_target
-                parts.append(f"{cores:.4g} more cores on {v.where}")
-            case "link bandwidth":
-                rate = short / p.cluster.link_target
-                parts.append(f"{np.ceil(rate):,.0f} more bytes/s of bandwidth on link {v.where}")
-            case "subtask busy":
-                parts.append(f"{v.used:.4g} times the parallelism, or a faster node, for {v.where}")
-            case "credit window":
-                factor = v.utilisation
-                parts.append(f"network buffers times {factor:.3g} for {v.where}")
-            case "latency":
-                parts.append(f"{short:.4g} ms more for the worst path")
-            case "moves":
-                parts.append(f"{short:.0f} more moves")
-            case "route":
-                parts.append(f"a link that joins {v.where}")
-            case "rule":
-                parts.append(f"drop or change the rule “{v.where}”")
-    return "; ".join(parts)

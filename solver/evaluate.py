@@ -225,7 +225,9 @@ def _slots(p: Problem, assignment: Ints) -> list[Limit]:
     np.maximum.at(per_group, p.group, count)
     used = per_group.sum(axis=0)
     return [
-        Limit(kind="slots", where=t.id, used=int(used[i]), capacity=t.slots, unit="slots")
+        Limit(
+            kind="slots", where=t.id, used=int(used[i]), capacity=int(p.tm_slots[i]), unit="slots"
+        )
         for i, t in enumerate(p.cluster.task_managers)
     ]
 

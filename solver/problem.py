@@ -305,8 +305,9 @@ def build(
         _class_costs(op, cluster, classes, _needed(subtasks, o, constraints, tm_class), notes)
         for o, (_, op) in enumerate(subtasks.operators)
     ]
-    busy_s = np.array([c[0] for c in per_operator]).reshape(-1, len(classes))
-    cpu_s = np.array([c[1] for c in per_operator]).reshape(-1, len(classes))
+    shape = (len(subtasks.operators), len(classes))
+    busy_s = np.array([c[0] for c in per_operator]).reshape(shape)
+    cpu_s = np.array([c[1] for c in per_operator]).reshape(shape)
     op_of = subtasks.operator_of
     busy = rate[:, None] * busy_s[op_of]
     queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)

@@ -32,7 +32,7 @@ def differences(samples: DataFrame) -> DataFrame:
     DataFrame
         A row for each sample: `good` (the row has a difference to the sample before), `dt_ms`, a
         difference for each of `readings.COUNTERS`, taken from the rate times `dt_ms` where the
-        counter is not there (`metered`), and the flags `reset`, `clock_jump` and `repeat`.
+        counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags `reset`, `clock_jump` and `repeat`.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "has_values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -58,7 +58,15 @@ def differences(samples: DataFrame) -> DataFrame:
     )
     flagged = paired.select(
         "*",
-        (step("ts_ms")).alias("dt_ms"),
+        # A meter speaks of the time before its sample. The first has no sample before it, so it
+        # gets the time to the next one.
+        F.coalesce(
+            step("ts_ms"),
+            F.when(
+                F.col("records_in").isNull() & F.col("records_out").isNull(),
+                F.lead("ts_ms").over(by_time) - F.col("ts_ms"),
+            ),
+        ).alias("dt_ms"),
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written.
         _any(~differs("file_hash") & (step("pos") < 0)).alias("clock_jump"),
@@ -82,6 +90,7 @@ def differences(samples: DataFrame) -> DataFrame:
         )
         return F.when(F.col("good"), F.coalesce(by_counter, by_rate)).alias(column)
 
+    gauged = F.when(F.col("good"), F.col("busy_ms_per_s") * seconds)
     return flagged.withColumn("good", good).select(
         "kind",
         "job",
@@ -92,6 +101,7 @@ def differences(samples: DataFrame) -> DataFrame:
         "good",
         F.when(F.col("good"), F.col("dt_ms")).alias("dt_ms"),
         *(happened(c) for c in r.COUNTERS),
+        F.when(gauged >= 0, gauged).alias("gauged_ms"),
         (F.col("good") & F.col("records_in").isNull() & F.col("records_out").isNull()).alias(
             "metered"
         ),
@@ -131,6 +141,7 @@ def sums(differences: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
         .groupBy(*SUM_KEYS)
         .agg(
             F.sum("dt_ms").alias("dt_ms"),
+            F.sum("gauged_ms").alias("gauged_ms"),
             *(F.sum(c).alias(c) for c in r.COUNTERS),
             *(
                 F.sum(F.when(busy.isNotNull(), F.col(c))).alias(f"timed_{k}")

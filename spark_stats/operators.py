@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
 from edgeplace.spark_stats.differences import QUARTERS
 from edgeplace.spark_stats.facts import LogFacts
-from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s
+from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s, subtasks_seen
 
 THROTTLED_SHARE = 0.05
 """Share of the window in back pressure above which a source did not emit what it could."""
 DRIFT_RATIO = 1.5
-"""Fastest over slowest quarter above which a rate is not stationary."""
+DRIFT_ERRORS = 2.0
+"""A rate is not stationary if its fastest quarter is faster than the slowest by this factor, and
+by this many standard errors of the two."""
 DRIFT_BUSY_SHARE = 0.05
-DRIFT_BUSY_MS = 1000.0
-"""A quarter has a say in drift if it holds this share of the busy time, and this much of it."""
+"""Share of the busy time from which a quarter has a say in that."""
 SHORT_BUSY_MS = 1000.0
 
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
@@ -85,8 +86,8 @@ def operator_cost(
         demand=_demand(operator, tallies, facts, kind, rate) if source else None,
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
-        not_in_log=_not_in_log(operator, tallies, total, facts, kind),
-        notes=_notes(operator, total, facts, source, classes),
+        not_in_log=_not_in_log(operator, tallies, facts, kind, classes),
+        notes=_notes(operator, tallies, facts, source, classes),
     )
 
 
@@ -116,27 +117,42 @@ def _class_cost(
     OSDI 2018 (true processing and output rates).
     """
     total = Total(tallies)
-    per_ms = total.ratio(f"timed_{kind}", "busy_ms")
-    if not per_ms or per_ms <= 0:
+    # Accumulated busy time is a difference of clocks: it can fail to show a task that is hardly
+    # ever busy, which the gauge does.
+    busy = "busy_ms" if total["busy_ms"] > 0 else "gauged_ms"
+    per_ms = total.ratio(f"timed_{kind}", busy)
+    if not per_ms:
         return None
     quarters = [Total(t for t in tallies if t.quarter == q) for q in range(QUARTERS)]
-    by_quarter = [q.ratio(f"timed_{kind}", "busy_ms") for q in quarters]
-    weighty = [
-        rate
-        for rate, q in zip(by_quarter, quarters, strict=True)
-        if rate and q["busy_ms"] >= max(DRIFT_BUSY_SHARE * total["busy_ms"], DRIFT_BUSY_MS)
-    ]
-    variance = total[f"square_{kind}"] / total["busy_ms"] - per_ms**2
+    by_quarter = [q.ratio(f"timed_{kind}", busy) for q in quarters]
+    # Records that came without any busy time make the spread meaningless.
+    variance = total[f"square_{kind}"] / total[busy] - per_ms**2
+    steady = variance >= -1e-9 * per_ms**2
     return ClassCost(
         node_class=node_class,
         true_rate_per_s=1000.0 * per_ms,
         cpu_ms_per_record=cpu.per_record_ms(tallies, f"timed_{kind}"),
-        busy_s=total["busy_ms"] / 1000.0,
+        busy_s=total[busy] / 1000.0,
         samples=int(total["busy_intervals"]),
-        relative_spread=math.sqrt(max(variance, 0.0)) / per_ms,
-        stationary=not weighty or max(weighty) <= DRIFT_RATIO * min(weighty),
+        relative_spread=math.sqrt(max(variance, 0.0)) / per_ms if steady else None,
+        stationary=not _drifts(quarters, kind, total["busy_ms"]),
         by_quarter_per_s=tuple(None if x is None else 1000.0 * x for x in by_quarter),
     )
+
+
+def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
+    """Return whether the rate of some quarter differs from that of another beyond chance."""
+    rates = []
+    for q in quarters:
+        rate = q.ratio(f"timed_{kind}", "busy_ms")
+        if rate and q["busy_ms"] >= DRIFT_BUSY_SHARE * busy_ms and q["busy_intervals"] > 0:
+            variance = max(q[f"square_{kind}"] / q["busy_ms"] - rate**2, 0.0)
+            rates.append((rate, variance / q["busy_intervals"]))
+    if len(rates) < 2:
+        return False
+    (slow, slow_variance), (fast, fast_variance) = min(rates), max(rates)
+    error = math.sqrt(slow_variance + fast_variance)
+    return fast > DRIFT_RATIO * slow and fast - slow > DRIFT_ERRORS * error
 
 
 def _demand(
@@ -147,9 +163,11 @@ def _demand(
     share = None if share is None else min(max(share, 0.0), 1.0)
     column = "emitted" if kind == "emitted" else "records_out"
     count = facts.parallelism[operator]
-    measured = [
-        rate_per_s([t for t in tallies if t.subtask == i], column) or 0.0 for i in range(count)
-    ]
+    seen = subtasks_seen(tallies)
+    known = {i: rate_per_s([t for t in tallies if t.subtask == i], column) or 0.0 for i in seen}
+    # Another TaskManager's log has the others; the notes say so.
+    mean = sum(known.values()) / len(known) if known else 0.0
+    measured = [known.get(i, mean) for i in range(count)]
     if rate is not None:
         whole = sum(measured)
         dealt = (rate * m / whole for m in measured) if whole > 0 else [rate / count] * count
@@ -164,8 +182,13 @@ def _demand(
 
 
 def _not_in_log(
-    operator: str, tallies: Sequence[Tally], total: Total, facts: LogFacts, kind: str
+    operator: str,
+    tallies: Sequence[Tally],
+    facts: LogFacts,
+    kind: str,
+    classes: Sequence[ClassCost],
 ) -> tuple[str, ...]:
+    total = Total(tallies)
     records = {"in": "records_in", "out": "records_out", "emitted": "emitted"}[kind]
     missing = {
         "records": records not in total,
@@ -177,14 +200,26 @@ def _not_in_log(
         "node class": any(t.node_class is None for t in tallies),
         "state": operator not in facts.state_bytes,
         "checkpointed bytes": operator not in facts.checkpointed_bytes,
+        "process CPU time": not any(c.cpu_ms_per_record for c in classes),
     }
     return tuple(name for name, absent in missing.items() if absent)
 
 
 def _notes(
-    operator: str, total: Total, facts: LogFacts, source: bool, classes: Sequence[ClassCost]
+    operator: str,
+    tallies: Sequence[Tally],
+    facts: LogFacts,
+    source: bool,
+    classes: Sequence[ClassCost],
 ) -> tuple[str, ...]:
+    total = Total(tallies)
     notes = []
+    seen, count = len(subtasks_seen(tallies)), facts.parallelism[operator]
+    if seen < count:
+        notes.append(
+            f"{count - seen} of {count} subtasks are not in this log"
+            + (": their rates are taken as the mean of the others" if source and seen else "")
+        )
     name = facts.names.get(operator, operator)
     stateful = facts.state_bytes.get(operator, 0.0) > 0
     if not source and (stateful or _NOT_LINEAR.search(name)):
@@ -201,14 +236,20 @@ def _notes(
                 f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "
                 "background work of the JVM"
             )
+    if not seen:
+        return tuple(notes)
     if not classes and "busy_ms" not in total:
         notes.append("no rate: the log has no busy time (legacy sources report NaN)")
+    elif not classes and total["busy_ms"] <= 0 < total["records_in"] + total["records_out"]:
+        notes.append("no rate: records passed in less busy time than can be measured")
     elif not classes:
         notes.append("no rate: its subtasks were idle, or it is not known where they ran")
     if total["metereds"] > 0:
         notes.append("rates come from per-second meters, which are 60 s averages, not counters")
     if total["busy_gaugeds"] > 0:
         notes.append("busy time comes from the busyTimeMsPerSecond gauge, not its accumulation")
+    elif classes and total["busy_ms"] <= 0:
+        notes.append("hardly ever busy: its rate comes from the busyTimeMsPerSecond gauge")
     if total["resets"] > 0:
         notes.append(f"{total['resets']:.0f} differences across restarts or moves passed over")
     if total["clock_jumps"] > 0:

@@ -61,7 +61,8 @@ def samples(long: DataFrame) -> DataFrame:
         ),
         F.max("attempt").alias("attempt"),
         F.max("at_ms").alias("at_ms"),
-        F.count(F.when(metric == "numRecordsIn", 1)).alias("snapshots"),
+        # A task has this metric once; others may come from its operators too.
+        F.count(F.when(metric == "busyTimeMsPerSecond", 1)).alias("snapshots"),
         F.count("metric").alias("values"),
         F.count(F.when(~metric.isin(*r.USED_METRICS), 1)).alias("unused"),
         F.count(F.when(F.isnan(value), 1)).alias("not_a_number"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from edgeplace.model.cost import StreamCost
 from edgeplace.spark_stats.facts import Edge, LogFacts
 from edgeplace.spark_stats.operators import is_source
-from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s
+from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s, subtasks_seen
 
 ENOUGH_RECORDS = 100
 """Records for each consumer subtask from which shares are taken as measured."""
@@ -26,7 +26,8 @@ def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tup
     tallies
         Operator id -> what its subtasks did.
     """
-    edges = facts.edges or ()
+    order = {operator: i for i, operator in enumerate(facts.names)}
+    edges = sorted(facts.edges or (), key=lambda e: (order[e.source], order[e.target]))
     inputs = Counter(e.target for e in edges)
     outputs = Counter(e.source for e in edges)
     return tuple(
@@ -62,12 +63,18 @@ def _stream_cost(
         notes.append(NOT_IDENTIFIABLE)
     base = "records_out" if is_source(edge.source, sent, facts) else "records_in"
     per = rate_per_s(producer, base)
+    complete = True
+    for end, ts in ((edge.source, producer), (edge.target, consumer)):
+        seen, count = len(subtasks_seen(ts)), facts.parallelism[end]
+        if seen < count:
+            complete = False
+            notes.append(f"{count - seen} of {count} subtasks of {end} are not in this log")
     if not only_input:
         notes.append("local and remote bytes are not identifiable: the target has further inputs")
     return StreamCost(
         source=edge.source,
         target=edge.target,
-        selectivity=records / per if records is not None and per else None,
+        selectivity=records / per if complete and records is not None and per else None,
         bytes_per_record=bytes_per_record,
         shares=_shares(edge, facts, consumer) if only_input else None,
         local_bytes_per_s=rate_per_s(consumer, "bytes_in_local") if only_input else None,

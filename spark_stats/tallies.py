@@ -73,3 +73,8 @@ def rate_per_s(tallies: Iterable[Tally], name: str) -> float | None:
     rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values()]
     known = [x for x in rates if x is not None]
     return 1000.0 * sum(known) if known else None
+
+
+def subtasks_seen(tallies: Iterable[Tally]) -> set[int]:
+    """Return the subtasks of which the log has at least one difference."""
+    return {t.subtask for t in tallies if t.sums.get("dt_ms", 0.0) > 0}

@@ -43,9 +43,7 @@ class CpuQuotas:
     """
 
     def __init__(self) -> None:
-        if os.geteuid() != 0:
-            raise TestbedError("root is needed: the Pis are slowed by CPU quotas (cgroups)")
-        self._root = _cpu_mount() / _ROOT_NAME
+        self._root = require_quotas() / _ROOT_NAME
         self._root.mkdir(exist_ok=True)
         self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -104,7 +102,16 @@ class CpuQuotas:
             group.rmdir()
 
 
-def _cpu_mount() -> Path:
+def require_quotas() -> Path:
+    """Return the folder of the kernel's CPU groups.
+
+    Raises
+    ------
+    TestbedError
+        If this is not root or the kernel has no cgroup version 1 ``cpu`` controller mounted.
+    """
+    if os.geteuid() != 0:
+        raise TestbedError("root is needed: the Pis are slowed by CPU quotas (cgroups)")
     for line in Path("/proc/mounts").read_text().splitlines():
         _, path, kind, options, *_ = line.split()
         if kind == "cgroup" and "cpu" in options.split(","):

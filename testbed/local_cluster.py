@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,6 +44,8 @@ class TaskManagerSpec:
         ``taskmanager.memory.process.size``.
     cores
         CPU quota, ``None`` for none.
+    options
+        Flink options on top of those of the cluster.
     """
 
     name: str
@@ -51,6 +53,7 @@ class TaskManagerSpec:
     slots: int
     process_memory: str
     cores: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class LocalCluster:
@@ -158,14 +161,15 @@ class LocalCluster:
                 "taskmanager.numberOfTaskSlots": str(spec.slots),
                 "taskmanager.memory.process.size": spec.process_memory,
             }
-            self._launch(spec.name, {**common, **task_manager}, spec.cores)
+            self._launch(spec.name, {**common, **task_manager, **spec.options}, spec.cores)
         self.wait_until(self._complete, "start of the cluster", _START_SECONDS)
 
     def _launch(self, name: str, options: Mapping[str, str], cores: float | None) -> None:
         folder = self.scratch / name
         conf = folder / "conf"
         conf.mkdir(parents=True)
-        _write_config(conf / "config.yaml", {**options, "io.tmp.dirs": str(folder)})
+        config = config_yaml({**options, "io.tmp.dirs": str(folder)})
+        (conf / "config.yaml").write_text(config, encoding="utf-8")
         log4j = (self._home / "conf" / "log4j-console.properties").read_text()
         (conf / "log4j-console.properties").write_text(log4j)
         script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
@@ -214,6 +218,12 @@ class LocalCluster:
         return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
 
 
+def config_yaml(options: Mapping[str, str]) -> str:
+    """Return the text of a Flink configuration file."""
+    # A JSON string is a YAML string too, whatever it holds.
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in sorted(options.items()))
+
+
 def _remove_left_scratch() -> None:
     """Remove the folders of killed testbeds; the quotas' lock says that none is running."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_SCRATCH_PREFIX}*"):
@@ -235,9 +245,3 @@ def _java_options(home: Path) -> str:
     if len(opens) != 1:
         raise TestbedError(f"{home}/conf/config.yaml: no env.java.opts.all")
     return opens[0].removeprefix("all: ")
-
-
-def _write_config(path: Path, options: Mapping[str, str]) -> None:
-    # A JSON string is a YAML string too, whatever it holds.
-    lines = [f"{key}: {json.dumps(value)}\n" for key, value in sorted(options.items())]
-    path.write_text("".join(lines), encoding="utf-8")

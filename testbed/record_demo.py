@@ -4,12 +4,13 @@ import gzip
 import io
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from testbed.cpu_quota import require_quotas
 from testbed.errors import TestbedError
 from testbed.flink_home import flink_home
 from testbed.flink_rest import FlinkRest
@@ -22,16 +23,19 @@ WARM_UP_SECONDS = 90.0
 
 _PI_CORES = 0.25
 _FRAMES_PER_SECOND = 100
+_PI_SLOTS = 4
 _PIS = {
     "pi-lyon-1": "127.0.0.11",
     "pi-lyon-2": "127.0.0.12",
     "pi-nice-1": "127.0.0.13",
     "pi-nice-2": "127.0.0.14",
 }
+# The job's sources ask for one "edge" each, so that stock Flink puts them on Pis only.
+_EDGE = {"external-resources": "edge", "external-resource.edge.amount": str(_PI_SLOTS)}
 _SERVER = TaskManagerSpec("server-1", "127.0.0.21", slots=14, process_memory="1300m")
 _TASK_MANAGERS = (
     _SERVER,
-    *(TaskManagerSpec(n, host, 4, "640m", _PI_CORES) for n, host in _PIS.items()),
+    *(TaskManagerSpec(n, host, _PI_SLOTS, "640m", _PI_CORES, _EDGE) for n, host in _PIS.items()),
 )
 _SETTINGS = {
     "taskmanager.load-balance.mode": "SLOTS",
@@ -54,10 +58,13 @@ _SETTINGS = {
 _JOB_SOURCE = Path(__file__).parent / "jobs" / "SensorTelemetry.java"
 _JOB_CLASS = "testbed.jobs.SensorTelemetry"
 
+# The site at which the sensor of each source subtask is.
+_SENSORS = "Source: sensors"
+_SENSOR_SITES = ("lyon", "lyon", "nice", "nice")
 # The operators with real work, which are to be measured on both kinds of machine.
 _MEASURED = ("decode", "filter", "features")
 _MEASURED_PER_PI = 2
-_SUBMISSIONS = 20
+_SUBMISSIONS = 80
 _JOB_START_SECONDS = 90.0
 
 
@@ -78,6 +85,7 @@ def record(out: Path, seconds: float, warm_up: float = WARM_UP_SECONDS) -> None:
     TestbedError
         If the cluster or the job does not come up.
     """
+    require_quotas()  # Before a long download.
     home = flink_home()
     with LocalCluster(home, _TASK_MANAGERS, _SETTINGS) as cluster:
         jar = compile_job(_JOB_SOURCE, _JOB_CLASS, home, cluster.scratch)
@@ -94,7 +102,7 @@ def record(out: Path, seconds: float, warm_up: float = WARM_UP_SECONDS) -> None:
 
 
 def _submit(cluster: LocalCluster, jar_id: str) -> str:
-    """Submit the job until stock Flink happens to place it so that it can be measured."""
+    """Submit the job until stock Flink happens to place it as wanted."""
     for attempt in range(1, _SUBMISSIONS + 1):
         job_id = cluster.rest.run(jar_id, [str(_FRAMES_PER_SECOND)])
         path = f"/jobs/{job_id}"
@@ -108,12 +116,12 @@ def _submit(cluster: LocalCluster, jar_id: str) -> str:
 
         cluster.wait_until(all_running, "start of the job", _JOB_START_SECONDS)
         placement = _placement(cluster.rest, path)
-        if _is_measurable(placement):
-            print(f"submission {attempt} is placed so that it can be measured", flush=True)
+        if is_wanted(placement):
+            print(f"submission {attempt} is placed as wanted", flush=True)
             return job_id
         cluster.rest.cancel(job_id)
         cluster.wait_until(ended, "end of the job", _JOB_START_SECONDS)
-    raise TestbedError(f"no measurable placement in {_SUBMISSIONS} submissions")
+    raise TestbedError(f"not placed as wanted in {_SUBMISSIONS} submissions")
 
 
 def _placement(rest: FlinkRest, job_path: str) -> dict[str, list[str]]:
@@ -127,11 +135,16 @@ def _placement(rest: FlinkRest, job_path: str) -> dict[str, list[str]]:
     }
 
 
-def _is_measurable(placement: dict[str, list[str]]) -> bool:
-    """Tell whether both kinds of machine have each operator, and no Pi too much of the work."""
+def is_wanted(placement: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether the sources are at their sensors' sites and the work can be measured.
+
+    That is: both kinds of machine have each operator, and no Pi has too much of the work.
+    """
+    sensors = zip(placement[_SENSORS], _SENSOR_SITES, strict=True)
+    at_sensors = all(name.startswith(f"pi-{site}-") for name, site in sensors)
     work = [name for operator in _MEASURED for name in placement[operator]]
     both = all(0 < placement[o].count(_SERVER.name) < len(placement[o]) for o in _MEASURED)
-    return both and all(work.count(pi) <= _MEASURED_PER_PI for pi in _PIS)
+    return at_sensors and both and all(work.count(pi) <= _MEASURED_PER_PI for pi in _PIS)
 
 
 def _sleep(cluster: LocalCluster, seconds: float) -> None:

@@ -175,8 +175,10 @@ def show_conflict(console: Console, result: Result) -> None:
         return
     console.text("no plan exists", style="bold red")
     if found.members:
-        size_ = "smallest set" if found.smallest else "set"
-        console.heading(f"these cannot all hold ({size_} found):")
+        known = (
+            "without any one of them a plan exists" if found.irreducible else "not narrowed down"
+        )
+        console.heading(f"these cannot all hold ({known}):")
         for member in found.members:
             console.text(f"  {member}")
     console.heading("the nearest plan exceeds:")

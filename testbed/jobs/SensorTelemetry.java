@@ -6,6 +6,7 @@ import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.functions.FilterFunction;
 import org.apache.flink.api.common.functions.MapFunction;
 import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.operators.SlotSharingGroup;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
@@ -23,7 +24,8 @@ import org.apache.flink.util.Collector;
 /**
  * Camera telemetry: frames are decoded, thinned out, reduced to a few numbers and aggregated per
  * sensor. Chaining is off and every operator has its own slot sharing group, so that each operator
- * is a job vertex with its own metrics and each subtask takes a slot of its own.
+ * is a job vertex with its own metrics and each subtask takes a slot of its own. The sources run
+ * only on TaskManagers that offer the external resource "edge".
  *
  * <p>The only argument is the number of frames per second of one source subtask.
  */
@@ -53,7 +55,7 @@ public final class SensorTelemetry {
         DataStream<Frame> kept =
                 env.fromSource(cameras, WatermarkStrategy.noWatermarks(), "sensors")
                         .setParallelism(CAMERAS)
-                        .slotSharingGroup("sensors")
+                        .slotSharingGroup(atTheEdge())
                         .map(new Decode())
                         .name("decode")
                         .setParallelism(CAMERAS)
@@ -79,6 +81,16 @@ public final class SensorTelemetry {
                 .slotSharingGroup("sink");
 
         env.execute("sensor telemetry");
+    }
+
+    private static SlotSharingGroup atTheEdge() {
+        // Flink wants processor and heap as well, though it does not enforce them; small enough
+        // for any slot.
+        return SlotSharingGroup.newBuilder("sensors")
+                .setCpuCores(0.05)
+                .setTaskHeapMemoryMB(8)
+                .setExternalResource("edge", 1)
+                .build();
     }
 
     /** One grey-scale picture, difference-coded as it leaves the sensor, plain once decoded. */

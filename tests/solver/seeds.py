@@ -1,0 +1,84 @@
+"""Small instances that several tests speak of."""
+
+from edgeplace.model import (
+    ClassCost,
+    Cluster,
+    JobGraph,
+    Link,
+    Node,
+    NodeClass,
+    Operator,
+    OperatorCost,
+    ShipStrategy,
+    Site,
+    SourceDemand,
+    Stream,
+    StreamCost,
+    TaskManager,
+)
+
+
+def cost(name, pi, server, **more):
+    classes = (
+        ClassCost(node_class="pi", true_rate_per_s=pi),
+        ClassCost(node_class="server", true_rate_per_s=server),
+    )
+    return OperatorCost(operator=name, classes=classes, **more)
+
+
+def stream(a, b, strategy, size, **more):
+    return Stream(
+        source=a,
+        target=b,
+        ship_strategy=strategy,
+        cost=StreamCost(source=a, target=b, bytes_per_record=size, **more),
+    )
+
+
+def operator(name, p, op_cost, **more):
+    more.setdefault("slot_sharing_group", name)
+    return Operator(id=name, name=name, parallelism=p, cost=op_cost, **more)
+
+
+def filter_job(pi_rate_per_s, demand_per_s=600.0):
+    """The flink-placement project's experiment: 4 sources at 4 Pis, a 70 % filter, a sink."""
+    places = tuple(f"pi-{i}" for i in range(4))
+    demand = SourceDemand(rates_per_s=(demand_per_s,) * 4)
+    return JobGraph(
+        name="filter",
+        operators=(
+            operator("source", 4, cost("source", 1e6, 1e6, demand=demand), born_at=places),
+            operator("filter", 4, cost("filter", pi_rate_per_s, 200_000.0, selectivity=0.7)),
+            operator("sink", 1, cost("sink", 1e6, 1e6, selectivity=0.0)),
+        ),
+        streams=(
+            stream("source", "filter", ShipStrategy.FORWARD, 100),
+            stream("filter", "sink", ShipStrategy.REBALANCE, 100),
+        ),
+    )
+
+
+def filter_cluster(bandwidth_bytes_per_s=62_500.0):
+    """Four Pis, each behind a link of its own, and a server. 500 kbit/s unless said."""
+    sites = [Site(id=f"pi-{i}") for i in range(4)]
+    pis = [Node(id=f"pi-{i}", site=f"pi-{i}", node_class="pi", cores=4) for i in range(4)]
+    server = Node(id="server", site="cloud", node_class="server", cores=16)
+    return Cluster(
+        sites=(*sites, Site(id="cloud", tier="cloud")),
+        nodes=(*pis, server),
+        task_managers=(
+            *(TaskManager(id=n.id, node=n.id, slots=4) for n in pis),
+            TaskManager(id="server", node="server", slots=16),
+        ),
+        links=tuple(
+            Link(
+                source=s.id,
+                target="cloud",
+                bandwidth_bytes_per_s=bandwidth_bytes_per_s,
+                delay_ms=20,
+                both_ways=True,
+            )
+            for s in sites
+        ),
+        node_classes=(NodeClass(id="pi", speed=0.25), NodeClass(id="server", speed=1.0)),
+    )

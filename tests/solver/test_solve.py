@@ -1,0 +1,335 @@
+"""What `solve` promises, on instances small enough to reason about."""
+
+import time
+
+import pytest
+from seeds import cost, filter_cluster, filter_job, operator, stream
+
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Link,
+    Node,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    Site,
+    SourceDemand,
+    Status,
+    StoppedBy,
+    TaskManager,
+)
+from edgeplace.solver import evaluate, policies, solve, why
+
+BACKENDS = ("milp", "cp-sat")
+
+
+def server_plan(job):
+    return next(p for p in policies(job, filter_cluster()) if p.name == "all-server")
+
+
+@pytest.mark.parametrize("bandwidth", [12_500.0, 62_500.0, 1_250_000.0])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_moving_the_filter_to_the_pis_raises_headroom_by_one_over_its_selectivity(
+    bandwidth, backend
+):
+    # Measured by the flink-placement project: 1.41 to 1.43 at every bandwidth.
+    job = filter_job(pi_rate_per_s=50_000.0)
+    cluster = filter_cluster(bandwidth)
+    result = solve(job, cluster, objective=("throughput", "wan"), backend=backend)
+    others = {p.name: p.evaluation for p in policies(job, cluster)}
+    assert result.status is Status.OPTIMAL
+    assert all(tm.startswith("pi-") for tm in result.plan.of("filter")["filter"])
+    gain = result.evaluation.headroom / others["all-server"].headroom
+    assert gain == pytest.approx(1.43, abs=0.01)
+    assert result.evaluation.binding.kind == "link bandwidth"
+
+
+def test_a_slow_filter_makes_the_pi_cpu_bind():
+    job = filter_job(pi_rate_per_s=769.0)
+    result = solve(job, filter_cluster(125_000.0), objective=("wan", "throughput"))
+    found = result.evaluation
+    assert all(tm.startswith("pi-") for tm in result.plan.of("filter")["filter"])
+    assert found.binding.kind in ("subtask busy", "node cpu")
+    assert "pi-" in found.binding.where
+
+
+def test_throughput_first_answers_an_overload_with_the_share_that_is_sustained():
+    job = filter_job(pi_rate_per_s=50_000.0, demand_per_s=5000.0)
+    assert solve(job, filter_cluster()).status is Status.INFEASIBLE
+    result = solve(job, filter_cluster(), objective=("throughput",))
+    assert result.status is Status.OPTIMAL
+    assert result.evaluation.headroom == pytest.approx(50_000 / (5000 * 0.7 * 100))
+
+
+def test_a_shrinking_operator_at_selectivity_one_goes_to_the_edge():
+    # Record selectivity cannot see it; bytes do.
+    job = filter_job(50_000.0)
+    first, second = job.streams
+    shrunk = second.model_copy(
+        update={
+            "cost": second.cost.model_copy(update={"bytes_per_record": 5.0, "selectivity": 1.0})
+        }
+    )
+    job = job.revised(streams=(first, shrunk))
+    result = solve(job, filter_cluster())
+    assert all(tm.startswith("pi-") for tm in result.plan.of("filter")["filter"])
+    held = {p.name: p.plan for p in policies(job, filter_cluster())}
+    assert result.evaluation.wan_bytes_per_s == pytest.approx(4 * 600 * 5)
+    assert "server" in held["all-server"].of("filter")["filter"]
+
+
+def one_site(slots=2, memory=None, cores=1.0):
+    return Cluster(
+        sites=(Site(id="s", tier="cloud"),),
+        nodes=(Node(id="n", site="s", node_class="server", cores=cores),),
+        task_managers=(TaskManager(id="t", node="n", slots=slots, memory_bytes=memory),),
+        cpu_target=1.0,
+    )
+
+
+def two_operators(**more):
+    demand = SourceDemand(rates_per_s=(100.0,))
+    source = cost("a", 1000, 1000, demand=demand)
+    return JobGraph(
+        name="j",
+        operators=(
+            operator("a", 1, source, born_at=("s",), **more),
+            operator("b", 1, cost("b", 1000, 1000, selectivity=1.0, state_bytes=1e9), **more),
+        ),
+        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("cluster", "cure"),
+    [
+        (one_site(slots=1), "1 more slot on t"),
+        (one_site(memory=1e9 - 1), "1 more bytes of memory on t"),
+        (one_site(cores=0.19), "0.01 more cores on n"),
+    ],
+)
+def test_short_by_one_is_infeasible_and_the_cure_says_one(cluster, cure):
+    result = solve(two_operators(), cluster)
+    assert result.status is Status.INFEASIBLE
+    assert result.conflict.cure == cure
+    assert result.conflict.confirmed
+    assert result.conflict.irreducible
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("cluster", [one_site(slots=2), one_site(memory=1e9), one_site(cores=0.2)])
+def test_exactly_enough_is_enough(cluster, backend):
+    assert solve(two_operators(), cluster, backend=backend).status is Status.OPTIMAL
+
+
+def test_a_link_short_by_one_byte_per_second_is_named():
+    job = filter_job(50_000.0)
+    need = 600 * 0.7 * 100 / 0.8
+    assert solve(job, filter_cluster(need)).status is Status.OPTIMAL
+    result = solve(job, filter_cluster(need - 1))
+    assert result.status is Status.INFEASIBLE
+    assert "1 more bytes/s of bandwidth on link pi-0 -> cloud" in result.conflict.cure
+
+
+def test_slot_sharing_takes_the_largest_operator_of_a_group():
+    assert (
+        solve(two_operators(slot_sharing_group="one"), one_site(slots=1)).status is Status.OPTIMAL
+    )
+
+
+def test_rules_that_contradict_each_other_are_both_named():
+    rules = Rules(
+        rules=(Pin(operators=("filter",), to="server"), Pin(operators=("filter",), to="pi-1"))
+    )
+    result = solve(filter_job(50_000.0), filter_cluster(), rules)
+    assert result.status is Status.INFEASIBLE
+    assert set(result.conflict.members) == {"pin filter to server", "pin filter to pi-1"}
+    assert result.conflict.cure.startswith("drop or change the rule")
+
+
+def test_no_task_managers_is_an_answer():
+    cluster = filter_cluster()
+    empty = cluster.model_copy(update={"nodes": (), "task_managers": ()})
+    job = filter_job(50_000.0)
+    free = tuple(
+        o.model_copy(update={"born_at": ("anywhere",) * bool(o.born_at)}) for o in job.operators
+    )
+    result = solve(job.revised(operators=free), empty)
+    assert result.status is Status.INFEASIBLE
+    assert "no TaskManagers" in result.conflict.members[0]
+
+
+def test_an_unknown_pin_names_the_place_and_what_there_is():
+    rules = Rules(rules=(Pin(operators=("filter",), to="atlantis"),))
+    with pytest.raises(InvalidInputError, match="atlantis") as error:
+        solve(filter_job(50_000.0), filter_cluster(), rules)
+    assert "pi-0" in error.value.cure
+
+
+def test_missing_costs_are_listed_all_at_once():
+    job = filter_job(50_000.0)
+    bare = job.revised(
+        streams=tuple(s.model_copy(update={"cost": None}) for s in job.streams),
+        operators=tuple(o.model_copy(update={"cost": None}) for o in job.operators),
+    )
+    with pytest.raises(InvalidInputError) as error:
+        solve(bare, filter_cluster())
+    for part in ("rate:source=N", "bytes per record of stream 'source' -> 'filter'", "selectivity"):
+        assert part in str(error.value)
+
+
+def test_a_source_without_a_place_is_refused():
+    job = filter_job(50_000.0)
+    homeless = tuple(o.model_copy(update={"born_at": ()}) for o in job.operators)
+    with pytest.raises(InvalidInputError, match="no place where its data is born"):
+        solve(job.revised(operators=homeless), filter_cluster())
+
+
+def test_a_class_never_measured_needs_speeds_and_is_then_labelled_an_estimate():
+    job = filter_job(50_000.0)
+    seen = tuple(
+        o.model_copy(update={"cost": o.cost.model_copy(update={"classes": o.cost.classes[1:]})})
+        for o in job.operators
+    )
+    job = job.revised(operators=seen)
+    assert any("estimate" in n for n in solve(job, filter_cluster()).notes)
+    with pytest.raises(InvalidInputError, match="never seen on node class 'pi'"):
+        solve(job, filter_cluster().model_copy(update={"node_classes": ()}))
+
+
+def test_a_throttled_source_is_said_to_be_a_lower_bound():
+    job = filter_job(50_000.0)
+    source = job.operators[0]
+    demand = source.cost.demand.model_copy(update={"throttled": True})
+    held = source.model_copy(update={"cost": source.cost.model_copy(update={"demand": demand})})
+    result = solve(job.revised(operators=(held, *job.operators[1:])), filter_cluster())
+    assert any("lower bound of demand" in n for n in result.notes)
+
+
+def test_never_worse_than_the_current_placement_when_time_is_up():
+    job = filter_job(50_000.0)
+    best = solve(job, filter_cluster())
+    result = solve(job, filter_cluster(), current=best.plan, time_limit_s=0.0)
+    assert result.status is Status.FEASIBLE
+    assert result.stopped_by is StoppedBy.TIME_LIMIT
+    assert result.evaluation.wan_cost == best.evaluation.wan_cost
+    assert result.evaluation.moves == 0
+
+
+def test_moves_break_ties_only():
+    job = filter_job(50_000.0)
+    best = solve(job, filter_cluster())
+    again = solve(job, filter_cluster(), current=best.plan)
+    assert again.evaluation.moves == 0
+    assert again.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_same_input_and_seed_give_the_same_plan(backend):
+    job = filter_job(50_000.0)
+    plans = [solve(job, filter_cluster(), backend=backend, seed=3).plan for _ in range(2)]
+    assert plans[0] == plans[1]
+
+
+def test_two_jobs_share_one_cluster():
+    first = filter_job(50_000.0)
+    second = first.revised(name="second")
+    result = solve([first, second], filter_cluster(80_000.0))
+    assert result.status is Status.INFEASIBLE
+    wide = solve([first, second], filter_cluster(200_000.0))
+    assert wide.status is Status.OPTIMAL
+    assert set(wide.plan.jobs) == {"filter", "second"}
+
+
+@pytest.mark.parametrize("objective", [(), ("wan", "wan"), ("speed",), ("wan:-1%",)])
+def test_an_objective_that_makes_no_sense_is_refused(objective):
+    with pytest.raises(InvalidInputError):
+        solve(filter_job(50_000.0), filter_cluster(), objective=objective)
+
+
+def test_tolerance_lets_a_later_level_improve():
+    job = filter_job(50_000.0)
+    strict = solve(job, filter_cluster(1e6), objective=("server_cores", "wan"))
+    loose = solve(job, filter_cluster(1e6), objective=("wan:60%", "server_cores"))
+    assert loose.evaluation.wan_cost <= 1.6 * loose.levels[0].bound * (1 + 1e-6)
+    assert loose.status is Status.OPTIMAL
+    assert strict.evaluation.server_cores <= loose.evaluation.server_cores + 1e-9
+
+
+def test_the_time_limit_bounds_the_whole_call():
+    job = filter_job(50_000.0)
+    began = time.monotonic()
+    result = solve(job, filter_cluster(), time_limit_s=30.0)
+    assert result.runtime_s <= time.monotonic() - began
+    assert result.stopped_by is StoppedBy.PROOF
+
+
+def test_one_site_means_no_wan():
+    result = solve(two_operators(), one_site())
+    assert result.evaluation.wan_cost == 0
+    assert result.status is Status.OPTIMAL
+
+
+def test_sites_without_a_route_are_a_conflict_with_a_link_as_cure():
+    job = filter_job(50_000.0)
+    cluster = filter_cluster()
+    cut_off = cluster.model_copy(
+        update={"links": tuple(a for a in cluster.links if a.source != "pi-3")}
+    )
+    result = solve(job, cut_off, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
+    assert result.status is Status.INFEASIBLE
+    assert "a link that joins pi-3 -> cloud" in result.conflict.cure
+
+
+def test_a_thin_credit_window_forbids_a_far_channel():
+    job = filter_job(50_000.0)
+    cluster = filter_cluster(1e9)
+    slow = cluster.model_copy(
+        update={
+            "buffers_per_channel": 1,
+            "floating_buffers_per_gate": 0,
+            "buffer_bytes": 1024,
+            "links": tuple(Link(**{**a.model_dump(), "delay_ms": 50.0}) for a in cluster.links),
+        }
+    )
+    # 1 KiB per 100 ms round trip carries 10,240 bytes/s; the filter would send 42,000.
+    result = solve(job, slow, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
+    assert result.status is Status.INFEASIBLE
+    assert {v.kind for v in result.conflict.shortfalls} == {"credit window"}
+
+
+def test_every_reason_is_what_the_evaluator_says():
+    job = filter_job(50_000.0)
+    cluster = filter_cluster()
+    result = solve(job, cluster)
+    reasons = {r.operator: r for r in why(job, cluster, result.plan)}
+    assert "born at" in reasons["source"].held_by
+    other = reasons["filter"].alternatives[0]
+    assert other.place == "on servers"
+    moved = {**result.plan.of("filter"), "filter": ("server",) * 4}
+    expected = evaluate(job, cluster, Plan(jobs={"filter": moved}))
+    assert other.after == pytest.approx(expected.wan_cost)
+    assert other.breaks.startswith("link bandwidth")
+
+
+def test_threshold_offloads_by_selectivity_or_true_rate_and_no_other():
+    names = {}
+    for rate in (50_000.0, 769.0):
+        job = filter_job(rate)
+        slow = job.operators[1].cost.model_copy(
+            update={
+                "classes": tuple(
+                    c.model_copy(update={"true_rate_per_s": rate})
+                    for c in job.operators[1].cost.classes
+                )
+            }
+        )
+        filtering = job.operators[1].model_copy(update={"cost": slow})
+        job = job.revised(operators=(job.operators[0], filtering, job.operators[2]))
+        found = {p.name: p for p in policies(job, filter_cluster())}
+        names[rate] = set(found["threshold"].plan.of("filter")["filter"])
+    assert names[50_000.0] == {f"pi-{i}" for i in range(4)}
+    assert names[769.0] == {"server"}
