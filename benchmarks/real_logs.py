@@ -204,7 +204,8 @@ def flink_samples(folder: Path, scratch: Path) -> list[Check]:
 def span_s(report: Path) -> float:
     """Return the seconds between the first and the last report that have counters."""
     times = re.findall(
-        r"^\S+ (\d\d):(\d\d):(\d\d),(\d{3}) [^\n]*Slf4jReporter[^\n]*\n=+ Starting[^\n]*\n\n-- Counters",
+        r"^\S+ (\d\d):(\d\d):(\d\d),(\d{3}) [^\n]*Slf4jReporter[^\n]*\n"
+        r"=+ Starting[^\n]*\n\n-- Counters",
         report.read_text(),
         re.MULTILINE,
     )

@@ -47,6 +47,8 @@ class OperatorCost(Frozen):
 
     operator: Id
     """Id of the operator, or its name where that is unique in the job."""
+    name: str = ""
+    """Its name, for people."""
     classes: tuple[ClassCost, ...] = ()
     selectivity: NonNegative | None = None
     """Records out per record in, over all outputs; None for sources and where unknown."""

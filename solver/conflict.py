@@ -1,10 +1,11 @@
 """Why no plan exists: which limits clash, by how much, and what would cure it.
 
 The nearest plan is found by letting limits slip at a price (an elastic model: Chinneck,
-"Feasibility and Infeasibility in Optimization", 2008, ch. 6): first as few limits as possible,
-then by as little as possible. What it exceeds is read off by the evaluator, so the figures are
-exact. The cure is confirmed by solving the cured problem: the evaluator finds nothing to object to
-in that plan there. The clashing set comes from QuickXplain (Junker, AAAI 2004) over the same rows.
+"Feasibility and Infeasibility in Optimization", 2008, ch. 6): first as few rules as possible, then
+as few limits, then by as little as possible. What it exceeds is read off by the evaluator, so the
+figures are exact. The cure is confirmed by solving the cured problem: the evaluator finds nothing
+to object to in that plan there. The clashing set comes from QuickXplain (Junker, AAAI 2004) over
+the same rows.
 """
 
 import dataclasses
@@ -87,18 +88,18 @@ def _no_task_managers(problem: Problem) -> Conflict:
 
 
 def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
-    """Return the assignment that exceeds the fewest limits, and those by the least share."""
+    """Return the assignment that breaks the fewest rules, then limits, those by the least share."""
     from edgeplace.solver.milp import Milp
 
     model, count, amount = _elastic(form.model)
     best: Ints | None = None
-    fewest: float = np.inf
+    least: tuple[int, int] | None = None
     while (left := deadline - time.monotonic()) > 0:
         loaded = Milp(model)
         first = loaded.minimise(count, seconds=left, gap=0.0, start=None)
         if first.values is None:
             break
-        few = round(sum(first.values[c] for c in count.terms))
+        few = round(sum(v * first.values[c] for c, v in count.terms.items()))
         loaded.add_rows([Row(count.terms, few + 1e-6)])
         left = max(deadline - time.monotonic(), 0.1)
         start = dict(enumerate(first.values.tolist()))
@@ -106,8 +107,9 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
         values = first.values if second.values is None else second.values
         assignment = form.assignment(values)
         found = assess(form.problem, assignment)
-        if len(found.violations) < fewest:
-            best, fewest = assignment, len(found.violations)
+        broken = sum(v.kind == "rule" for v in found.violations)
+        if least is None or (broken, len(found.violations)) < least:
+            best, least = assignment, (broken, len(found.violations))
         # Credit windows are stated only where they are met: let the model know and try again.
         windows = tuple(v for v in found.violations if v.kind == "credit window")
         if soft or not windows:
@@ -118,7 +120,7 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
 
 
 def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
-    """Return the model with slack in the rows of limits, their number in use, and their amount."""
+    """Return the model with slack in the rows of limits, a weighted count of it, and its amount."""
     model = LinearModel(list(rigid.upper), list(rigid.kinds))
     exceeded: dict[Limited, int] = {}
     amount = Affine()
@@ -136,7 +138,11 @@ def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
             amount.add_term(slack, 1 / max(abs(row.bound), 1.0))
             model.at_most(Affine({slack: 1.0, exceeded[row.limit]: -most}), 0.0)
         model.rows.append(dataclasses.replace(row, terms=terms))
-    return model, Affine(dict.fromkeys(exceeded.values(), 1.0)), amount
+    # A rule states what users know of the world; capacity can be bought. So a rule weighs more
+    # than all other limits together.
+    others = sum(limit[0] != "rule" for limit in exceeded)
+    count = Affine({c: 1.0 if n[0] != "rule" else others + 1.0 for n, c in exceeded.items()})
+    return model, count, amount
 
 
 def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:

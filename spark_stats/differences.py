@@ -32,7 +32,8 @@ def differences(samples: DataFrame) -> DataFrame:
     DataFrame
         A row for each sample: `good` (the row has a difference to the sample before), `dt_ms`, a
         difference for each of `readings.COUNTERS`, taken from the rate times `dt_ms` where the
-        counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags `reset`, `clock_jump` and `repeat`.
+        counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags
+        `reset`, `clock_jump` and `repeat`.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "has_values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)

@@ -35,7 +35,7 @@ def run(console: Console) -> ExitStatus:
         measured = measure([log], cluster, progress=report)
     values = sum(measured.samples.values.values())
     console.text(f"  {count(values)} metric values in {log.name}")
-    show_costs(console, measured.costs, job)
+    show_costs(console, measured.costs)
 
     console.heading("3. decide: fewest WAN bytes, then latency, server cores, moves")
     job = job.with_costs(measured.costs)

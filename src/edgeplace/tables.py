@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from edgeplace.console import Console
-from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, Status
+from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, SourceDemand, Status
 from edgeplace.quantities import count, factor, milliseconds, percent, size
 
 _MOST_LINKS = 6
 
 
-def show_costs(console: Console, costs: Costs, job: JobGraph | None = None) -> None:
+def show_costs(console: Console, costs: Costs) -> None:
     """Print the costs of a job per operator and node class, and what is not known."""
-    names = {op.id: op.name for op in job.operators} if job else {}
+    names = {op.operator: op.name or op.operator for op in costs.operators}
     rows = []
     for op in costs.operators:
         outgoing = [s for s in costs.streams if s.source == op.operator]
@@ -53,29 +53,33 @@ def show_costs(console: Console, costs: Costs, job: JobGraph | None = None) -> N
     for op in costs.operators:
         name = names.get(op.operator, op.operator)
         if op.demand:
-            total = sum(op.demand.rates_per_s)
-            held = ""
-            if op.demand.throttled:
-                share = op.demand.back_pressured_share
-                held = " (throttled: a lower bound of demand" + (
-                    f", back pressured {percent(share)} of the time)" if share is not None else ")"
-                )
-            console.text(f"{name} emits {count(total)} records/s{held}")
+            console.text(f"{name} emits {_demand(op.demand)}")
         for c in op.classes:
             if not c.stationary:
                 quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
                 console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
-        if op.not_in_log:
-            console.text(f"{name}: not in this log: {', '.join(op.not_in_log)}")
-        for note in op.notes:
-            console.text(f"{name}: {note}")
+    about: dict[str, list[str]] = {}
+    for op in costs.operators:
+        missing = (f"not in this log: {', '.join(op.not_in_log)}",) if op.not_in_log else ()
+        for note in (*missing, *op.notes):
+            about.setdefault(note, []).append(names.get(op.operator, op.operator))
     for s in costs.streams:
         for note in s.notes:
-            console.text(
-                f"{names.get(s.source, s.source)} -> {names.get(s.target, s.target)}: {note}"
-            )
+            ends = (names.get(end, end) for end in (s.source, s.target))
+            about.setdefault(note, []).append(" -> ".join(ends))
+    for note, subjects in about.items():
+        console.text(f"note on {', '.join(subjects)}: {note}", style="dim")
     for note in costs.notes:
-        console.text(note)
+        console.text(f"note: {note}", style="dim")
+
+
+def _demand(demand: SourceDemand) -> str:
+    text = f"{count(sum(demand.rates_per_s))} records/s"
+    if not demand.throttled:
+        return text
+    share = demand.back_pressured_share
+    held = f"back pressured {percent(share)} of the time" if share is not None else "back pressured"
+    return f"{text}, throttled ({held}): a lower bound of demand"
 
 
 def show_policies(
@@ -97,14 +101,15 @@ def show_policies(
                 count(e.server_cores),
                 factor(e.headroom),
                 binding(e.binding),
-                "yes"
-                if e.feasible
-                else f"no: {limit(e.violations[0])}"
-                + (f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""),
+                "yes" if e.feasible else "no",
             )
         )
         styles.append("green" if name == best else "" if e.feasible else "dim")
     console.table(columns, lines, styles)
+    for name, e in rows:
+        if e.violations:
+            more = f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""
+            console.text(f"{name} does not hold: {limit(e.violations[0])}{more}", style="dim")
 
 
 def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
@@ -187,3 +192,5 @@ def show_conflict(console: Console, result: Result) -> None:
     state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
     console.text()
     console.text(f"cure ({state}): {found.cure}", style="bold")
+    if all(v.kind in ("link bandwidth", "node cpu", "subtask busy") for v in found.shortfalls):
+        console.text("--objective throughput,wan shows the share of the demand that can be served")

@@ -55,42 +55,44 @@ public final class SensorTelemetry {
         DataStream<Frame> kept =
                 env.fromSource(cameras, WatermarkStrategy.noWatermarks(), "sensors")
                         .setParallelism(CAMERAS)
-                        .slotSharingGroup(atTheEdge())
+                        .slotSharingGroup(slots("sensors").setExternalResource("edge", 1).build())
                         .map(new Decode())
                         .name("decode")
                         .setParallelism(CAMERAS)
-                        .slotSharingGroup("decode")
+                        .slotSharingGroup(slots("decode").build())
                         .filter(new Keep())
                         .name("filter")
                         .setParallelism(CAMERAS)
-                        .slotSharingGroup("filter");
+                        .slotSharingGroup(slots("filter").build());
 
         kept.map(new Features())
                 .name("features")
                 .setParallelism(CAMERAS)
-                .slotSharingGroup("features")
+                .slotSharingGroup(slots("features").build())
                 .keyBy(bands -> bands.sensor)
                 .window(TumblingProcessingTimeWindows.of(Duration.ofSeconds(5)))
                 .aggregate(new Summarise(), new AgainstBaseline())
                 .name("window")
                 .setParallelism(2)
-                .slotSharingGroup("window")
+                .slotSharingGroup(slots("window").setManagedMemoryMB(15).build())
                 .sinkTo(new DiscardingSink<>())
                 .name("sink")
                 .setParallelism(1)
-                .slotSharingGroup("sink");
+                .slotSharingGroup(slots("sink").build());
 
         env.execute("sensor telemetry");
     }
 
-    private static SlotSharingGroup atTheEdge() {
-        // Flink wants processor and heap as well, though it does not enforce them; small enough
-        // for any slot.
-        return SlotSharingGroup.newBuilder("sensors")
-                .setCpuCores(0.05)
-                .setTaskHeapMemoryMB(8)
-                .setExternalResource("edge", 1)
-                .build();
+    /**
+     * A group whose slots are as large as the testbed's usual ones: one processor core each, as
+     * Flink counts them, and no more memory than an even share. Every group says its size, since
+     * Flink also gives slots of a known size to groups of an unknown one, and may then never start
+     * the job.
+     */
+    private static SlotSharingGroup.Builder slots(String name) {
+        return SlotSharingGroup.newBuilder(name)
+                .setCpuCores(1)
+                .setTaskHeapMemoryMB(32);
     }
 
     /** One grey-scale picture, difference-coded as it leaves the sensor, plain once decoded. */

@@ -144,7 +144,7 @@ def test_rules_that_contradict_each_other_are_both_named():
     rules = Rules(
         rules=(Pin(operators=("filter",), to="server"), Pin(operators=("filter",), to="pi-1"))
     )
-    result = solve(filter_job(50_000.0), filter_cluster(), rules)
+    result = solve(filter_job(50_000.0), filter_cluster(1e6), rules)
     assert result.status is Status.INFEASIBLE
     assert set(result.conflict.members) == {"pin filter to server", "pin filter to pi-1"}
     assert result.conflict.cure.startswith("drop or change the rule")

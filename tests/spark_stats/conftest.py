@@ -1,0 +1,114 @@
+"""One Spark session for all tests here, and a writer of small logs in the canonical format."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from edgeplace.model import Cluster, MissingExtraError, Node, Site, TaskManager
+
+JOB = "a" * 32
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[object]:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from edgeplace.spark_stats.session import local_session
+
+    try:
+        session = local_session("2")
+    except MissingExtraError as e:
+        pytest.skip(f"no Java for Spark: {e}")
+    session.conf.set("spark.sql.shuffle.partitions", "2")
+    yield session
+    session.stop()
+
+
+class Recording:
+    """Writes a canonical log answer by answer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+
+    def answer(self, ts_ms: int, path: str, answer: object) -> None:
+        line = {"edgeplace_log": 1, "ts_ms": ts_ms, "path": path, "answer": answer}
+        self.lines.append(json.dumps(line))
+
+    def job(
+        self,
+        operators: Mapping[str, int],
+        streams: Sequence[tuple[str, str, str]] = (),
+        job: str = JOB,
+        name: str = "telemetry",
+    ) -> None:
+        vertices = [{"id": f"id-{n}", "name": n, "parallelism": p} for n, p in operators.items()]
+        self.answer(0, f"/jobs/{job}", {"name": name, "vertices": vertices, "now": 1})
+        nodes = [
+            {
+                "id": f"id-{n}",
+                "inputs": [
+                    {"id": f"id-{a}", "ship_strategy": ship} for a, b, ship in streams if b == n
+                ],
+            }
+            for n in operators
+        ]
+        self.answer(0, f"/jobs/{job}/plan", {"plan": {"name": name, "nodes": nodes}})
+
+    def placed(
+        self, ts_ms: int, operator: str, task_managers: Sequence[str], attempt: int = 0
+    ) -> None:
+        tasks = [
+            {"subtask": i, "attempt": attempt, "taskmanager-id": tm, "endpoint": f"{tm}:1"}
+            for i, tm in enumerate(task_managers)
+        ]
+        self.answer(ts_ms, f"/jobs/{JOB}/vertices/id-{operator}", {"subtasks": tasks})
+
+    def metrics(
+        self, ts_ms: int, operator: str, job: str = JOB, **values: float | str | Sequence[float]
+    ) -> None:
+        """Write metrics; a single value is that of subtask 0."""
+        items = [
+            {"id": f"{i}.{metric.replace('__', '.')}", "value": str(value)}
+            for metric, given in values.items()
+            for i, value in enumerate(given if isinstance(given, list | tuple) else [given])
+        ]
+        self.answer(ts_ms, f"/jobs/{job}/vertices/id-{operator}/metrics", items)
+
+    def write(self, name: str = "log.jsonl", newline: str = "\n") -> Path:
+        path = self.folder / name
+        path.write_bytes((newline.join(self.lines) + newline).encode())
+        return path
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Recording:
+    return Recording(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def recording_in() -> Callable[[Path], Recording]:
+    return Recording
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    return Cluster(
+        sites=(Site(id="edge"), Site(id="cloud", tier="cloud")),
+        nodes=(
+            Node(id="pi-1", site="edge", node_class="pi", cores=4),
+            Node(id="pi-2", site="edge", node_class="pi", cores=4),
+            Node(id="server", site="cloud", node_class="server", cores=16),
+        ),
+        task_managers=(
+            TaskManager(id="pi-1", node="pi-1", slots=4, host="10.0.0.1"),
+            TaskManager(id="pi-2", node="pi-2", slots=4, host="10.0.0.2"),
+            TaskManager(id="server", node="server", slots=16, host="10.0.0.9"),
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    return DATA

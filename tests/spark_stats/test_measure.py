@@ -1,0 +1,374 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Operator,
+    OperatorCost,
+    ShipStrategy,
+    Stream,
+    StreamCost,
+)
+from edgeplace.spark_stats import Measurement, measure
+
+START = 1_795_225_900_000
+
+
+def operator(measurement: Measurement, name: str) -> OperatorCost:
+    return next(o for o in measurement.costs.operators if o.operator == f"id-{name}")
+
+
+def stream(measurement: Measurement, source: str, target: str) -> StreamCost:
+    return next(
+        s
+        for s in measurement.costs.streams
+        if (s.source, s.target) == (f"id-{source}", f"id-{target}")
+    )
+
+
+@pytest.fixture(scope="module")
+def measured(
+    spark, cluster: Cluster, recording_in: Callable, tmp_path_factory: pytest.TempPathFactory
+) -> Measurement:
+    """A source on a Pi, a filter on a Pi and on the server, a keyed count on the server."""
+    log = recording_in(tmp_path_factory.mktemp("log"))
+    log.job(
+        {"Source: s": 1, "filter": 2, "count": 2},
+        [("Source: s", "filter", "REBALANCE"), ("filter", "count", "HASH")],
+    )
+    log.answer(
+        START,
+        f"/jobs/{'a' * 32}/checkpoints/config",
+        {"interval": 3000, "state_backend": "EmbeddedRocksDBStateBackend"},
+    )
+    for poll in range(9):
+        ts = START + 5000 * poll
+        log.placed(ts, "Source: s", ["pi-1"])
+        log.placed(ts, "filter", ["pi-2", "server"])
+        log.placed(ts, "count", ["server", "server"])
+        common = {"numRecordsIn": 0, "accumulateBackPressuredTimeMs": 0}
+        log.metrics(
+            ts,
+            "Source: s",
+            **common,
+            numRecordsOut=1000 * poll,
+            numBytesOut=100_000 * poll,
+            accumulateBusyTimeMs=500 * poll,
+            Source__s__numRecordsOut=1000 * poll,
+        )
+        log.metrics(
+            ts,
+            "filter",
+            numRecordsIn=[500 * poll, 500 * poll],
+            numRecordsOut=[150 * poll, 150 * poll],
+            numBytesIn=[50_000 * poll, 50_000 * poll],
+            numBytesOut=[15_000 * poll, 15_000 * poll],
+            accumulateBusyTimeMs=[1000 * poll, 250 * poll],
+            accumulateBackPressuredTimeMs=[0, 0],
+            Shuffle__Netty__Input__numBytesInLocal=[0, 0],
+            Shuffle__Netty__Input__numBytesInRemote=[50_000 * poll, 50_000 * poll],
+        )
+        log.metrics(
+            ts,
+            "count",
+            numRecordsIn=[225 * poll, 75 * poll],
+            numRecordsOut=[10 * poll, 10 * poll],
+            numBytesIn=[22_500 * poll, 7_500 * poll],
+            accumulateBusyTimeMs=[100 * poll, 30 * poll],
+            accumulateBackPressuredTimeMs=[0, 0],
+            Shuffle__Netty__Input__numBytesInLocal=[11_250 * poll, 3_750 * poll],
+            Shuffle__Netty__Input__numBytesInRemote=[11_250 * poll, 3_750 * poll],
+        )
+        log.answer(
+            ts,
+            "/taskmanagers/server/metrics",
+            [{"id": "Status.JVM.CPU.Time", "value": str(760_000_000 * poll)}],
+        )
+    for number in range(1, 15):
+        log.answer(
+            START + 3000 * number,
+            f"/jobs/{'a' * 32}/checkpoints/details/{number}/subtasks/id-count",
+            {
+                "id": number,
+                "status": "COMPLETED" if number < 14 else "IN_PROGRESS",
+                # Only the last ten completed ones count: 4 to 13.
+                "state_size": 9_000_000 if number < 4 else 1000 * number,
+                "checkpointed_size": 100 * number,
+            },
+        )
+    return measure([log.write()], cluster, spark=spark)
+
+
+def test_true_rate_is_records_over_busy_time_on_each_class(measured):
+    pi, server = operator(measured, "filter").on("pi"), operator(measured, "filter").on("server")
+    assert pi.true_rate_per_s == pytest.approx(500)
+    assert server.true_rate_per_s == pytest.approx(2000)
+    assert (pi.samples, pi.busy_s, pi.stationary) == (8, 8.0, True)
+    assert pi.relative_spread == pytest.approx(0)
+    assert pi.by_quarter_per_s == pytest.approx((500,) * 4)
+
+
+def test_a_source_is_measured_by_what_it_emits(measured):
+    source = operator(measured, "Source: s")
+    assert source.on("pi").true_rate_per_s == pytest.approx(2000)
+    assert source.selectivity is None
+    assert source.demand.rates_per_s == pytest.approx((200,))
+    assert source.demand.throttled is False
+    assert source.demand.back_pressured_share == 0
+
+
+def test_selectivity_and_bytes_come_from_the_consumer(measured):
+    assert operator(measured, "filter").selectivity == pytest.approx(0.3)
+    flow = stream(measured, "filter", "count")
+    assert flow.selectivity == pytest.approx(0.3)
+    assert flow.bytes_per_record == pytest.approx(100)
+    assert stream(measured, "Source: s", "filter").selectivity == pytest.approx(1.0)
+
+
+def test_local_and_remote_bytes_are_apart(measured):
+    flow = stream(measured, "filter", "count")
+    assert flow.local_bytes_per_s == pytest.approx(3000)
+    assert flow.remote_bytes_per_s == pytest.approx(3000)
+    assert stream(measured, "Source: s", "filter").local_bytes_per_s == 0
+
+
+def test_key_shares_are_measured_only_where_keys_decide(measured):
+    assert stream(measured, "filter", "count").shares == pytest.approx((0.75, 0.25))
+    assert stream(measured, "Source: s", "filter").shares is None
+
+
+def test_cpu_time_is_dealt_by_busy_time(measured):
+    # 760 ms of CPU for 380 ms of busy time on the server in each interval.
+    assert operator(measured, "filter").on("server").cpu_ms_per_record == pytest.approx(1.0)
+    assert operator(measured, "filter").on("pi").cpu_ms_per_record is None
+    assert any("background work" in note for note in operator(measured, "filter").notes)
+
+
+def test_state_is_the_largest_of_the_last_ten_checkpoints(measured):
+    count = operator(measured, "count")
+    assert count.state_bytes == 13_000
+    assert count.checkpointed_bytes == pytest.approx(100 * sum(range(4, 14)) / 10)
+    assert any("may not scale linearly" in note for note in count.notes)
+    assert "state" in operator(measured, "filter").not_in_log
+
+
+def test_settings_window_and_placement_are_reported(measured):
+    costs = measured.costs
+    assert (costs.checkpoint_interval_ms, costs.state_backend) == (3000, "rocksdb")
+    assert (costs.from_ms, costs.to_ms) == (START, START + 40_000)
+    assert costs.job == "telemetry"
+    assert costs.placement["id-filter"] == ("pi-2", "server")
+    assert measured.quarantine.counts == {}
+
+
+def test_costs_fit_the_job_graph(measured):
+    job = JobGraph(
+        name="telemetry",
+        operators=tuple(
+            Operator(id=f"id-{n}", name=n, parallelism=p)
+            for n, p in (("Source: s", 1), ("filter", 2), ("count", 2))
+        ),
+        streams=(
+            Stream(source="id-Source: s", target="id-filter", ship_strategy=ShipStrategy.REBALANCE),
+            Stream(source="id-filter", target="id-count", ship_strategy=ShipStrategy.HASH),
+        ),
+    )
+    assert job.with_costs(measured.costs).operator("count").cost.state_bytes == 13_000
+
+
+def counted(recording, polls: int = 9, **per_poll: float) -> None:
+    for poll in range(polls):
+        recording.metrics(
+            START + 5000 * poll, "map", **{k: v * poll for k, v in per_poll.items()}
+        )
+
+
+def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
+    recording.placed(START, "map", ["pi-1"])
+    for poll, records in enumerate((0, 1000, 2000, 500, 1500)):  # a reset after 2000
+        recording.metrics(
+            START + 5000 * poll, "map", numRecordsIn=records, accumulateBusyTimeMs=records
+        )
+    recording.placed(START + 21_000, "map", ["server"], attempt=1)
+    for poll, records in enumerate((9000, 9500)):  # a move, though no counter falls
+        recording.metrics(
+            START + 25_000 + 5000 * poll,
+            "map",
+            numRecordsIn=records,
+            accumulateBusyTimeMs=1000 + (records - 9000) / 5,
+        )
+    measurement = measure([recording.write()], cluster, spark=spark)
+    found = operator(measurement, "map")
+    assert found.on("pi").true_rate_per_s == pytest.approx(1000)
+    assert found.on("pi").samples == 3
+    assert found.on("server").true_rate_per_s == pytest.approx(5000)
+    assert measurement.samples.resets == 2
+    assert measurement.costs.placement == {"id-map": ("server",)}
+
+
+def test_duplicates_repeats_clock_jumps_and_nan_are_counted(spark, recording):
+    times = (0, 5000, 10_000, 7000, 15_000)  # the clock jumps back once
+    for ts, records in zip(times, (0, 1000, 2000, 3000, 4000), strict=True):
+        recording.metrics(
+            START + ts,
+            "map",
+            numRecordsIn=records,
+            accumulateBusyTimeMs=records,
+            accumulateIdleTimeMs=ts,
+            busyTimeMsPerSecond="NaN",
+            numBytesInPerSecond="Infinity",
+        )
+    recording.lines.append(recording.lines[-1])
+    last = {"numRecordsIn": 4000, "accumulateBusyTimeMs": 4000, "accumulateIdleTimeMs": 15_000}
+    recording.metrics(START + 20_000, "map", **last)
+    measurement = measure([recording.write()], None, spark=spark)
+    assert operator(measurement, "map").on("default").true_rate_per_s == pytest.approx(1000)
+    counts = measurement.samples
+    assert (counts.duplicates, counts.repeats, counts.clock_jumps) == (1, 1, 1)
+    assert (counts.not_a_number, counts.infinite) == (6, 6)
+    assert any("NaN" in note for note in measurement.costs.notes)
+    assert any("more than once" in note for note in measurement.costs.notes)
+
+
+def test_a_drifting_rate_is_not_stationary(spark, recording):
+    records = 0
+    for poll in range(33):
+        recording.metrics(
+            START + 5000 * poll,
+            "map",
+            numRecordsIn=records,
+            accumulateBusyTimeMs=1000 * poll,
+        )
+        records += 1600 - 40 * poll
+    cost = operator(measure([recording.write()], None, spark=spark), "map")
+    assert cost.on("default").stationary is False
+    quarters = cost.on("default").by_quarter_per_s
+    assert list(quarters) == sorted(quarters, reverse=True)
+    assert any("drifts" in note for note in cost.notes)
+
+
+def test_back_pressure_makes_demand_a_lower_bound(spark, recording):
+    recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "FORWARD")])
+    counted(recording, numRecordsIn=10)
+    for poll in range(9):
+        recording.metrics(
+            START + 5000 * poll,
+            "Source: s",
+            numRecordsOut=1000 * poll,
+            backPressureTimeMsPerSecond=690,  # the alias that some tools write
+            busyTimeMsPerSecond="NaN",
+        )
+    path = recording.write()
+    measurement = measure([path], None, spark=spark)
+    source = operator(measurement, "Source: s")
+    assert source.demand.throttled is True
+    assert source.demand.back_pressured_share == pytest.approx(0.69)
+    assert source.classes == ()
+    assert any("legacy sources report NaN" in note for note in source.notes)
+    assert "busy time" in source.not_in_log
+    stated = measure([path], None, rates={"Source: s": 5000}, spark=spark)
+    assert operator(stated, "Source: s").demand.rates_per_s == (5000,)
+    assert operator(stated, "Source: s").demand.origin == "stated"
+    with pytest.raises(InvalidInputError, match="has inputs"):
+        measure([path], None, rates={"map": 5000}, spark=spark)
+
+
+def test_streams_that_share_ends_are_not_split_in_silence(spark, recording):
+    # a -> c, a -> d, b -> d, b -(broadcast)-> e
+    recording.job(
+        {"Source: a": 1, "Source: b": 1, "c": 1, "d": 1, "e": 2, "f": 1},
+        [
+            ("Source: a", "c", "FORWARD"),
+            ("Source: a", "d", "HASH"),
+            ("Source: b", "e", "BROADCAST"),
+            ("c", "d", "HASH"),
+            ("e", "f", "REBALANCE"),
+        ],
+    )
+    for poll in range(5):
+        ts = START + 5000 * poll
+        recording.metrics(ts, "Source: a", numRecordsOut=100 * poll, numBytesOut=1000 * poll)
+        recording.metrics(ts, "Source: b", numRecordsOut=10 * poll, numBytesOut=400 * poll)
+        recording.metrics(
+            ts, "c", numRecordsIn=100 * poll, numRecordsOut=50 * poll, numBytesOut=250 * poll
+        )
+        recording.metrics(ts, "d", numRecordsIn=150 * poll)
+        recording.metrics(
+            ts, "e", numRecordsIn=[10 * poll] * 2, numBytesIn=[200 * poll] * 2, numRecordsOut=[0, 0]
+        )
+        recording.metrics(ts, "f", numRecordsIn=0)
+    measurement = measure([recording.write()], None, spark=spark)
+    unknown = stream(measurement, "Source: a", "d")
+    assert unknown.selectivity is None
+    assert unknown.bytes_per_record is None
+    assert any("not identifiable" in note for note in unknown.notes)
+    by_producer = stream(measurement, "c", "d")
+    assert by_producer.selectivity == pytest.approx(0.5)
+    assert by_producer.bytes_per_record == pytest.approx(5)
+    broadcast = stream(measurement, "Source: b", "e")
+    assert broadcast.selectivity == pytest.approx(1.0)
+    assert broadcast.bytes_per_record == pytest.approx(20)
+
+
+def test_a_chain_without_output_is_measured_by_its_source_operator(spark, recording):
+    recording.job({"Source: s -> Sink: t": 1})
+    for poll in range(3):
+        recording.metrics(
+            START + 5000 * poll,
+            "Source: s -> Sink: t",
+            numRecordsIn=0,
+            numRecordsOut=0,
+            accumulateBusyTimeMs=100 * poll,
+            Source__s__numRecordsOut=0,
+        )
+        recording.lines[-1] = recording.lines[-1].replace(
+            '"0.Source.s.numRecordsOut", "value": "0"',
+            f'"0.Source__s.numRecordsOut", "value": "{500 * poll}"',
+        )
+    cost = operator(measure([recording.write()], None, spark=spark), "Source: s -> Sink: t")
+    assert cost.demand.rates_per_s == pytest.approx((100,))
+    assert cost.on("default").true_rate_per_s == pytest.approx(5000)
+
+
+def test_unknown_task_managers_are_named(spark, cluster, recording):
+    recording.placed(START, "map", ["pi-7"])
+    counted(recording, numRecordsIn=10)
+    with pytest.raises(InvalidInputError, match="pi-7") as e:
+        measure([recording.write()], cluster, spark=spark)
+    assert "pi-1" in e.value.cure
+
+
+def test_placement_fills_in_what_the_log_does_not_say(spark, cluster, recording):
+    counted(recording, numRecordsIn=1000, accumulateBusyTimeMs=500)
+    path = recording.write()
+    unknown = operator(measure([path], cluster, spark=spark), "map")
+    assert unknown.classes == ()
+    assert "node class" in unknown.not_in_log
+    known = measure([path], cluster, placement={"id-map": ("10.0.0.9",)}, spark=spark)
+    assert operator(known, "map").on("server").true_rate_per_s == pytest.approx(2000)
+    assert known.costs.placement == {"id-map": ("server",)}
+    with pytest.raises(InvalidInputError, match="2 TaskManagers for the 1 subtasks"):
+        measure([path], cluster, placement={"id-map": ("server", "pi-1")}, spark=spark)
+
+
+def test_several_jobs_need_a_choice_and_another_job_is_refused(spark, recording, tmp_path: Path):
+    recording.job({"map": 1}, name="first")
+    counted(recording, numRecordsIn=10)
+    other = "b" * 32
+    recording.job({"map": 1}, job=other, name="second")
+    for poll in range(3):
+        recording.metrics(START + 5000 * poll, "map", job=other, numRecordsIn=99 * poll)
+    path = recording.write()
+    with pytest.raises(InvalidInputError, match="2 jobs: 'first'"):
+        measure([path], None, spark=spark)
+    second = JobGraph(name="second", operators=(Operator(id="x", name="map", parallelism=1),))
+    measurement = measure([path], None, job=second, spark=spark)
+    assert [o.operator for o in measurement.costs.operators] == ["x"]
+    stranger = JobGraph(
+        name="other", job_id=other, operators=(Operator(id="y", name="join", parallelism=1),)
+    )
+    with pytest.raises(InvalidInputError, match="not of job 'other'"):
+        measure([path], None, job=stranger, spark=spark)
