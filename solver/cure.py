@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeplace.model import Limit, Link
-from edgeplace.solver.network import Network
 from edgeplace.solver.problem import Problem
 
 
@@ -48,8 +47,7 @@ def cured(problem: Problem, shortfalls: Sequence[Limit]) -> Problem:
                 joined.append(Link(source=a, target=b))
     network = dataclasses.replace(p.network, capacity_bytes_per_s=capacity)
     if joined:
-        links = (*p.cluster.links, *joined)
-        network = Network.of(p.cluster.model_copy(update={"links": links}))
+        network = network.joined(p.cluster, joined)
     return dataclasses.replace(
         p,
         tm_slots=slots,

@@ -95,7 +95,7 @@ def assess(problem: Problem, assignment: Ints) -> Evaluation:
     violations += _bytes(p, "disk", p.disk_bytes, p.tm_disk, assignment)
     violations += _rules(p, assignment)
 
-    latency = _latency_ms(p, site, cls, unreachable)
+    latency = _latency_ms(p, site, cls)
     if p.rules.max_latency_ms is not None:
         limit = Limit(
             kind="latency",
@@ -121,7 +121,7 @@ def assess(problem: Problem, assignment: Ints) -> Evaluation:
         wan_cost=float(link_bytes @ net.price),
         wan_bytes_per_s=float(link_bytes.sum()),
         checkpoint_bytes_per_s=float(checkpoint_bytes.sum()),
-        latency_ms=latency,
+        latency_ms=-1.0 if unreachable else latency,
         server_cores=float(p.cores[k, cls][p.is_server[assignment]].sum()),
         moves=int(moved.sum()),
         moved_state_bytes=float(p.state_bytes[moved].sum()),
@@ -271,12 +271,8 @@ def _rules(p: Problem, assignment: Ints) -> list[Limit]:
     return broken
 
 
-def _latency_ms(
-    p: Problem, site: Ints, cls: Ints, unreachable: dict[tuple[int, int], int]
-) -> float:
-    """Return the longest path over channels with traffic."""
-    if unreachable:
-        return -1.0
+def _latency_ms(p: Problem, site: Ints, cls: Ints) -> float:
+    """Return the longest path over channels with traffic; a missing route counts nothing."""
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s

@@ -1,6 +1,6 @@
 """The network between sites: routes, and the tree form if the sites form a tree."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Cluster
+from edgeplace.model import Cluster, Link
 
 Floats = NDArray[np.float64]
 
@@ -95,6 +95,19 @@ class Network:
         for b, sites in nx.single_source_dijkstra_path(self._graph, a, weight=weight).items():
             pairs = pairwise(sites)
             yield b, tuple(self._graph.edges[u, v]["link"] for u, v in pairs)
+
+    def joined(self, cluster: Cluster, links: Sequence[Link]) -> "Network":
+        """Return the network of a cluster with unlimited links between sites that had no route.
+
+        Routes that exist stay as they are.
+        """
+        more = Network.of(cluster.model_copy(update={"links": (*cluster.links, *links)}))
+        more.capacity_bytes_per_s[: len(self.names)] = self.capacity_bytes_per_s
+        for a in range(self.n_sites):
+            own = dict(more._routes_from(a))
+            own.update(self._routes_from(a))
+            more._routes[a] = own
+        return more
 
     def delay(self, a: int, b: int) -> float:
         """Return the one-way delay from site a to site b in ms; infinite if unreachable."""

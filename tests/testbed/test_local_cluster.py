@@ -9,7 +9,7 @@ local_cluster = pytest.importorskip(
 def test_flink_reads_the_options_that_were_given() -> None:
     options = {
         "taskmanager.numberOfTaskSlots": "4",
-        "env.java.opts.all": '--add-opens=java.base/java.lang=ALL-UNNAMED -Dquote="a: b" # no comment',
+        "env.java.opts.all": '--add-opens=java.base/java.lang=ALL-UNNAMED -Dq="a: b" # no',
         "io.tmp.dirs": "/tmp/naïve folder\\",
         "empty": "",
     }

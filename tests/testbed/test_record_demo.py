@@ -31,7 +31,7 @@ def test_sources_at_their_sites_and_work_on_both_kinds_of_machine_is_wanted() ->
         ("filter", ["pi-lyon-1", "pi-lyon-2", "pi-nice-1", "pi-nice-2"]),
         ("features", ["server-1", "server-1", "pi-lyon-1", "pi-nice-2"]),
     ],
-    ids=["other-site", "one-astray", "on-server", "never-on-pi", "never-on-server", "three-on-a-pi"],
+    ids=["other-site", "one-astray", "on-server", "never-on-pi", "never-on-server", "three-on-pi"],
 )
 def test_other_placements_are_not_wanted(operator: str, task_managers: list[str]) -> None:
     assert not record_demo.is_wanted({**GOOD, operator: task_managers})
