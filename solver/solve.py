@@ -31,6 +31,7 @@ from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Row
 from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.tidy import tidy
 
 Ints = NDArray[np.intp]
 BackendName = Literal["milp", "cp-sat"]
@@ -114,6 +115,7 @@ def solve(
         search.run(form, _load(backend, form, seed, workers))
     else:
         search.infeasible = True
+    search.tidy()
     conflict = None
     if search.infeasible and search.best is None:
         conflict = find_conflict(problem, soft, search.seconds_left())
@@ -180,6 +182,12 @@ class _Search:
             self._offer(p.current)
         for baseline in BASELINES.values():
             self._offer(baseline(p))
+
+    def tidy(self) -> None:
+        """Break the ties that are left in favour of neighbours on one TaskManager."""
+        if self.best is not None and self.seconds_left() != 0.0:
+            assignment = tidy(self._problem, self.best.assignment)
+            self.best = _Best(assignment, assess(self._problem, assignment))
 
     def _holds(self, found: Evaluation) -> bool:
         return all(self._soft and v.kind in RATED for v in found.violations)

@@ -4,6 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats.samples import KEYS
 
 # A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
 # little, so only a larger step is a restart.
@@ -12,8 +13,11 @@ _TIMES = ("busy_ms", "back_pressured_ms")
 _CLOCK_JITTER_MS = 1000.0
 
 QUARTERS = 4
+RECENT_CHECKPOINTS = 10
+"""Checkpoints over which the size of the state is taken."""
 
-SUM_KEYS = ("kind", "job", "vertex", "subtask", "task_manager", "quarter")
+SUM_KEYS = (*(k for k in KEYS if k != "ts_ms"), "quarter")
+COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
 
 
 def differences(samples: DataFrame) -> DataFrame:
@@ -25,27 +29,40 @@ def differences(samples: DataFrame) -> DataFrame:
     Parameters
     ----------
     samples
-        What `samples.samples` returns, of one job.
+        What `samples.samples` returns.
 
     Returns
     -------
     DataFrame
-        A row for each sample: `good` (the row has a difference to the sample before), `dt_ms`, a
-        difference for each of `readings.COUNTERS`, taken from the rate times `dt_ms` where the
-        counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags
-        `reset`, `clock_jump` and `repeat`.
+        A row for each sample, of all kinds, so that one pass over the log gives everything:
+        `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of the time in
+        which the subtask was seen, a difference for each of `readings.COUNTERS`, taken from the
+        rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
+        gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "has_values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    measured = (
-        samples.filter(F.col("kind").isin(r.TASK, r.TASK_MANAGER))
-        .withColumn("has_values", F.col("values") > 0)
+    all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    of_task = F.col("kind") == r.TASK
+    placed = (
+        samples.withColumn("has_values", F.col("values") > 0)
         .withColumn("task_manager", F.last("task_manager", ignorenulls=True).over(so_far))
         .withColumn("attempt", F.last("attempt", ignorenulls=True).over(so_far))
-        .filter("has_values")
+        # Rows that only say where a subtask ran have done their part.
+        .filter(F.col("has_values") | ~of_task)
     )
     remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", *r.COUNTERS]
-    paired = measured.withColumn("before", F.lag(F.struct(*remembered)).over(by_time))
+    paired = placed.select(
+        "*",
+        F.lag(F.struct(*remembered)).over(by_time).alias("before"),
+        F.lead("ts_ms").over(by_time).alias("next_ms"),
+        F.min("ts_ms").over(all_of_it).alias("first_ms"),
+        F.max("ts_ms").over(all_of_it).alias("last_ms"),
+        F.row_number().over(by_time).alias("number"),
+        F.count(F.lit(1)).over(all_of_it).alias("numbers"),
+    ).filter(
+        (F.col("kind") != r.CHECKPOINT) | (F.col("numbers") - F.col("number") < RECENT_CHECKPOINTS)
+    )
 
     def step(column: str) -> Column:
         return F.col(column) - F.col(f"before.{column}")
@@ -57,88 +74,77 @@ def differences(samples: DataFrame) -> DataFrame:
         *(step(c) < 0 for c in _COUNTS),
         *(step(c) < -_CLOCK_JITTER_MS for c in _TIMES),
     )
+    meters_only = F.col("records_in").isNull() & F.col("records_out").isNull()
     flagged = paired.select(
         "*",
         # A meter speaks of the time before its sample. The first has no sample before it, so it
         # gets the time to the next one.
         F.coalesce(
-            step("ts_ms"),
-            F.when(
-                F.col("records_in").isNull() & F.col("records_out").isNull(),
-                F.lead("ts_ms").over(by_time) - F.col("ts_ms"),
-            ),
+            step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
         ).alias("dt_ms"),
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written.
         _any(~differs("file_hash") & (step("pos") < 0)).alias("clock_jump"),
         (
             F.col("before").isNotNull()
-            & ~_any(*(differs(c) for c in r.COUNTERS))
             & F.col("idle_ms").isNotNull()
+            & ~_any(*(differs(c) for c in r.COUNTERS))
         ).alias("repeat"),
     )
-    good = _any(F.col("dt_ms") > 0) & ~F.col("reset") & ~F.col("clock_jump")
     seconds = F.col("dt_ms") / 1000.0
-    rate = {c: f"{c}_per_s" for c in r.COUNTERS if f"{c}_per_s" in r.RATES}
+    good = F.col("good")
 
     def happened(column: str) -> Column:
-        by_counter = step(column)
+        rate = f"{column}_per_s"
         # A negative rate is how some tools write "not known".
         by_rate = (
-            F.when(F.col(rate[column]) >= 0, F.col(rate[column]) * seconds)
-            if column in rate
-            else F.lit(None)
+            F.when(F.col(rate) >= 0, F.col(rate) * seconds) if rate in r.RATES else F.lit(None)
         )
-        return F.when(F.col("good"), F.coalesce(by_counter, by_rate)).alias(column)
+        return F.when(good, F.coalesce(step(column), by_rate)).alias(column)
 
-    gauged = F.when(F.col("good"), F.col("busy_ms_per_s") * seconds)
-    return flagged.withColumn("good", good).select(
-        "kind",
-        "job",
-        "vertex",
-        "subtask",
-        "task_manager",
-        "ts_ms",
+    return flagged.withColumn(
         "good",
-        F.when(F.col("good"), F.col("dt_ms")).alias("dt_ms"),
+        F.col("kind").isin(r.TASK, r.TASK_MANAGER)
+        & _any(F.col("dt_ms") > 0)
+        & ~F.col("reset")
+        & ~F.col("clock_jump"),
+    ).select(
+        *KEYS,
+        "at_ms",
+        _quarter().alias("quarter"),
+        "good",
+        F.when(good, F.col("dt_ms")).alias("dt_ms"),
         *(happened(c) for c in r.COUNTERS),
-        F.when(gauged >= 0, gauged).alias("gauged_ms"),
-        (F.col("good") & F.col("records_in").isNull() & F.col("records_out").isNull()).alias(
-            "metered"
+        F.when(good & (F.col("busy_ms_per_s") >= 0), F.col("busy_ms_per_s") * seconds).alias(
+            "gauged_ms"
         ),
-        (F.col("good") & F.col("busy_ms").isNull() & (F.col("busy_ms_per_s") >= 0)).alias(
-            "busy_gauged"
-        ),
-        "reset",
-        "clock_jump",
-        "repeat",
+        (good & meters_only & of_task).alias("metered"),
+        (good & F.col("busy_ms").isNull() & (F.col("busy_ms_per_s") >= 0)).alias("busy_gauged"),
+        *("reset", "clock_jump", "repeat", "snapshots", *r.CHECKPOINT_SIZES, *COUNTS),
     )
 
 
-def sums(differences: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
+def sums(differences: DataFrame) -> DataFrame:
     """Return the differences added up: a row for each of `SUM_KEYS`, small enough to collect.
 
     Parameters
     ----------
     differences
         What `differences` returns.
-    from_ms, to_ms
-        The window, which is cut into quarters.
 
     Returns
     -------
     DataFrame
         `SUM_KEYS` and sums: of time, of each counter, and with `timed_` before the name of those
         differences whose busy time is known, as true rates need. `square_in` and `square_out` are
-        the sums of records²/busy ms, from which the spread of the rates follows.
+        the sums of records²/busy ms, from which the spread of the rates follows. Of checkpoints,
+        the largest state and the mean of the bytes written.
     """
-    middle = F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2
-    share = (middle - from_ms) / max(to_ms - from_ms, 1)
-    quarter = F.least(F.greatest(F.floor(share * QUARTERS), F.lit(0)), F.lit(QUARTERS - 1))
     busy = F.col("busy_ms")
     records = {"in": "records_in", "out": "records_out", "emitted": "emitted"}
+    of_checkpoint = F.col("kind") == r.CHECKPOINT
     return (
-        differences.withColumn("quarter", quarter.cast("int"))
+        differences.withColumn("subtask", F.when(~of_checkpoint, F.col("subtask")))
         .groupBy(*SUM_KEYS)
         .agg(
             F.sum("dt_ms").alias("dt_ms"),
@@ -161,9 +167,24 @@ def sums(differences: DataFrame, from_ms: int, to_ms: int) -> DataFrame:
                 F.count(F.when(F.col(flag), 1)).alias(f"{flag}s")
                 for flag in ("metered", "busy_gauged", "reset", "clock_jump", "repeat")
             ),
-            F.max("ts_ms").alias("last_ms"),
+            F.sum(F.greatest(F.col("snapshots") - 1, F.lit(0))).alias("duplicates"),
+            F.count(F.when(F.col("values") > 0, 1)).alias("samples"),
+            *(F.sum(c).alias(c) for c in COUNTS),
+            F.max("state_bytes").alias("state_bytes"),
+            F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
+            F.min("ts_ms").alias("from_ms"),
+            F.max("at_ms").alias("to_ms"),
         )
     )
+
+
+def _quarter() -> Column:
+    """Return which quarter of its subtask's time the middle of a difference is in."""
+    middle = F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2 - F.col("first_ms")
+    span = F.greatest(F.col("last_ms") - F.col("first_ms"), F.lit(1))
+    quarter = F.floor(QUARTERS * middle / span)
+    of_task = F.col("kind") == r.TASK
+    return F.when(of_task, F.least(F.greatest(quarter, F.lit(0)), F.lit(QUARTERS - 1)).cast("int"))
 
 
 def _any(*conditions: Column) -> Column:

@@ -1,17 +1,11 @@
 """What a log says of a job beside its metrics: its graph, its names, its checkpoints."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
-
 from edgeplace.spark_stats import readings as r
-
-RECENT_CHECKPOINTS = 10
-"""Checkpoints over which the state's size is taken."""
 
 
 @dataclass(frozen=True)
@@ -39,40 +33,33 @@ class LogFacts:
     checkpointed_bytes: dict[str, float] = field(default_factory=dict)
 
 
-def read_facts(samples: DataFrame, job: str) -> LogFacts:
-    """Collect the facts of one job from its samples.
+def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
+    """Return the facts of one job.
 
     Parameters
     ----------
-    samples
-        What `samples.samples` returns.
+    rows
+        What `differences.sums` returns, collected.
     job
-        Id of the job as in the samples.
+        Id of the job as in the rows.
     """
-    rows = (
-        samples.filter(
-            ((F.col("kind") == r.DOCUMENT) & F.coalesce(F.col("job") == job, F.lit(True)))
-            | ((F.col("kind") == r.TASK) & (F.col("job") == job))
-        )
-        .groupBy("kind", "vertex", "name", "job_name", "document")
-        .agg(F.max("at_ms").alias("at_ms"), F.max("subtask").alias("last_subtask"))
-        .collect()
-    )
     facts = LogFacts()
-    for row in sorted((x for x in rows if x.kind == r.DOCUMENT), key=lambda x: x.at_ms):
+    documents = [x for x in rows if x.kind == r.DOCUMENT and x.job in (job, None)]
+    for row in sorted(documents, key=lambda x: x.to_ms):
         _take_document(facts, row.vertex, row.document)
     documented = set(facts.parallelism)
-    for row in (x for x in rows if x.kind == r.TASK and x.last_subtask is not None):
-        facts.job_name = facts.job_name or row.job_name
-        facts.names.setdefault(row.vertex, row.name or row.vertex)
-        if row.vertex not in documented:
-            seen = facts.parallelism.get(row.vertex, 1)
-            facts.parallelism[row.vertex] = max(seen, row.last_subtask + 1)
-    for row in _checkpoints(samples, job):
-        if row.state_bytes is not None:
-            facts.state_bytes[row.vertex] = row.state_bytes
-        if row.checkpointed_bytes is not None:
-            facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
+    for row in rows:
+        if row.kind == r.TASK and row.job == job and row.subtask is not None:
+            facts.job_name = facts.job_name or row.job_name
+            facts.names.setdefault(row.vertex, row.name or row.vertex)
+            if row.vertex not in documented:
+                seen = facts.parallelism.get(row.vertex, 1)
+                facts.parallelism[row.vertex] = max(seen, row.subtask + 1)
+        elif row.kind == r.CHECKPOINT and row.job == job:
+            if row.state_bytes is not None:
+                facts.state_bytes[row.vertex] = row.state_bytes
+            if row.checkpointed_bytes is not None:
+                facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
     return facts
 
 
@@ -120,21 +107,3 @@ def _backend(name: str) -> Literal["heap", "rocksdb"] | None:
     if "rocksdb" in lower:
         return "rocksdb"
     return "heap" if "hashmap" in lower or "memory" in lower or "filesystem" in lower else None
-
-
-def _checkpoints(samples: DataFrame, job: str) -> list[Any]:
-    """Return the largest state and the mean size written of each vertex, over the last few."""
-    latest_first = Window.partitionBy("vertex").orderBy(F.desc("subtask"))
-    return (
-        samples.filter((F.col("kind") == r.CHECKPOINT) & (F.col("job") == job))
-        .groupBy("vertex", "subtask")
-        .agg(*(F.max(c).alias(c) for c in r.CHECKPOINT_SIZES))
-        .withColumn("age", F.row_number().over(latest_first))
-        .filter(F.col("age") <= RECENT_CHECKPOINTS)
-        .groupBy("vertex")
-        .agg(
-            F.max("state_bytes").alias("state_bytes"),
-            F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
-        )
-        .collect()
-    )

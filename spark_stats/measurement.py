@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.model.cost import Costs
+from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats import readings as r
@@ -31,7 +31,7 @@ from edgeplace.spark_stats.quarantine import Quarantine
 from edgeplace.spark_stats.samples import samples
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.streams import stream_costs
-from edgeplace.spark_stats.tallies import Total, tally
+from edgeplace.spark_stats.tallies import Tally, Total, tally
 
 
 @dataclass(frozen=True)
@@ -108,33 +108,26 @@ def measure(
     files = log_files(paths)
     session = spark or local_session()
     report("reading the log", 0.05)
-    wide, tables, overview = _read(session, files)
-    try:
-        report("taking differences", 0.6)
-        seen = _job_names(overview, wide)
-        job_id = job_of_log(seen, job)
-        of_job = wide.filter((F.col("job") == job_id) | F.col("job").isNull())
-        window = _window(overview, job_id)
-        rows = sums(differences(of_job), *window).collect()
-        report("reading the job and its checkpoints", 0.85)
-        facts = read_facts(wide, job_id)
-    finally:
-        wide.unpersist()
+    rows, tables = _read(session, files)
     report("making costs", 0.95)
-    all_tallies = [tally(row) for row in rows if row.kind == r.TASK]
-    all_cpu = [tally(row) for row in rows if row.kind == r.TASK_MANAGER]
-    counts = _counts(overview, Total(all_tallies))
-    bad = _bad_counts(overview, files)
-    costs = _costs(
-        facts,
-        all_tallies,
-        all_cpu,
-        cluster,
-        job,
-        placement,
-        rates or {},
-        window,
-        _notes(counts, bad, files),
+    job_id = job_of_log(_job_names(rows), job)
+    tasks = [tally(x) for x in rows if x.kind == r.TASK and x.job == job_id]
+    task_managers = [tally(x) for x in rows if x.kind == r.TASK_MANAGER]
+    counts, bad = _counts(rows), _bad_counts(rows, files)
+    log_facts = read_facts(rows, job_id)
+    ids = operator_ids(log_facts, job)
+    facts = in_terms_of(log_facts, ids, job)
+    tallies = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
+    costs = Costs(
+        job=facts.job_name or "unnamed",
+        from_ms=min(int(t.sums["from_ms"]) for t in tasks),
+        to_ms=max(int(t.sums["to_ms"]) for t in tasks),
+        operators=_operators(facts, tallies, task_managers, rates or {}),
+        streams=stream_costs(facts, tallies),
+        placement=last_placement(tallies, facts),
+        checkpoint_interval_ms=facts.checkpoint_interval_ms,
+        state_backend=facts.state_backend,
+        notes=_notes(counts, bad, files, facts),
     )
     report("done", 1.0)
     return Measurement(costs, counts, Quarantine(bad, tables, files))
@@ -142,19 +135,21 @@ def measure(
 
 def _read(
     spark: SparkSession, files: LogFiles
-) -> tuple[DataFrame, tuple[tuple[DataFrame, DataFrame], ...], list[Any]]:
-    """Return the kept samples, the tables they were made of, and an overview of them."""
+) -> tuple[list[Any], tuple[tuple[DataFrame, DataFrame], ...]]:
+    """Read the log once; return its sums and the tables that they were made of."""
     tables = _tables(spark, files)
-    wide = samples(reduce(DataFrame.unionByName, (long for _, long in tables))).persist()
     try:
-        return wide, tables, _overview(wide)
+        return _sums(tables), tables
     except PySparkException:
-        wide.unpersist()
         if not mend_gzip(files):
             raise
     tables = _tables(spark, files)
-    wide = samples(reduce(DataFrame.unionByName, (long for _, long in tables))).persist()
-    return wide, tables, _overview(wide)
+    return _sums(tables), tables
+
+
+def _sums(tables: Sequence[tuple[DataFrame, DataFrame]]) -> list[Any]:
+    long = reduce(DataFrame.unionByName, (long for _, long in tables))
+    return sums(differences(samples(long))).collect()
 
 
 def _tables(spark: SparkSession, files: LogFiles) -> tuple[tuple[DataFrame, DataFrame], ...]:
@@ -172,71 +167,61 @@ def _tables(spark: SparkSession, files: LogFiles) -> tuple[tuple[DataFrame, Data
     return tuple(tables)
 
 
-def _overview(wide: DataFrame) -> list[Any]:
-    """Read the log, and return counts by format, kind and job; the log is not read again."""
-    bad = F.col("kind") == r.BAD
-    counts = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
-    return (
-        wide.groupBy(
-            "format", "kind", "job", "job_name", F.when(bad, F.col("name")).alias("reason")
-        )
-        .agg(
-            F.min("ts_ms").alias("from_ms"),
-            F.max("ts_ms").alias("to_ms"),
-            F.count(F.when(F.col("values") > 0, 1)).alias("samples"),
-            F.sum(F.greatest(F.col("snapshots") - 1, F.lit(0))).alias("duplicates"),
-            *(F.sum(c).alias(c) for c in counts),
-        )
-        .collect()
+def _job_names(rows: Sequence[Any]) -> dict[str, str]:
+    """Return id -> name of each job that the log has metrics of."""
+    jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
+    return {job: read_facts(rows, job).job_name or job for job in jobs}
+
+
+def _operators(
+    facts: LogFacts,
+    tallies: Mapping[str, Sequence[Tally]],
+    task_managers: Sequence[Tally],
+    rates: Mapping[str, float],
+) -> tuple[OperatorCost, ...]:
+    stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
+    for operator in stated:
+        if not is_source(operator, Total(tallies[operator]), facts):
+            raise InvalidInputError(
+                f"a rate is given for {facts.names[operator]!r}, which has inputs",
+                "give the rates of sources; other rates follow from them",
+            )
+    cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts])
+    return tuple(
+        operator_cost(operator, ts, facts, cpu, stated.get(operator))
+        for operator, ts in tallies.items()
     )
 
 
-def _job_names(overview: Sequence[Any], wide: DataFrame) -> dict[str, str]:
-    """Return id -> name of each job that the log has metrics of."""
-    seen = {
-        row.job: row.job_name or row.job for row in overview if row.kind == r.TASK and row.samples
-    }
-    if len(seen) < 2:
-        return seen
-    return {job: read_facts(wide, job).job_name or name for job, name in seen.items()}
-
-
-def _window(overview: Sequence[Any], job: str) -> tuple[int, int]:
-    rows = [x for x in overview if x.kind == r.TASK and x.job == job and x.from_ms is not None]
-    return min(x.from_ms for x in rows), max(x.to_ms for x in rows)
-
-
-def _counts(overview: Sequence[Any], total: Total) -> SampleCounts:
+def _counts(rows: Sequence[Any]) -> SampleCounts:
     def summed(name: str) -> int:
-        return sum(row[name] for row in overview)
+        return sum(row[name] or 0 for row in rows)
 
     values: dict[str, int] = {}
-    for row in overview:
+    for row in rows:
         values[row.format] = values.get(row.format, 0) + row["values"]
     return SampleCounts(
         values=values,
-        samples=summed("samples"),
-        unused=summed("unused"),
-        not_a_number=summed("not_a_number"),
-        infinite=summed("infinite"),
-        unreadable=summed("unreadable"),
-        duplicates=summed("duplicates"),
-        repeats=int(total["repeats"]),
-        resets=int(total["resets"]),
-        clock_jumps=int(total["clock_jumps"]),
-        other_lines=sum(row["rows"] for row in overview if row.kind == r.OTHER),
+        other_lines=sum(row["rows"] for row in rows if row.kind == r.OTHER),
+        **{
+            name: summed(name)
+            for name in ("samples", "unused", "not_a_number", "infinite", "unreadable")
+        },
+        **{name: summed(name) for name in ("duplicates", "repeats", "resets", "clock_jumps")},
     )
 
 
-def _bad_counts(overview: Sequence[Any], files: LogFiles) -> dict[str, int]:
+def _bad_counts(rows: Sequence[Any], files: LogFiles) -> dict[str, int]:
     counts: dict[str, int] = {CUT_SHORT: len(files.cut_short)} if files.cut_short else {}
-    for row in overview:
+    for row in rows:
         if row.kind == r.BAD:
-            counts[row.reason] = counts.get(row.reason, 0) + row["rows"]
+            counts[row.name] = counts.get(row.name, 0) + row["rows"]
     return counts
 
 
-def _notes(counts: SampleCounts, bad: Mapping[str, int], files: LogFiles) -> tuple[str, ...]:
+def _notes(
+    counts: SampleCounts, bad: Mapping[str, int], files: LogFiles, facts: LogFacts
+) -> tuple[str, ...]:
     said = {
         "values were NaN and taken as missing": counts.not_a_number,
         "values were infinite and taken as missing": counts.infinite,
@@ -250,44 +235,6 @@ def _notes(counts: SampleCounts, bad: Mapping[str, int], files: LogFiles) -> tup
     notes = [f"{count:,} {text}" for text, count in said.items() if count]
     notes += [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
     notes += [f"{file} is empty" for file in files.empty]
-    return tuple(notes)
-
-
-def _costs(
-    log_facts: LogFacts,
-    tasks: Sequence[Any],
-    task_managers: Sequence[Any],
-    cluster: Cluster | None,
-    job: JobGraph | None,
-    placement: Placement | None,
-    rates: Mapping[str, float],
-    window: tuple[int, int],
-    notes: tuple[str, ...],
-) -> Costs:
-    ids = operator_ids(log_facts, job)
-    facts = in_terms_of(log_facts, ids, job)
-    tallies = placed(by_operator(list(tasks), ids, facts), facts, cluster, placement)
-    stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
-    for operator in stated:
-        if not is_source(operator, Total(tallies[operator]), facts):
-            raise InvalidInputError(
-                f"a rate is given for {facts.names[operator]!r}, which has inputs",
-                "give the rates of sources; other rates follow from them",
-            )
-    cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts])
     if facts.edges is None:
-        notes = (*notes, "no plan in this log: streams are not measured; give the job graph")
-    return Costs(
-        job=facts.job_name or "unnamed",
-        from_ms=window[0],
-        to_ms=window[1],
-        operators=tuple(
-            operator_cost(operator, ts, facts, cpu, stated.get(operator))
-            for operator, ts in tallies.items()
-        ),
-        streams=stream_costs(facts, tallies),
-        placement=last_placement(tallies, facts),
-        checkpoint_interval_ms=facts.checkpoint_interval_ms,
-        state_backend=facts.state_backend,
-        notes=notes,
-    )
+        notes.append("no plan in this log: streams are not measured; give the job graph")
+    return tuple(notes)

@@ -72,7 +72,7 @@ def last_placement(
     for operator, ts in tallies.items():
         latest: dict[int, tuple[float, str]] = {}
         for t in ts:
-            when = t.sums.get("last_ms", 0.0)
+            when = t.sums.get("to_ms", 0.0)
             if t.task_manager is not None and when >= latest.get(t.subtask, (0.0, ""))[0]:
                 latest[t.subtask] = (when, t.task_manager)
         if latest:

@@ -31,7 +31,7 @@ def tally(row: Any) -> Tally:
     return Tally(
         vertex=row.vertex,
         subtask=-1 if row.subtask is None else row.subtask,
-        quarter=row.quarter,
+        quarter=row.quarter or 0,
         location=row.task_manager,
         sums={k: float(v) for k, v in fields.items() if k not in SUM_KEYS and v is not None},
     )

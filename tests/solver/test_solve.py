@@ -333,3 +333,17 @@ def test_threshold_offloads_by_selectivity_or_true_rate_and_no_other():
         names[rate] = set(found["threshold"].plan.of("filter")["filter"])
     assert names[50_000.0] == {f"pi-{i}" for i in range(4)}
     assert names[769.0] == {"server"}
+
+
+def test_neighbours_share_a_task_manager_where_nothing_is_lost():
+    job = filter_job(50_000.0)
+    pis = [Node(id=f"pi-{i}", site="edge", node_class="pi", cores=4) for i in range(4)]
+    cluster = filter_cluster().model_copy(
+        update={
+            "sites": (Site(id="edge"), Site(id="cloud", tier="cloud")),
+            "nodes": (*pis, filter_cluster().nodes[-1]),
+            "links": (Link(source="edge", target="cloud", delay_ms=20, both_ways=True),),
+        }
+    )
+    placement = solve(job, cluster).plan.of("filter")
+    assert placement["filter"] == placement["source"]

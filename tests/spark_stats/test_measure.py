@@ -181,9 +181,7 @@ def test_costs_fit_the_job_graph(measured):
 
 def counted(recording, polls: int = 9, **per_poll: float) -> None:
     for poll in range(polls):
-        recording.metrics(
-            START + 5000 * poll, "map", **{k: v * poll for k, v in per_poll.items()}
-        )
+        recording.metrics(START + 5000 * poll, "map", **{k: v * poll for k, v in per_poll.items()})
 
 
 def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
