@@ -1,7 +1,7 @@
 """Rules compiled to four forms over subtask and TaskManager indices."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,7 @@ from edgeplace.model import (
     Pin,
     StayOnSite,
 )
-
-if TYPE_CHECKING:
-    from edgeplace.solver.problem import Subtasks
+from edgeplace.solver.subtasks import Subtasks
 
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
@@ -71,7 +69,7 @@ Constraint = Restriction | Together | Capped | Alone
 
 def compile_rule(
     rule: AnyRule,
-    subtasks: "Subtasks",
+    subtasks: Subtasks,
     cluster: Cluster,
     current: Ints | None,
     channels: tuple[Ints, Ints],
@@ -168,3 +166,12 @@ def place_of(cluster: Cluster, level: str) -> Ints:
     if level == "task_manager":
         return np.arange(len(on), dtype=np.intp)
     return np.array(on if level == "node" else [site_of[i] for i in on], dtype=np.intp)
+
+
+def allowed_by(constraints: Iterable[Constraint], n: int, m: int) -> Bools:
+    """Return where each subtask may run by its restrictions, shape (n_subtasks, n_tms)."""
+    mask = np.ones((n, m), bool)
+    for c in constraints:
+        if isinstance(c, Restriction):
+            mask[c.subtasks] &= c.allowed
+    return mask

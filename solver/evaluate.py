@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
-from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together, build
+from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
+from edgeplace.solver.problem import Problem, build
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

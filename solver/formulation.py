@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
 from edgeplace.solver.evaluate import round_trips_ms
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
-from edgeplace.solver.problem import Alone, Capped, Problem, Restriction, Together
+from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

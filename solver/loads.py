@@ -1,0 +1,71 @@
+"""What subtasks cost on each class of node, and what they keep."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, InvalidInputError, Operator
+from edgeplace.solver.subtasks import Subtasks
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def class_costs(
+    op: Operator, cluster: Cluster, classes: list[str], needed: set[int], notes: list[str]
+) -> tuple[list[float], list[float]]:
+    """Return busy seconds and core-seconds a record on each class, estimated where never seen."""
+    known = op.cost.classes if op.cost else ()
+    if not known:
+        notes.append(f"the CPU cost of {op.name!r} is not known: it is not counted")
+        return [0.0] * len(classes), [0.0] * len(classes)
+    speed = {c.id: c.speed for c in cluster.node_classes}
+    busy_s, cpu_s = [], []
+    for i, name in enumerate(classes):
+        seen = op.cost.on(name) if op.cost else None
+        factor = 1.0
+        if seen is None:
+            based = [c for c in known if c.node_class in speed]
+            if name in speed and based:
+                # The longest measured one is the best known.
+                seen = max(based, key=lambda c: (c.busy_s, c.node_class))
+                factor = speed[seen.node_class] / speed[name]
+                if i in needed:
+                    notes.append(
+                        f"the CPU cost of {op.name!r} on {name!r} is an estimate: never seen "
+                        f"there, taken from {seen.node_class!r} by the ratio of their speeds"
+                    )
+            elif i in needed:
+                raise InvalidInputError(
+                    f"operator {op.name!r} was never seen on node class {name!r}, only on "
+                    f"{[c.node_class for c in known]}, and the cluster gives no speeds to "
+                    "estimate it from",
+                    f"measure it there, state its cost, or give `node_classes` with a speed for "
+                    f"{name!r} and {known[0].node_class!r}",
+                )
+            else:
+                busy_s.append(0.0)
+                cpu_s.append(0.0)
+                continue
+        busy_s.append(factor / seen.true_rate_per_s)
+        cpu_s.append(factor * (seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
+    return busy_s, cpu_s
+
+
+def kept(subtasks: Subtasks) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return state bytes, checkpoint bytes/s, memory and disk of each subtask."""
+    state = np.zeros(subtasks.count)
+    written = np.zeros(subtasks.count)
+    memory = np.zeros(subtasks.count)
+    disk = np.zeros(subtasks.count)
+    jobs = {j.name: j for j in subtasks.jobs}
+    for o, (job, op) in enumerate(subtasks.operators):
+        own = subtasks.range_of(o)
+        cost = op.cost
+        state[own] = (cost.state_bytes or 0.0) / op.parallelism if cost else 0.0
+        interval = jobs[job].checkpoint_interval_ms
+        if cost and interval:
+            bytes_each = cost.checkpointed_bytes or 0.0
+            written[own] = bytes_each / op.parallelism / (interval / 1000)
+        memory[own] = op.memory_bytes
+        (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
+    return state, written, memory, disk

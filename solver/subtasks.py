@@ -1,0 +1,117 @@
+"""Subtasks of all jobs under one numbering."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, Plan
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Subtasks:
+    """Subtasks of all jobs, numbered job by job and operator by operator."""
+
+    jobs: tuple[JobGraph, ...]
+    operators: tuple[tuple[str, Operator], ...]
+    """(job name, operator)"""
+    first: Ints
+    """First subtask of each operator, and the total; shape (n_operators + 1,)."""
+    operator_of: Ints
+    """Operator of each subtask, shape (n_subtasks,)."""
+
+    @classmethod
+    def number(cls, jobs: Sequence[JobGraph]) -> "Subtasks":
+        """Number the subtasks of some jobs.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no job, or two have one name.
+        """
+        names = [j.name for j in jobs]
+        if not jobs or len(set(names)) < len(names):
+            raise InvalidInputError(
+                f"the jobs to place are named {names}", "give at least one, each with its own name"
+            )
+        operators = tuple((j.name, op) for j in jobs for op in j.operators)
+        counts = np.array([op.parallelism for _, op in operators])
+        return cls(
+            tuple(jobs),
+            operators,
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
+            np.repeat(np.arange(len(operators)), counts),
+        )
+
+    @property
+    def count(self) -> int:
+        """Number of subtasks."""
+        return int(self.first[-1])
+
+    def range_of(self, operator: int) -> Ints:
+        """Return the subtasks of an operator, by index."""
+        return np.arange(self.first[operator], self.first[operator + 1], dtype=np.intp)
+
+    def of(self, ref: str, job: str = "") -> Ints:
+        """Return the subtasks of an operator, by id or unique name, in one job or in any.
+
+        Raises
+        ------
+        InvalidInputError
+            If no operator or several are meant.
+        """
+        jobs = [j for j in self.jobs if job in ("", j.name)]
+        if not jobs:
+            raise InvalidInputError(
+                f"there is no job {job!r}", f"the jobs are {[j.name for j in self.jobs]}"
+            )
+        found: list[tuple[str, str]] = []
+        failures = []
+        for j in jobs:
+            try:
+                found.append((j.name, j.operator(ref).id))
+            except InvalidInputError as e:
+                failures.append(e)
+        if not found:
+            raise failures[0]
+        if len(found) > 1:
+            raise InvalidInputError(
+                f"operator {ref!r} is in several jobs: {[f[0] for f in found]}",
+                "say which with `job:`",
+            )
+        at = next(i for i, (name, op) in enumerate(self.operators) if (name, op.id) == found[0])
+        return self.range_of(at)
+
+    def title(self, k: int) -> str:
+        """Return Flink's name of a subtask: ``name (i/n)``."""
+        o = int(self.operator_of[k])
+        job, op = self.operators[o]
+        prefix = f"{job}: " if len(self.jobs) > 1 else ""
+        return f"{prefix}{op.name} ({k - self.first[o] + 1}/{op.parallelism})"
+
+
+def assignment_of(subtasks: Subtasks, cluster: Cluster, plan: Plan) -> Ints:
+    """Return TaskManager indices of shape (n_subtasks,), -1 where the plan or cluster has none.
+
+    Raises
+    ------
+    InvalidInputError
+        If the plan has another number of subtasks for an operator.
+    """
+    index = {t.id: i for i, t in enumerate(cluster.task_managers)}
+    found = np.full(subtasks.count, -1, np.intp)
+    for o, (job, op) in enumerate(subtasks.operators):
+        places = plan.jobs.get(job, {}).get(op.id)
+        if places is None:
+            continue
+        if len(places) != op.parallelism:
+            raise InvalidInputError(
+                f"the placement of {op.name!r} has {len(places)} subtasks, the job has "
+                f"{op.parallelism}",
+                "use a placement of this job at this parallelism",
+            )
+        found[subtasks.range_of(o)] = [index.get(p, -1) for p in places]
+    return found
