@@ -8,13 +8,16 @@ from edgeplace.spark_stats.samples import KEYS
 
 # A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
 # little, so only a larger step is a restart.
-_COUNTS = ("records_in", "records_out", "bytes_in", "bytes_out", "emitted", "cpu_ns")
+_COUNTS = ("records_in", "records_out", "bytes_in", "bytes_out", "cpu_ns")
 _TIMES = ("busy_ms", "back_pressured_ms")
 _CLOCK_JITTER_MS = 1000.0
 
 QUARTERS = 4
 RECENT_CHECKPOINTS = 10
 """Checkpoints over which the size of the state is taken."""
+
+SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
+"""Counters whose differences are of use."""
 
 SUM_KEYS = (*(k for k in KEYS if k != "ts_ms"), "quarter")
 COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
@@ -36,7 +39,7 @@ def differences(samples: DataFrame) -> DataFrame:
     DataFrame
         A row for each sample, of all kinds, so that one pass over the log gives everything:
         `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of the time in
-        which the subtask was seen, a difference for each of `readings.COUNTERS`, taken from the
+        which the subtask was seen, a difference for each of `SUMMED`, taken from the
         rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
         gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few.
     """
@@ -48,20 +51,33 @@ def differences(samples: DataFrame) -> DataFrame:
         samples.withColumn("has_values", F.col("values") > 0)
         .withColumn("task_manager", F.last("task_manager", ignorenulls=True).over(so_far))
         .withColumn("attempt", F.last("attempt", ignorenulls=True).over(so_far))
-        # Rows that only say where a subtask ran have done their part.
-        .filter(F.col("has_values") | ~of_task)
+        # Rows that only say where a subtask ran have done their part; checkpoints under way say
+        # nothing.
+        .filter(F.col("has_values") | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
     )
-    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", *r.COUNTERS]
-    paired = placed.select(
-        "*",
-        F.lag(F.struct(*remembered)).over(by_time).alias("before"),
-        F.lead("ts_ms").over(by_time).alias("next_ms"),
-        F.min("ts_ms").over(all_of_it).alias("first_ms"),
-        F.max("ts_ms").over(all_of_it).alias("last_ms"),
-        F.row_number().over(by_time).alias("number"),
-        F.count(F.lit(1)).over(all_of_it).alias("numbers"),
-    ).filter(
-        (F.col("kind") != r.CHECKPOINT) | (F.col("numbers") - F.col("number") < RECENT_CHECKPOINTS)
+    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state", *SUMMED]
+    paired = (
+        placed.select(
+            *(c for c in placed.columns if c != "records_out"),
+            # A chain that ends in its own sink has no output: what its source emits counts.
+            F.when(F.col("records_out") > 0, F.col("records_out"))
+            .otherwise(F.coalesce("emitted", "records_out"))
+            .alias("records_out"),
+            F.xxhash64(*r.COUNTERS).alias("state"),
+        )
+        .select(
+            "*",
+            F.lag(F.struct(*remembered)).over(by_time).alias("before"),
+            F.lead("ts_ms").over(by_time).alias("next_ms"),
+            F.min("ts_ms").over(all_of_it).alias("first_ms"),
+            F.max("ts_ms").over(all_of_it).alias("last_ms"),
+            F.row_number().over(by_time).alias("number"),
+            F.count(F.lit(1)).over(all_of_it).alias("numbers"),
+        )
+        .filter(
+            (F.col("kind") != r.CHECKPOINT)
+            | (F.col("numbers") - F.col("number") < RECENT_CHECKPOINTS)
+        )
     )
 
     def step(column: str) -> Column:
@@ -85,11 +101,9 @@ def differences(samples: DataFrame) -> DataFrame:
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written.
         _any(~differs("file_hash") & (step("pos") < 0)).alias("clock_jump"),
-        (
-            F.col("before").isNotNull()
-            & F.col("idle_ms").isNotNull()
-            & ~_any(*(differs(c) for c in r.COUNTERS))
-        ).alias("repeat"),
+        (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
+            "repeat"
+        ),
     )
     seconds = F.col("dt_ms") / 1000.0
     good = F.col("good")
@@ -114,7 +128,7 @@ def differences(samples: DataFrame) -> DataFrame:
         _quarter().alias("quarter"),
         "good",
         F.when(good, F.col("dt_ms")).alias("dt_ms"),
-        *(happened(c) for c in r.COUNTERS),
+        *(happened(c) for c in SUMMED),
         F.when(good & (F.col("busy_ms_per_s") >= 0), F.col("busy_ms_per_s") * seconds).alias(
             "gauged_ms"
         ),
@@ -141,40 +155,33 @@ def sums(differences: DataFrame) -> DataFrame:
         the largest state and the mean of the bytes written.
     """
     busy = F.col("busy_ms")
-    records = {"in": "records_in", "out": "records_out", "emitted": "emitted"}
-    of_checkpoint = F.col("kind") == r.CHECKPOINT
-    return (
-        differences.withColumn("subtask", F.when(~of_checkpoint, F.col("subtask")))
-        .groupBy(*SUM_KEYS)
-        .agg(
-            F.sum("dt_ms").alias("dt_ms"),
-            F.sum("gauged_ms").alias("gauged_ms"),
-            *(F.sum(c).alias(c) for c in r.COUNTERS),
-            *(
-                F.sum(F.when(busy.isNotNull(), F.col(c))).alias(f"timed_{k}")
-                for k, c in records.items()
-            ),
-            *(
-                F.sum(F.when(busy > 0, F.col(c) * F.col(c) / busy)).alias(f"square_{k}")
-                for k, c in records.items()
-            ),
-            F.sum(F.when(F.col("back_pressured_ms").isNotNull(), F.col("dt_ms"))).alias(
-                "watched_ms"
-            ),
-            F.count(F.when(F.col("good"), 1)).alias("intervals"),
-            F.count(F.when(busy > 0, 1)).alias("busy_intervals"),
-            *(
-                F.count(F.when(F.col(flag), 1)).alias(f"{flag}s")
-                for flag in ("metered", "busy_gauged", "reset", "clock_jump", "repeat")
-            ),
-            F.sum(F.greatest(F.col("snapshots") - 1, F.lit(0))).alias("duplicates"),
-            F.count(F.when(F.col("values") > 0, 1)).alias("samples"),
-            *(F.sum(c).alias(c) for c in COUNTS),
-            F.max("state_bytes").alias("state_bytes"),
-            F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
-            F.min("ts_ms").alias("from_ms"),
-            F.max("at_ms").alias("to_ms"),
-        )
+    records = {"in": "records_in", "out": "records_out"}
+    return differences.groupBy(*SUM_KEYS).agg(
+        F.sum("dt_ms").alias("dt_ms"),
+        F.sum("gauged_ms").alias("gauged_ms"),
+        *(F.sum(c).alias(c) for c in SUMMED),
+        *(
+            F.sum(F.when(busy.isNotNull(), F.col(c))).alias(f"timed_{k}")
+            for k, c in records.items()
+        ),
+        *(
+            F.sum(F.when(busy > 0, F.col(c) * F.col(c) / busy)).alias(f"square_{k}")
+            for k, c in records.items()
+        ),
+        F.sum(F.when(F.col("back_pressured_ms").isNotNull(), F.col("dt_ms"))).alias("watched_ms"),
+        F.count(F.when(F.col("good"), 1)).alias("intervals"),
+        F.count(F.when(busy > 0, 1)).alias("busy_intervals"),
+        *(
+            F.count(F.when(F.col(flag), 1)).alias(f"{flag}s")
+            for flag in ("metered", "busy_gauged", "reset", "clock_jump", "repeat")
+        ),
+        F.sum(F.greatest(F.col("snapshots") - 1, F.lit(0))).alias("duplicates"),
+        F.count(F.when(F.col("values") > 0, 1)).alias("samples"),
+        *(F.sum(c).alias(c) for c in COUNTS),
+        F.max("state_bytes").alias("state_bytes"),
+        F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
+        F.min("ts_ms").alias("from_ms"),
+        F.max("at_ms").alias("to_ms"),
     )
 
 

@@ -6,6 +6,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -140,7 +141,7 @@ def _read(
     tables = _tables(spark, files)
     try:
         return _sums(tables), tables
-    except PySparkException:
+    except (PySparkException, Py4JError):
         if not mend_gzip(files):
             raise
     tables = _tables(spark, files)

@@ -70,9 +70,7 @@ def operator_cost(
     """
     total = Total(tallies)
     source = is_source(operator, total, facts)
-    kind = "in"
-    if source:
-        kind = "out" if total["records_out"] > 0 or "emitted" not in total else "emitted"
+    kind = "out" if source else "in"
     classes = tuple(
         cost
         for name in sorted({t.node_class for t in tallies if t.node_class is not None})
@@ -81,9 +79,10 @@ def operator_cost(
     has_output = facts.edges is None or any(e.source == operator for e in facts.edges)
     return OperatorCost(
         operator=operator,
+        name=facts.names[operator],
         classes=classes,
         selectivity=None if source or not has_output else total.ratio("records_out", "records_in"),
-        demand=_demand(operator, tallies, facts, kind, rate) if source else None,
+        demand=_demand(operator, tallies, facts, rate) if source else None,
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
         not_in_log=_not_in_log(operator, tallies, facts, kind, classes),
@@ -156,15 +155,16 @@ def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
 
 
 def _demand(
-    operator: str, tallies: Sequence[Tally], facts: LogFacts, kind: str, rate: float | None
+    operator: str, tallies: Sequence[Tally], facts: LogFacts, rate: float | None
 ) -> SourceDemand | None:
     total = Total(tallies)
     share = total.ratio("back_pressured_ms", "watched_ms")
     share = None if share is None else min(max(share, 0.0), 1.0)
-    column = "emitted" if kind == "emitted" else "records_out"
     count = facts.parallelism[operator]
     seen = subtasks_seen(tallies)
-    known = {i: rate_per_s([t for t in tallies if t.subtask == i], column) or 0.0 for i in seen}
+    known = {
+        i: rate_per_s([t for t in tallies if t.subtask == i], "records_out") or 0.0 for i in seen
+    }
     # Another TaskManager's log has the others; the notes say so.
     mean = sum(known.values()) / len(known) if known else 0.0
     measured = [known.get(i, mean) for i in range(count)]
@@ -172,7 +172,7 @@ def _demand(
         whole = sum(measured)
         dealt = (rate * m / whole for m in measured) if whole > 0 else [rate / count] * count
         return SourceDemand(rates_per_s=tuple(dealt), back_pressured_share=share, origin="stated")
-    if column not in total:
+    if "records_out" not in total:
         return None
     return SourceDemand(
         rates_per_s=tuple(measured),
@@ -189,9 +189,8 @@ def _not_in_log(
     classes: Sequence[ClassCost],
 ) -> tuple[str, ...]:
     total = Total(tallies)
-    records = {"in": "records_in", "out": "records_out", "emitted": "emitted"}[kind]
     missing = {
-        "records": records not in total,
+        "records": f"records_{kind}" not in total,
         "counters": total["metereds"] > 0,
         "bytes": "bytes_in" not in total and "bytes_out" not in total,
         "local and remote bytes": "bytes_in_remote" not in total,

@@ -15,7 +15,7 @@ TASK = "task"
 TASK_MANAGER = "task manager"
 """A metric of a TaskManager, whose id is in `vertex`."""
 CHECKPOINT = "checkpoint"
-"""A size of one vertex in a completed checkpoint, whose number is in `subtask`."""
+"""A size of one vertex in a completed checkpoint, whose number stands in `ts_ms`."""
 DOCUMENT = "document"
 """A REST answer kept as text in `document`; its path is in `vertex`."""
 BAD = "bad"
@@ -60,8 +60,8 @@ COUNTERS: Mapping[str, tuple[str, ...]] = {
     "back_pressured_ms": ("accumulateBackPressuredTimeMs",),
     "cpu_ns": ("Status.JVM.CPU.Time",),
 }
-"""Column -> Flink's names of a counter. `emitted` counts what the source operator in a chain
-emits: the task's own counter stays at 0 where the chain has no output."""
+"""Column -> Flink's names of a counter that only grows. `emitted` is what the source operator in a
+chain emits: the task's own counter stays at 0 where the chain has no output."""
 
 RATES: Mapping[str, tuple[str, ...]] = {
     "records_in_per_s": ("numRecordsInPerSecond", "numRecordsInPerSec"),

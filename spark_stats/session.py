@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -33,15 +34,15 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    scratch = tempfile.mkdtemp(prefix="edgeplace-spark-")
+    scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
     settings = {
         "spark.driver.memory": driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
-        "spark.local.dir": scratch,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_quiet(scratch)}",
+        "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": f"{scratch}/warehouse",
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.session.timeZone": "UTC",
@@ -50,3 +51,21 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _quiet(folder: Path) -> Path:
+    """Write a log4j configuration that keeps Spark's log off the console.
+
+    What fails is raised as an exception; a damaged file, which is mended, need not be told twice.
+    """
+    path = folder / "log4j2.properties"
+    path.write_text(
+        "rootLogger.level = fatal\n"
+        "rootLogger.appenderRef.stderr.ref = stderr\n"
+        "appender.stderr.type = Console\n"
+        "appender.stderr.name = stderr\n"
+        "appender.stderr.target = SYSTEM_ERR\n"
+        "appender.stderr.layout.type = PatternLayout\n"
+        "appender.stderr.layout.pattern = %p %m%n\n"
+    )
+    return path

@@ -24,9 +24,7 @@ _VERTEX = (
     "answer STRUCT<subtasks: ARRAY<STRUCT<subtask: INT, attempt: INT, `taskmanager-id`: STRING,"
     " endpoint: STRING, host: STRING>>>"
 )
-_CHECKPOINT = (
-    "answer STRUCT<id: BIGINT, status: STRING, state_size: STRING, checkpointed_size: STRING>"
-)
+_CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
 # What is needed of a job's answer; the rest changes with every poll.
 _JOB = (
     "answer STRUCT<name: STRING, vertices: ARRAY<STRUCT<id: STRING, name: STRING,"
@@ -117,10 +115,7 @@ def _checkpoint_sizes() -> Column:
         answer["status"] == "COMPLETED",
         F.array(
             *(
-                F.struct(
-                    F.concat(answer["id"], F.lit("." + size)).alias("id"),
-                    answer[size].alias("value"),
-                )
+                F.struct(F.lit(size).alias("id"), answer[size].alias("value"))
                 for size in ("state_size", "checkpointed_size")
             )
         ),
@@ -164,7 +159,10 @@ def _lines_flat(rows: DataFrame) -> DataFrame:
         F.when(
             bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
         ).alias("name"),
-        F.when(~bad, F.col("line.ts_ms")).alias("ts_ms"),
+        # The same checkpoint is told of in many polls.
+        F.when(verdict == "checkpoint", F.get("parts", F.lit(5)).try_cast("bigint"))
+        .when(~bad, F.col("line.ts_ms"))
+        .alias("ts_ms"),
         F.when(bad, r.excerpt(F.col("value"))).alias("excerpt"),
     )
 
@@ -179,15 +177,12 @@ def _items_flat(rows: DataFrame) -> DataFrame:
         rows,
         format=name,
         **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},
-        subtask=F.when(
-            (verdict == "metrics") | vertex | (verdict == "checkpoint"),
-            before_dot.try_cast("bigint"),
-        ),
+        subtask=F.when((verdict == "metrics") | vertex, before_dot.try_cast("bigint")),
         attempt=F.when(vertex, after_dot.try_cast("int")),
         task_manager=F.when(vertex & (value != "(unassigned)"), value),
-        metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot))
-        .when(verdict == "taskmanager", item_id)
-        .when(verdict == "checkpoint", after_dot),
+        metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot)).when(
+            verdict.isin("taskmanager", "checkpoint"), item_id
+        ),
         value=F.when(verdict.isin("metrics", "taskmanager", "checkpoint"), r.number(value)),
         document=F.when(document, value),
     )

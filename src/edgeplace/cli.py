@@ -4,6 +4,7 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from edgeplace import __version__
 from edgeplace.console import Console
@@ -173,7 +174,8 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> E
     except KeyboardInterrupt:
         console.problem("interrupted")
         return ExitStatus.INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # The reader of the output has left; rich ends the process where it sees that.
         return ExitStatus.OK
     except Exception as e:
         traceback.print_exc(file=console.err.file)
@@ -207,6 +209,10 @@ def _failed(
 
 def entry() -> None:
     """Run the command line and end the process with its exit status."""
+    for file in (sys.stdout, sys.stderr):
+        if isinstance(file, TextIOWrapper):
+            # What the terminal's encoding lacks is escaped.
+            file.reconfigure(errors="backslashreplace")
     sys.exit(int(main()))
 
 

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
+from unicodedata import category
 
 from rich import box
 from rich.console import Console as RichConsole
@@ -11,7 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-_PLAIN_WIDTH = 200
+_PLAIN_WIDTH = 100_000
+"""A row of a table stays on one line where no terminal wraps it."""
 
 
 class Console:
@@ -26,11 +28,11 @@ class Console:
 
     def text(self, text: str = "", style: str = "") -> None:
         """Print a line."""
-        self.out.print(Text(text, style=style), soft_wrap=True)
+        self.out.print(Text(visible(text, keep="\n"), style=style), soft_wrap=True)
 
     def raw(self, text: str) -> None:
         """Print text for machines, as it is."""
-        self.out.file.write(text)
+        self.out.out(text, end="", highlight=False)
 
     def heading(self, text: str) -> None:
         """Print the title of a section."""
@@ -51,15 +53,19 @@ class Console:
         for title in columns:
             right = title.startswith(">")
             table.add_column(
-                Text(title.lstrip(">")), justify="right" if right else "left", overflow="fold"
+                Text(visible(title.lstrip(">"))),
+                justify="right" if right else "left",
+                overflow="fold",
             )
         for i, row in enumerate(rows):
-            table.add_row(*(Text(cell) for cell in row), style=styles[i] if styles else None)
+            table.add_row(
+                *(Text(visible(cell)) for cell in row), style=styles[i] if styles else None
+            )
         self.out.print(table)
 
     def problem(self, text: str) -> None:
         """Print an error or a warning on standard error."""
-        self.err.print(Text(text, style="red"), soft_wrap=True)
+        self.err.print(Text(visible(text, keep="\n"), style="red"), soft_wrap=True)
 
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
@@ -87,10 +93,18 @@ class Bar:
         self._progress.update(self._task, description=text, completed=share)
 
 
+def visible(text: str, keep: str = "") -> str:
+    """Return text with line ends and control characters escaped: a name stays on its line."""
+    return "".join(
+        ascii(c)[1:-1] if category(c) in ("Cc", "Zl", "Zp") and c not in keep else c for c in text
+    )
+
+
 def _rich(file: TextIO) -> RichConsole:
     plain = not file.isatty()
     return RichConsole(
         file=file,
+        force_terminal=not plain,
         markup=False,
         highlight=False,
         emoji=False,

@@ -7,12 +7,13 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from edgeplace.console import Console
+from edgeplace.console import Console, visible
 from edgeplace.model import Cluster, Evaluation, JobGraph, Plan
 from edgeplace.quantities import percent, size
 
 _BAR = 10
 _MOST_NODES = 12
+_WIDEST = 200
 
 
 def show_job(console: Console, job: JobGraph) -> None:
@@ -21,7 +22,7 @@ def show_job(console: Console, job: JobGraph) -> None:
     for i, s in enumerate(job.streams):
         outputs.setdefault(s.source, []).append(i)
     drawn: set[int] = set()
-    name = {op.id: f"{op.name} x{op.parallelism}" for op in job.operators}
+    name = {op.id: f"{visible(op.name)} x{op.parallelism}" for op in job.operators}
     starts = [op.id for op in job.sources()]
     while starts:
         at = starts.pop(0)
@@ -45,7 +46,8 @@ def show_sites(
     found: Evaluation | None = None,
 ) -> None:
     """Print each site as a box of its nodes with the operators there, and the links between."""
-    console.out.print(Columns(_boxes(jobs, cluster, plan, found), padding=(0, 1)))
+    boxes = Columns(_boxes(jobs, cluster, plan, found), padding=(0, 1))
+    console.out.print(boxes, width=min(console.out.width, _WIDEST))
     used = {a.where: a for a in found.links} if found else {}
     for link in cluster.directed_links():
         name = f"{link.source} -> {link.target}"
@@ -73,7 +75,7 @@ def _boxes(
             for op in job.operators:
                 for tm in dict.fromkeys(plan.of(job.name)[op.id]):
                     n = plan.of(job.name)[op.id].count(tm)
-                    at.setdefault(tm, []).append(f"{op.name} x{n}" if n > 1 else op.name)
+                    at.setdefault(tm, []).append(visible(f"{op.name} x{n}" if n > 1 else op.name))
     cores = {n.where: n for n in found.nodes} if found else {}
     slots = {t.where: t for t in found.task_managers} if found else {}
     boxes: list[RenderableType] = []

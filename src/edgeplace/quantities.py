@@ -9,11 +9,12 @@ def count(value: float | None) -> str:
         return "-"
     if value == float("inf"):
         return "unlimited"
-    if value and abs(value) < 1:
-        return f"{value:.3g}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if value != round(value) else f"{value:.0f}"
+    return _digits(value)
+
+
+def exact(value: float) -> str:
+    """Return a number with six significant digits, or more where it is long."""
+    return f"{value:,.0f}" if abs(value) >= 999_999.5 else f"{value or 0.0:,.6g}"
 
 
 def size(value: float | None, per: str = "") -> str:
@@ -24,8 +25,7 @@ def size(value: float | None, per: str = "") -> str:
     while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
         value /= 1000
         step += 1
-    digits = f"{value:.3g}" if value else "0"
-    return f"{digits} {_PREFIXES[step]}B{per}"
+    return f"{_digits(value)} {_PREFIXES[step]}B{per}"
 
 
 def milliseconds(value: float) -> str:
@@ -35,9 +35,15 @@ def milliseconds(value: float) -> str:
 
 def percent(value: float) -> str:
     """Return a share as a percentage."""
-    return f"{100 * value:.3g} %"
+    # Rounded, so that a gap of float noise is a gap of 0.
+    return f"{_digits(round(100 * value, 6))} %"
 
 
 def factor(value: float) -> str:
     """Return a factor such as a headroom."""
-    return "unlimited" if value == float("inf") else f"{value:.3g}x"
+    return "unlimited" if value == float("inf") else f"{_digits(value)}x"
+
+
+def _digits(value: float) -> str:
+    # `.3g` alone writes 999.5 and more as 1e+03.
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value or 0.0:.3g}"

@@ -126,10 +126,15 @@ def _current(path: str | None, job: JobGraph, cluster: Cluster) -> Plan | None:
     if path is None:
         return None
     try:
-        head = Path(path).read_text(encoding="utf-8").lstrip()[:1]
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:
         raise InvalidInputError(f"{path}: cannot be read: {e}", "check the path") from e
-    if head == "{" or Path(path).suffix in (".yaml", ".yml", ".json"):
+    # The name of a task may start with a brace.
+    if (text.lstrip()[:1] == "{" and '"jobs"' in text) or Path(path).suffix in (
+        ".yaml",
+        ".yml",
+        ".json",
+    ):
         return parse(load(path), Plan, path)
     return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
 

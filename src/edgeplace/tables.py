@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edgeplace.console import Console
 from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, SourceDemand, Status
-from edgeplace.quantities import count, factor, milliseconds, percent, size
+from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
 
 _MOST_LINKS = 6
 
@@ -144,7 +144,7 @@ def show_proof(console: Console, result: Result) -> None:
     )
     console.table(
         ("objective", ">value", ">bound", ">gap"),
-        [(v.name, f"{v.value:,.6g}", f"{v.bound:,.6g}", percent(v.gap)) for v in result.levels],
+        [(v.name, exact(v.value), exact(v.bound), percent(v.gap)) for v in result.levels],
     )
 
 

@@ -251,6 +251,9 @@ def instances(draw, tree=None):
 OBJECTIVES = st.sampled_from(
     [
         ("wan", "latency", "server_cores", "moves"),
+        ("wan",),
+        ("latency",),
+        ("throughput",),
         ("wan:5%", "latency"),
         ("latency", "wan"),
         ("server_cores", "wan"),

@@ -21,7 +21,7 @@ from edgeplace.model import (
     StoppedBy,
     TaskManager,
 )
-from edgeplace.solver import evaluate, policies, solve, why
+from edgeplace.solver import advice, evaluate, policies, solve, why
 
 BACKENDS = ("milp", "cp-sat")
 
@@ -347,3 +347,21 @@ def test_neighbours_share_a_task_manager_where_nothing_is_lost():
     )
     placement = solve(job, cluster).plan.of("filter")
     assert placement["filter"] == placement["source"]
+
+
+def test_an_even_spread_over_the_wan_is_named_with_what_a_local_one_saves():
+    # One spreader a site between sources and filters: REBALANCE sends three quarters of it away.
+    job = filter_job(50_000.0)
+    spread = job.streams[0].model_copy(update={"ship_strategy": ShipStrategy.REBALANCE})
+    job = job.revised(streams=(spread, job.streams[1]))
+    cluster = filter_cluster(1e6)
+    result = solve(job, cluster)
+    found = advice(job, cluster, result)
+    assert [(a.source, a.target, a.local.value) for a in found] == [("source", "filter", "FORWARD")]
+    assert found[0].wan_bytes_per_s == result.evaluation.wan_bytes_per_s
+    assert found[0].local_wan_bytes_per_s == pytest.approx(4 * 600 * 70)
+
+
+def test_a_job_without_even_spreading_gets_no_advice():
+    job = filter_job(50_000.0)
+    assert advice(job, filter_cluster(), solve(job, filter_cluster())) == ()

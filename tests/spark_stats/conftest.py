@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
 from edgeplace.model import Cluster, MissingExtraError, Node, Site, TaskManager
 
 JOB = "a" * 32

@@ -11,7 +11,7 @@ GOOD = {
     "Source: sensors": ["pi-lyon-2", "pi-lyon-1", "pi-nice-1", "pi-nice-1"],
     "decode": ["server-1", "pi-lyon-1", "server-1", "pi-nice-1"],
     "filter": ["pi-nice-1", "pi-lyon-1", "server-1", "server-1"],
-    "features": ["server-1", "server-1", "pi-lyon-2", "pi-nice-2"],
+    "features": ["server-1", "server-1", "pi-nice-2", "pi-nice-2"],
     "window": ["pi-lyon-1", "server-1"],
     "sink: Writer": ["pi-lyon-1"],
 }
@@ -29,9 +29,18 @@ def test_sources_at_their_sites_and_work_on_both_kinds_of_machine_is_wanted() ->
         ("Source: sensors", ["server-1", "pi-lyon-1", "pi-nice-1", "pi-nice-1"]),
         ("decode", ["server-1", "server-1", "server-1", "server-1"]),
         ("filter", ["pi-lyon-1", "pi-lyon-2", "pi-nice-1", "pi-nice-2"]),
-        ("features", ["server-1", "server-1", "pi-lyon-1", "pi-nice-2"]),
+        ("features", ["server-1", "server-1", "pi-lyon-1", "server-1"]),
+        ("decode", ["server-1", "pi-lyon-2", "pi-lyon-2", "server-1"]),
     ],
-    ids=["other-site", "one-astray", "on-server", "never-on-pi", "never-on-server", "three-on-pi"],
+    ids=[
+        "other-site",
+        "one-astray",
+        "on-server",
+        "never-on-pi",
+        "never-on-server",
+        "three-on-pi",
+        "two-decodes",
+    ],
 )
 def test_other_placements_are_not_wanted(operator: str, task_managers: list[str]) -> None:
     assert not record_demo.is_wanted({**GOOD, operator: task_managers})

@@ -1,0 +1,158 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from edgeplace.model import InvalidInputError
+from edgeplace.spark_stats import BadLine, measure
+
+START = 1_795_225_900_000
+
+
+def grow(recording, polls: int = 5) -> None:
+    for poll in range(polls):
+        recording.metrics(
+            START + 5000 * poll,
+            "map",
+            numRecordsIn=1000 * poll,
+            accumulateBusyTimeMs=500 * poll,
+        )
+
+
+def rate(measurement) -> float:
+    return measurement.costs.operators[0].classes[0].true_rate_per_s
+
+
+def test_an_empty_log_says_what_to_do(spark, tmp_path: Path):
+    empty = tmp_path / "log.jsonl"
+    empty.write_text("")
+    with pytest.raises(InvalidInputError, match="empty") as e:
+        measure([empty], None, spark=spark)
+    assert "record" in e.value.cure
+
+
+def test_a_missing_file_is_named(tmp_path: Path):
+    with pytest.raises(InvalidInputError, match=r"no file .*gone\.jsonl"):
+        measure([tmp_path / "gone.jsonl"], None)
+
+
+@pytest.mark.parametrize(
+    "content", [b"hello\nworld\n", b"\x00\x01\x02\xff" * 100, b'{"a": 1}\n', b"\x1f\x8bbroken"]
+)
+def test_a_file_of_no_known_format_is_named_with_what_is_known(tmp_path: Path, content: bytes):
+    path = tmp_path / "notes.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match=r"notes\.jsonl\.gz") as e:
+        measure([path], None)
+    assert "edgeplace_log" in e.value.cure or "record" in e.value.cure
+
+
+def test_a_log_without_metrics_says_so(spark, recording):
+    recording.answer(START, "/config", {"flink-version": "2.3.0"})
+    with pytest.raises(InvalidInputError, match="no metrics of a running job"):
+        measure([recording.write()], None, spark=spark)
+
+
+def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(spark, recording):
+    good = recording.lines
+    grow(recording)
+    lines = list(good)
+    half = lines[2][: len(lines[2]) // 2]
+    recording.lines = [lines[0], "not json", lines[1], half, "", lines[2]]
+    first = recording.write("first.jsonl", newline="\r\n")
+    recording.lines = [
+        '{"edgeplace_log": 2, "ts_ms": 1, "path": "/config", "answer": {}}',
+        lines[3],
+        '{"edgeplace_log": 1, "path": "/config", "answer": {}}',
+        '{"edgeplace_log": 1, "ts_ms": 1, "path": "/jobs/x/vertices/y/metrics", "answer": 1}',
+        lines[4],
+    ]
+    second = recording.write("second [1].jsonl")
+    # Small blocks, so that numbers have to be put together across blocks.
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100")
+    try:
+        measurement = measure([first, second], None, spark=spark)
+        bad = sorted(measurement.quarantine.lines(), key=lambda b: (b.file, b.line))
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+    assert rate(measurement) == pytest.approx(2000)
+    cut = "not JSON, or cut short"
+    assert bad == [
+        BadLine(str(first), 2, cut, "not json"),
+        BadLine(str(first), 4, cut, half[:200]),
+        BadLine(str(second), 1, "edgeplace_log of an unknown version", recording.lines[0]),
+        BadLine(str(second), 3, "no ts_ms in it", recording.lines[2]),
+        BadLine(str(second), 4, "the answer is not what its path promises", recording.lines[3]),
+    ]
+    assert len(measurement.quarantine) == 5
+    assert measurement.quarantine.counts[cut] == 2
+    assert any("quarantine" in note for note in measurement.costs.notes)
+
+
+def test_many_bad_lines_among_good_ones(spark, recording):
+    grow(recording)
+    good = recording.lines
+    recording.lines = [good[0]] + ["garbage " * 5] * 20_000 + good[1:]
+    measurement = measure([recording.write()], None, spark=spark)
+    assert rate(measurement) == pytest.approx(2000)
+    assert len(measurement.quarantine) == 20_000
+    numbers = [bad.line for bad in measurement.quarantine.lines()]
+    assert sorted(numbers) == list(range(2, 20_002))
+
+
+def test_a_cut_gzip_file_is_used_as_far_as_it_goes(spark, recording, tmp_path: Path):
+    for poll in range(200):
+        recording.metrics(
+            START + 5000 * poll,
+            "map",
+            numRecordsIn=1000 * poll,
+            accumulateBusyTimeMs=500 * poll,
+            currentInputWatermark=hash((poll, "noise")),
+        )
+    packed = gzip.compress("\n".join(recording.lines).encode())
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(packed[: len(packed) // 2])
+    measurement = measure([path], None, spark=spark)
+    assert rate(measurement) == pytest.approx(2000)
+    bad = list(measurement.quarantine.lines())
+    assert {b.file for b in bad} == {str(path)}
+    assert "gzip data end too early" in bad[0].reason
+    # The last line is cut too; both are about the same place.
+    assert {b.line for b in bad} == {bad[0].line}
+    assert any("gzip" in note for note in measurement.costs.notes)
+
+
+def test_gzip_is_known_by_content_not_by_name(spark, recording, tmp_path: Path):
+    grow(recording)
+    text = recording.write().read_bytes()
+    packed, plain = tmp_path / "_packed.jsonl", tmp_path / "plain.gz"
+    packed.write_bytes(gzip.compress(text))
+    plain.write_bytes(text)
+    assert rate(measure([packed], None, spark=spark)) == pytest.approx(2000)
+    assert rate(measure([plain], None, spark=spark)) == pytest.approx(2000)
+
+
+def test_rotated_and_overlapping_files_are_one_log(spark, recording, tmp_path: Path):
+    grow(recording)
+    lines = recording.lines
+    for number, part in enumerate((lines[:3], lines[2:])):
+        recording.lines = part
+        recording.write(f"log.{number}")
+    (tmp_path / "log.2").write_text("")
+    measurement = measure([tmp_path], None, spark=spark)
+    assert measurement.costs.operators[0].classes[0].samples == 4
+    assert any("log.2 is empty" in note for note in measurement.costs.notes)
+
+
+def test_unknown_metrics_and_paths_are_counted_and_ignored(spark, recording):
+    for poll in range(3):
+        recording.metrics(
+            START + 5000 * poll, "map", numRecordsIn=10 * poll, mailboxQueueSize=1, numBytesIn="x"
+        )
+        recording.answer(START + 5000 * poll, "/overview", {"taskmanagers": 3})
+    measurement = measure([recording.write()], None, spark=spark)
+    assert (measurement.samples.unused, measurement.samples.unreadable) == (3, 3)
+    assert measurement.samples.other_lines == 3
+    assert measurement.quarantine.counts == {}
+    assert "busy time" in measurement.costs.operators[0].not_in_log
