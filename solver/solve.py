@@ -285,7 +285,14 @@ class _Search:
         answer: Answer,
         found: Evaluation,
     ) -> None:
-        """Raise if the back end's value and the evaluator's differ."""
+        """Raise if the back end's figures and the evaluator's contradict each other."""
+        known = self.best.evaluation.value(level.name) if self.best else float("inf")
+        if answer.bound > known + 1e-5 * abs(known) + 1e-6:
+            raise PlanMismatchError(
+                f"{backend.name} says {level.name} cannot be below {answer.bound:.9g}, the "
+                f"evaluator knows a plan with {known:.9g}",
+                "try the other back end, and please report this with the input files",
+            )
         if answer.outcome is not Outcome.OPTIMAL or answer.values is None:
             return
         claimed = objective.constant + sum(v * answer.values[c] for c, v in objective.terms.items())

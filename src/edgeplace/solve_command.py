@@ -1,6 +1,7 @@
 """`edgeplace solve`."""
 
 import argparse
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ from edgeplace.model import (
     write,
     write_text,
 )
-from edgeplace.solver import Policy, policies, solve
+from edgeplace.quantities import size
+from edgeplace.solver import Advice, Policy, advice, policies, solve
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
 
@@ -55,15 +57,16 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     others = [
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
     ]
+    local = advice(job, cluster, result, rules, current)
     if result.plan and args.output:
         write(result.plan, args.output)
     if result.plan and args.schedulercfg:
         text = schedulercfg.render(result.plan.of(job.name), job, cluster)
         write_text(text, args.schedulercfg)
     if args.json:
-        console.raw(json.dumps(as_json(result, others), indent=1, ensure_ascii=False) + "\n")
+        console.raw(json.dumps(as_json(result, others, local), indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, job, result, others, args)
+        _show(console, job, result, others, local, args)
     return status_of(result)
 
 
@@ -78,7 +81,9 @@ def status_of(result: Result) -> ExitStatus:
     return ExitStatus.NOT_PROVED
 
 
-def as_json(result: Result, others: Sequence[Policy]) -> dict[str, object]:
+def as_json(
+    result: Result, others: Sequence[Policy], local: Sequence[Advice] = ()
+) -> dict[str, object]:
     """Return result and comparison as plain data."""
     levels = [{**level.model_dump(mode="json"), "gap": level.gap} for level in result.levels]
     return {
@@ -94,6 +99,7 @@ def as_json(result: Result, others: Sequence[Policy]) -> dict[str, object]:
             }
             for p in others
         },
+        "advice": [dataclasses.asdict(a) for a in local],
     }
 
 
@@ -130,11 +136,8 @@ def _current(path: str | None, job: JobGraph, cluster: Cluster) -> Plan | None:
     except (OSError, UnicodeDecodeError) as e:
         raise InvalidInputError(f"{path}: cannot be read: {e}", "check the path") from e
     # The name of a task may start with a brace.
-    if (text.lstrip()[:1] == "{" and '"jobs"' in text) or Path(path).suffix in (
-        ".yaml",
-        ".yml",
-        ".json",
-    ):
+    is_json = text.lstrip().startswith("{") and '"jobs"' in text
+    if is_json or Path(path).suffix in (".yaml", ".yml", ".json"):
         return parse(load(path), Plan, path)
     return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
 
@@ -144,6 +147,7 @@ def _show(
     job: JobGraph,
     result: Result,
     others: Sequence[Policy],
+    local: Sequence[Advice],
     args: argparse.Namespace,
 ) -> None:
     if result.plan and result.evaluation:
@@ -153,6 +157,12 @@ def _show(
         show_policies(console, rows)
         console.heading("proof")
         show_proof(console, result)
+        for a in local:
+            now, then = size(a.wan_bytes_per_s, "/s"), size(a.local_wan_bytes_per_s, "/s")
+            console.text(
+                f"a change to the job would help: with {a.source} -> {a.target} as {a.local.value} "
+                f"instead of {a.now.value}, the WAN would carry {then} instead of {now}"
+            )
         if result.evaluation.headroom < 1:
             console.text(
                 f"this plan sustains {100 * result.evaluation.headroom:.3g} % of the demand",

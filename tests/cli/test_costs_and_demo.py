@@ -1,0 +1,103 @@
+"""The commands that need Spark, on the recorded demo."""
+
+import json
+import re
+
+import pytest
+
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.instances import path
+from edgeplace.model import Cluster, Costs, InvalidInputError, Plan, read
+
+LOG, CLUSTER, RULES = (
+    path(f"demo/{name}") for name in ("metrics.jsonl.gz", "cluster.yaml", "rules.yaml")
+)
+
+
+def test_the_demo_goes_the_whole_way(needs_spark, edgeplace):
+    ran = edgeplace("demo")
+    assert ran.status == 0
+    assert ran.err == ""
+    assert "\x1b" not in ran.out
+    job, _ = load_job(LOG)
+    _, _, measured, decided, applied = re.split(r"^\d\. ", ran.out, flags=re.MULTILINE)
+    for op in job.operators:
+        assert f"\n{op.name}" in measured
+    assert "optimal, stopped by proof" in decided
+    table, _, reasons = decided.partition("why each operator is where it is\n")
+    for policy in ("edgeplace", "current", "all-server", "flink-spread", "threshold"):
+        assert f"\n{policy} " in table
+    rows = dict.fromkeys(op.name for op in job.operators)
+    for row in reasons.splitlines()[1 : 1 + len(rows)]:
+        name = next(n for n in rows if row.startswith(f"{n} "))
+        rows[name] = row.removeprefix(name).strip()
+    assert all(rows.values()), rows
+    assert "held there: pin Source: sensors" in rows["Source: sensors"]
+    lines = applied.split("\n", 1)[1]
+    cluster = read(CLUSTER, Cluster)
+    placed = schedulercfg.parse(lines, job=job, cluster=cluster)
+    sites = [cluster.node(tm).site for tm in placed[job.operator("Source: sensors").id]]
+    assert sites == ["lyon", "lyon", "nice", "nice"]
+
+
+def test_costs_then_solve_in_files(needs_spark, edgeplace, tmp_path):
+    costs, plan, cfg = (tmp_path / n for n in ("costs.json", "plan.json", "schedulercfg"))
+    bad = tmp_path / "bad.jsonl"
+    ran = edgeplace("costs", LOG, "--cluster", CLUSTER, "-o", costs, "--quarantine", bad)
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.endswith(f"costs written to {costs}\n")
+    assert "Source: sensors emits 400 records/s" in ran.out
+    assert bad.read_text() == ""
+
+    again = edgeplace("costs", LOG, "--cluster", CLUSTER, "--json")
+    found = json.loads(again.out)
+    assert found == json.loads(costs.read_text())
+    assert {"format", "version", "job", "operators", "streams", "placement"} <= set(found)
+    assert set(found) <= set(Costs.model_fields)
+
+    ran = edgeplace(
+        *("solve", LOG, CLUSTER, "--costs", costs, "--rules", RULES),
+        *("-o", plan, "--schedulercfg", cfg, "--json"),
+    )
+    assert (ran.status, ran.err) == (0, "")
+    result = json.loads(ran.out)
+    assert result["status"] == "optimal"
+    assert result["compared"]["current"]["violations"]
+    job, _ = load_job(LOG)
+    assert schedulercfg.read(cfg, job=job, cluster=read(CLUSTER, Cluster)) == read(plan, Plan).of(
+        job.name
+    )
+
+
+def test_costs_of_no_such_log_exit_2(edgeplace, tmp_path):
+    ran = edgeplace("costs", tmp_path / "none.jsonl")
+    assert ran.status == 2
+    assert str(tmp_path / "none.jsonl") in ran.err
+    assert "  cure: " in ran.err
+
+
+def test_costs_of_an_unknown_format_exit_2(edgeplace, tmp_path):
+    (tmp_path / "log.txt").write_text("no metrics here\n" * 5)
+    ran = edgeplace("costs", tmp_path / "log.txt")
+    assert ran.status == 2
+    assert "log.txt" in ran.err
+
+
+def test_a_placement_needs_job_and_cluster(edgeplace, tmp_path):
+    ran = edgeplace("costs", LOG, "--placement", tmp_path / "cfg", "--cluster", CLUSTER)
+    assert ran.status == 2
+    assert ran.err.endswith("\n  cure: give --job and --cluster too\n")
+
+
+@pytest.mark.parametrize("rate", ["sensors", "sensors=", "=5", "sensors=-1", "sensors=inf"])
+def test_a_wrong_rate_exits_2(edgeplace, rate):
+    ran = edgeplace("costs", LOG, "--rate", rate)
+    assert ran.status == 2
+    assert f"--rate {rate!r} is not understood" in ran.err
+
+
+def test_the_shipped_files_are_found_by_name():
+    with pytest.raises(FileNotFoundError, match="ships no file 'demo/none'"):
+        path("demo/none")
+    with pytest.raises(InvalidInputError):
+        read(RULES, Cluster)

@@ -1,0 +1,150 @@
+"""What the README shows, runs: its commands in order, then its Python."""
+
+import re
+import shlex
+import shutil
+import tomllib
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from edgeplace.cli import main
+from edgeplace.console import Console
+from edgeplace.instances import path
+from edgeplace.model import Cluster, MissingExtraError, parse
+from edgeplace.status import ExitStatus
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#:\s]+)[^):]*\)")
+ONLY_CHECKED = ("apt-get", "cd", "curl", "git", "make", "pip")
+
+
+class Block(NamedTuple):
+    language: str
+    line: int
+    text: str
+
+
+class Command(NamedTuple):
+    line: int
+    words: tuple[str, ...]
+
+    def __str__(self):
+        return f"line-{self.line}-{' '.join(self.words[:2])}"
+
+
+def read_blocks():
+    if not README.exists():
+        pytest.skip(f"{README} is not there", allow_module_level=True)
+    text = README.read_text()
+    return [
+        Block(hit[1], text.count("\n", 0, hit.start()) + 2, hit[2]) for hit in BLOCK.finditer(text)
+    ]
+
+
+def commands(block):
+    """Yield the commands of a block: its lines, or those after `$ ` where there are such."""
+    text = block.text.replace("\\\n", "  ")
+    prompted = "\n$ " in f"\n{text}"
+    for line in text.splitlines():
+        if prompted and not line.startswith("$ "):
+            continue
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        while words:
+            end = words.index("&&") if "&&" in words else len(words)
+            yield Command(block.line, tuple(words[:end]))
+            words = words[end + 1 :]
+
+
+BLOCKS = read_blocks()
+COMMANDS = [c for b in BLOCKS if b.language in ("sh", "console", "bash") for c in commands(b)]
+OURS = [c for c in COMMANDS if c.words[0] == "edgeplace"]
+PYTHON = [b for b in BLOCKS if b.language == "python"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with the demo's files where the README says they are."""
+    home = tmp_path_factory.mktemp("readme")
+    shutil.copytree(path("demo"), home / "instances" / "demo")
+    return home
+
+
+@pytest.fixture(scope="module")
+def ran(folder):
+    """Run all commands in order; return the status and the messages of each."""
+    needs_spark()
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in OURS:
+            out, err = StringIO(), StringIO()
+            status = main(command.words[1:], Console(out, err))
+            found[command] = (status, err.getvalue(), out.getvalue())
+    return found
+
+
+def needs_spark():
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from edgeplace.spark_stats.jvm import find_java_home
+
+    try:
+        find_java_home()
+    except MissingExtraError as e:
+        pytest.skip(f"no Java for Spark: {e}")
+
+
+def test_it_shows_commands_and_python():
+    assert OURS
+    assert PYTHON
+    assert any(c.words[:2] == ("make", "demo") for c in COMMANDS)
+
+
+@pytest.mark.parametrize("command", OURS, ids=str)
+def test_a_command_runs(command, ran):
+    status, said, out = ran[command]
+    assert status is ExitStatus.OK, said or out
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=lambda b: f"line-{b.line}")
+def test_python_runs(block, ran, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    # Blank lines before, so that a traceback shows the line of the README.
+    code = compile("\n" * (block.line - 1) + block.text, str(README), "exec")
+    exec(code, {"__name__": "readme"})  # noqa: S102
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in OURS], ids=str)
+def test_other_commands_are_known(command):
+    first, *rest = command.words
+    assert first in ONLY_CHECKED, f"this test does not know how to check {first!r}"
+    if first == "make":
+        targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        assert {word for word in rest if "=" not in word} <= targets
+
+
+def test_extras_to_install_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = set(re.findall(r"edgeplace\[(\w+)\]", README.read_text()))
+    assert named <= set(extras["optional-dependencies"])
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language == "yaml"], ids=str)
+def test_yaml_is_a_cluster(block):
+    import yaml
+
+    parse(yaml.safe_load(block.text), Cluster, f"README.md:{block.line}")
+
+
+@pytest.mark.parametrize("target", sorted(set(LINK.findall(README.read_text()))))
+def test_a_link_leads_to_a_file(target):
+    assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize("target", re.findall(r"make ([a-z-]+)`", README.read_text()))
+def test_a_make_target_in_the_text_exists(target):
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
