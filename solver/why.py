@@ -11,6 +11,7 @@ from edgeplace.model import (
     Cluster,
     Evaluation,
     JobGraph,
+    Limit,
     ObjectiveLevel,
     ObjectiveName,
     Plan,
@@ -34,8 +35,8 @@ class Alternative:
     """The first level that would differ by more than rounding; None: none would."""
     before: float
     after: float
-    breaks: str
-    """A limit that would not hold; empty: none."""
+    breaks: Limit | None
+    """A limit that would not hold; None: all would."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +142,7 @@ def _compare(
     other = assess(p, moved)
     known = {(v.kind, v.where) for v in found.violations}
     broken = [v for v in other.violations if (v.kind, v.where) not in known]
-    breaks = ""
-    if broken:
-        v = broken[0]
-        room = 0.0 if v.capacity is None else v.capacity
-        breaks = f"{v.kind} of {v.where}: {v.used:,.4g} of {room:,.4g} {v.unit}"
+    breaks = broken[0] if broken else None
     for name in levels:
         before, after = found.value(name), other.value(name)
         if abs(after - before) > 1e-6 * max(abs(before), abs(after)):

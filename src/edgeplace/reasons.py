@@ -6,6 +6,7 @@ from edgeplace.console import Console
 from edgeplace.model import ObjectiveName
 from edgeplace.quantities import count, milliseconds, size
 from edgeplace.solver import Alternative, Reason
+from edgeplace.tables import limit
 
 
 def show_reasons(console: Console, reasons: Sequence[Reason]) -> None:
@@ -33,7 +34,7 @@ def _alternative(other: Alternative) -> str:
         word = "be worse" if other.after > other.before else "be better"
         before, after = (_value(other.objective, v) for v in (other.before, other.after))
         text += f" {_NAMES[other.objective]} would {word}: {after}, now {before}"
-    return f"{text}, and break {other.breaks}" if other.breaks else text
+    return f"{text}, and break {limit(other.breaks)}" if other.breaks else text
 
 
 _NAMES: dict[ObjectiveName, str] = {

@@ -32,6 +32,7 @@ KEYS = {
     "gap",
     "headroom",
     "compared",
+    "advice",
 }
 NAN = pytest.mark.xfail(strict=True, reason="solver/solve.py: `gap < 0` lets nan pass")
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]
