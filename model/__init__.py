@@ -2,7 +2,7 @@
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
 from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
-from edgeplace.model.document import dump, load, parse, read, write, write_text
+from edgeplace.model.document import check_writable, dump, load, parse, read, write, write_text
 from edgeplace.model.errors import (
     EdgeplaceError,
     InvalidInputError,
@@ -79,6 +79,7 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
+    "check_writable",
     "dump",
     "load",
     "parse",

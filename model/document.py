@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,8 +155,26 @@ def write(document: BaseModel, path: str | Path) -> None:
     write_text(dump(document, path.suffix in (".yaml", ".yml")), path)
 
 
-def write_text(text: str, path: str | Path) -> None:
-    """Write a file so that readers see the old content or the new, never a part.
+def check_writable(path: str | Path) -> None:
+    """Find out before long work whether its result can be written.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidInputError(f"{path}: cannot be written: is a folder", "give the name of a file")
+    if not os.access(path.parent, os.W_OK):
+        raise InvalidInputError(
+            f"{path}: cannot be written: no folder there that may be written to",
+            "choose another place",
+        )
+
+
+def write_text(text: str | Iterable[str], path: str | Path) -> None:
+    """Write a file, from one text or from parts, so that readers see it whole or not at all.
 
     Raises
     ------
@@ -167,7 +186,7 @@ def write_text(text: str, path: str | Path) -> None:
         handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as f:
-                f.write(text)
+                f.writelines([text] if isinstance(text, str) else text)
                 f.flush()
                 os.fsync(f.fileno())
             mask = os.umask(0)

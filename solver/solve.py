@@ -102,7 +102,8 @@ def solve(
             f"the objective {[v.name for v in levels]} names no level, or one twice",
             "name each term once",
         )
-    if gap < 0 or (time_limit_s is not None and time_limit_s < 0):
+    # Written so that nan is refused too.
+    if not gap >= 0 or not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
         )

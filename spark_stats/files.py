@@ -1,12 +1,12 @@
 """The files of a log: which they are, of which format, and what Spark cannot read as they are."""
 
-import gzip
 import re
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote
 
 from edgeplace.model.errors import InvalidInputError
@@ -158,12 +158,28 @@ def _as_spark_reads(file: Path, files: LogFiles) -> str:
 def _salvage(file: Path, place: Path) -> int | None:
     """Write what can be unpacked of `file` and return its lines, or None if it is sound."""
     lines, last = 0, b"\n"
-    with place.open("wb") as out, gzip.open(file) as packed:
+    with place.open("wb") as out, file.open("rb") as packed:
         try:
-            while chunk := packed.read(1 << 20):
+            for chunk in _unpacked(packed):
                 out.write(chunk)
                 lines += chunk.count(b"\n")
                 last = chunk[-1:]
-        except (EOFError, OSError, zlib.error):
+        except (EOFError, zlib.error):
             return lines + (last != b"\n")
     return None
+
+
+def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a gzip file, all of it up to where it is damaged."""
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while data := packed.read(1 << 16):
+        while data:
+            # A file may hold several gzip members, one after the other.
+            if unpack.eof:
+                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            chunk = unpack.decompress(data)
+            if chunk:
+                yield chunk
+            data = unpack.unused_data
+    if not unpack.eof:
+        raise EOFError

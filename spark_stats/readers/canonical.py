@@ -14,15 +14,15 @@ name = "canonical log"
 expects = 'JSON lines that start with {"edgeplace_log":1,'
 whole_files = False
 
-_LINE = (
-    "edgeplace_log INT, ts_ms BIGINT, path STRING, answer ARRAY<STRUCT<id: STRING, value: STRING>>"
-)
+_HEADER = "edgeplace_log INT, ts_ms BIGINT, path STRING"
+_ITEM = "STRUCT<id: STRING, value: STRING, attempt: STRING>"
+_LINE = f"{_HEADER}, answer ARRAY<{_ITEM}>"
 # With an option given, Spark does not split the parse into one parse per field.
 _ONE_PARSE = {"mode": "PERMISSIVE"}
 
 _VERTEX = (
-    "answer STRUCT<subtasks: ARRAY<STRUCT<subtask: INT, attempt: INT, `taskmanager-id`: STRING,"
-    " endpoint: STRING, host: STRING>>>"
+    f"{_HEADER}, answer STRUCT<subtasks: ARRAY<STRUCT<subtask: STRING, attempt: STRING,"
+    " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>"
 )
 _CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
 # What is needed of a job's answer; the rest changes with every poll.
@@ -49,9 +49,28 @@ def recognises(head: str) -> bool:
 
 
 def read(lines: DataFrame) -> DataFrame:
-    """Return the long table; each line is parsed once, and once more unless it holds metrics."""
-    parsed = lines.filter(F.trim("value") != "").select(
-        "value", "file", "block", "pos", F.from_json("value", _LINE, _ONE_PARSE).alias("line")
+    """Return the long table; lines of metrics and of vertices are parsed once, others twice."""
+    # These two are nearly all of a log, so their shape is told before they are parsed.
+    of_vertex = F.substring("value", 1, 400).rlike(rf'"path"\s*:\s*"{_KINDS["vertex"]}"')
+    parsed = (
+        lines.filter(F.trim("value") != "")
+        .select(
+            "value",
+            "file",
+            "block",
+            "pos",
+            F.when(of_vertex, F.from_json("value", _VERTEX, _ONE_PARSE)).alias("vertex_line"),
+            F.when(~of_vertex, F.from_json("value", _LINE, _ONE_PARSE)).alias("other_line"),
+        )
+        .select(
+            "*",
+            F.struct(
+                *(
+                    F.coalesce(F.col(f"vertex_line.{c}"), F.col(f"other_line.{c}")).alias(c)
+                    for c in ("edgeplace_log", "ts_ms", "path")
+                )
+            ).alias("line"),
+        )
     )
     path = F.substring_index("line.path", "?", 1)
     shape = F.lit("other")
@@ -67,7 +86,7 @@ def read(lines: DataFrame) -> DataFrame:
     itemised = headed.select(
         "*",
         F.when((F.col("shape") == "bad") | (F.col("shape") == "other"), None)
-        .when(F.col("shape").isin("metrics", "taskmanager"), F.col("line.answer"))
+        .when(F.col("shape").isin("metrics", "taskmanager"), F.col("other_line.answer"))
         .when(F.col("shape") == "vertex", _task_managers())
         .when(F.col("shape") == "checkpoint", _checkpoint_sizes())
         .otherwise(_text())
@@ -97,29 +116,25 @@ def _complaint() -> Column:
 
 
 def _task_managers() -> Column:
-    """Return an item `subtask.attempt` -> TaskManager for each subtask of a vertex."""
-    return F.transform(
-        F.from_json("value", _VERTEX, _ONE_PARSE)["answer"]["subtasks"],
-        lambda s: F.struct(
-            F.concat(s["subtask"], F.lit("."), F.coalesce(s["attempt"], F.lit(0))).alias("id"),
-            F.coalesce(s["taskmanager-id"], s["endpoint"], s["host"]).alias("value"),
-        ),
-    )
+    """Return an item subtask -> TaskManager for each subtask of a vertex."""
+    tasks = F.coalesce(
+        F.col("vertex_line.answer"), F.from_json("value", _VERTEX, _ONE_PARSE)["answer"]
+    )["subtasks"]
+    # Older versions of Flink tell the host only.
+    names = [tasks[c] for c in ("taskmanager-id", "endpoint", "host")]
+    name = F.coalesce(*(F.when(F.get(n, F.lit(0)).isNotNull(), n) for n in names), names[0])
+    return F.arrays_zip(tasks["subtask"], name, tasks["attempt"]).cast(f"array<{_ITEM}>")
 
 
 def _checkpoint_sizes() -> Column:
     """Return the sizes of a vertex in a checkpoint, an empty array if it is not complete."""
     answer = F.from_json("value", _CHECKPOINT, _ONE_PARSE)["answer"]
-    item = "array<struct<id: string, value: string>>"
     return F.when(
         answer["status"] == "COMPLETED",
         F.array(
-            *(
-                F.struct(F.lit(size).alias("id"), answer[size].alias("value"))
-                for size in ("state_size", "checkpointed_size")
-            )
+            *(_item(F.lit(size), answer[size]) for size in ("state_size", "checkpointed_size"))
         ),
-    ).when(answer["status"].isNotNull(), F.array().cast(item))
+    ).when(answer["status"].isNotNull(), F.array().cast(f"array<{_ITEM}>"))
 
 
 def _text() -> Column:
@@ -128,7 +143,13 @@ def _text() -> Column:
     text = F.when(
         F.col("shape") == "job", F.when(job["vertices"].isNotNull(), F.to_json(job))
     ).otherwise(F.get_json_object("value", "$.answer"))
-    return F.when(text.isNotNull(), F.array(F.struct(F.lit("").alias("id"), text.alias("value"))))
+    return F.when(text.isNotNull(), F.array(_item(F.lit(""), text)))
+
+
+def _item(item_id: Column, value: Column) -> Column:
+    return F.struct(
+        item_id.alias("id"), value.alias("value"), F.lit(None).cast("string").alias("attempt")
+    )
 
 
 def _lines_flat(rows: DataFrame) -> DataFrame:
@@ -178,7 +199,7 @@ def _items_flat(rows: DataFrame) -> DataFrame:
         format=name,
         **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},
         subtask=F.when((verdict == "metrics") | vertex, before_dot.try_cast("bigint")),
-        attempt=F.when(vertex, after_dot.try_cast("int")),
+        attempt=F.col("item.attempt").try_cast("int"),
         task_manager=F.when(vertex & (value != "(unassigned)"), value),
         metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot)).when(
             verdict.isin("taskmanager", "checkpoint"), item_id

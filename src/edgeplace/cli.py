@@ -53,6 +53,11 @@ def _parser() -> argparse.ArgumentParser:
         "sites and a server, and show what was decided and why.",
     )
     demo.set_defaults(run="demo_command")
+    for command in commands.choices.values():
+        # Understood before and after the command's name.
+        command.add_argument(
+            "--traceback", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
     return parser
 
 
@@ -177,6 +182,9 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> E
     except (BrokenPipeError, SystemExit):
         # The reader of the output has left; rich ends the process where it sees that.
         return ExitStatus.OK
+    except OSError as e:
+        console.problem(f"edgeplace {args.command}: the output cannot be written: {e}")
+        return ExitStatus.INVALID_INPUT
     except Exception as e:
         traceback.print_exc(file=console.err.file)
         console.problem(f"this is a bug of edgeplace: {type(e).__name__}: {e}")

@@ -1,13 +1,21 @@
 """`edgeplace costs`."""
 
 import argparse
+import dataclasses
 import json
-from pathlib import Path
 
 from edgeplace import settings
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.console import Console
-from edgeplace.model import Cluster, InvalidInputError, dump, read, write, write_text
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    check_writable,
+    dump,
+    read,
+    write,
+    write_text,
+)
 from edgeplace.quantities import count
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs
@@ -19,6 +27,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
     from edgeplace.spark_stats import measure
 
+    for path in filter(None, (args.output, args.quarantine)):
+        check_writable(path)
     cluster = read(args.cluster, Cluster) if args.cluster else None
     job = load_job(args.job)[0] if args.job else None
     placement = None
@@ -45,18 +55,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
         write_parquet(measured.costs, args.parquet)
     if args.quarantine:
-        lines = (
-            json.dumps(
-                {"file": b.file, "line": b.line, "reason": b.reason, "text": b.text},
-                ensure_ascii=False,
-            )
-            for b in measured.quarantine.lines()
-        )
-        write_text("".join(f"{line}\n" for line in lines), Path(args.quarantine))
-    if args.json:
-        console.raw(dump(measured.costs))
-        return ExitStatus.OK
-    show_costs(console, measured.costs)
+        bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
+        write_text((json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines), args.quarantine)
     if len(measured.quarantine):
         console.problem(f"{count(len(measured.quarantine))} bad lines were set aside, such as")
         for i, bad in enumerate(measured.quarantine.lines()):
@@ -65,6 +65,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
         if not args.quarantine:
             console.problem("  --quarantine FILE keeps them all")
+    if args.json:
+        console.raw(dump(measured.costs))
+        return ExitStatus.OK
+    show_costs(console, measured.costs)
     if args.output:
         console.text(f"costs written to {args.output}")
     return ExitStatus.OK

@@ -19,6 +19,7 @@ from edgeplace.model import (
     Rules,
     Status,
     StoppedBy,
+    check_writable,
     load,
     parse,
     read,
@@ -33,6 +34,8 @@ from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
+    for path in filter(None, (args.output, args.schedulercfg)):
+        check_writable(path)
     cluster = read(args.cluster, Cluster)
     job, seen = load_job(args.job)
     if args.costs:
@@ -132,12 +135,12 @@ def _current(path: str | None, job: JobGraph, cluster: Cluster) -> Plan | None:
     if path is None:
         return None
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e}", "check the path") from e
+        raw = Path(path).read_bytes()
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
     # The name of a task may start with a brace.
-    is_json = text.lstrip().startswith("{") and '"jobs"' in text
-    if is_json or Path(path).suffix in (".yaml", ".yml", ".json"):
+    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
+    if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
         return parse(load(path), Plan, path)
     return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
 
