@@ -71,13 +71,9 @@ def differences(samples: DataFrame) -> DataFrame:
             F.lead("ts_ms").over(by_time).alias("next_ms"),
             F.min("ts_ms").over(all_of_it).alias("first_ms"),
             F.max("ts_ms").over(all_of_it).alias("last_ms"),
-            F.row_number().over(by_time).alias("number"),
-            F.count(F.lit(1)).over(all_of_it).alias("numbers"),
+            F.lead(F.lit(True), RECENT_CHECKPOINTS).over(by_time).alias("is_old"),
         )
-        .filter(
-            (F.col("kind") != r.CHECKPOINT)
-            | (F.col("numbers") - F.col("number") < RECENT_CHECKPOINTS)
-        )
+        .filter((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull())
     )
 
     def step(column: str) -> Column:

@@ -40,39 +40,47 @@ def samples(long: DataFrame) -> DataFrame:
     """
     # Documents and bad lines are counted, not told apart by time.
     timeless = F.col("kind").isin(r.DOCUMENT, r.BAD, r.OTHER)
-    value, metric = F.col("value"), F.col("metric")
+    value = F.col("value")
     infinite = value.isin(float("inf"), float("-inf"))
-    usable = F.when(~F.isnan(value) & ~infinite, value)
     keyed = long.select(
         *(F.col(k) for k in KEYS if k != "ts_ms"),
         F.when(~timeless, F.col("ts_ms")).alias("ts_ms"),
         F.col("ts_ms").alias("at_ms"),
         "attempt",
         "metric",
+        _slot(F.col("metric")).alias("slot"),
         "value",
-        usable.alias("usable"),
+        F.isnan(value).alias("not_a_number"),
+        infinite.alias("infinite"),
         F.xxhash64("file").alias("file_hash"),
         "pos",
     )
+    # A filter on an aggregate leaves its buffer alone where it does not hold, unlike an aggregate
+    # of a CASE: with one column in twenty hit by each value, that halves the time.
+    usable = "NOT not_a_number AND NOT infinite"
     return keyed.groupBy(*KEYS).agg(
         *(
-            F.max(F.when(_is_any(metric, names), F.col("usable"))).alias(column)
-            for column, names in r.METRICS.items()
+            F.expr(f"max(value) FILTER (WHERE slot = {slot} AND {usable})").alias(column)
+            for slot, column in enumerate(r.METRICS)
         ),
-        F.max("attempt").alias("attempt"),
+        F.expr("max(attempt) FILTER (WHERE attempt IS NOT NULL)").alias("attempt"),
         F.max("at_ms").alias("at_ms"),
         # A task has this metric once; others may come from its operators too.
-        F.count(F.when(metric == "busyTimeMsPerSecond", 1)).alias("snapshots"),
+        F.expr("count(1) FILTER (WHERE metric = 'busyTimeMsPerSecond')").alias("snapshots"),
         F.count("metric").alias("values"),
-        F.count(F.when(~metric.isin(*r.USED_METRICS), 1)).alias("unused"),
-        F.count(F.when(F.isnan(value), 1)).alias("not_a_number"),
-        F.count(F.when(infinite, 1)).alias("infinite"),
-        F.count(F.when(metric.isin(*r.USED_METRICS) & value.isNull(), 1)).alias("unreadable"),
+        F.expr("count(1) FILTER (WHERE slot IS NULL AND metric IS NOT NULL)").alias("unused"),
+        F.expr("count(1) FILTER (WHERE not_a_number)").alias("not_a_number"),
+        F.expr("count(1) FILTER (WHERE infinite)").alias("infinite"),
+        F.expr("count(1) FILTER (WHERE value IS NULL AND slot IS NOT NULL)").alias("unreadable"),
         F.count(F.lit(1)).alias("rows"),
         F.max("file_hash").alias("file_hash"),
         F.max("pos").alias("pos"),
     )
 
 
-def _is_any(column: Column, names: tuple[str, ...]) -> Column:
-    return column == names[0] if len(names) == 1 else column.isin(*names)
+def _slot(metric: Column) -> Column:
+    """Return the number of the column that a metric belongs to, null if it is of no use."""
+    slot = F.lit(None).cast("int")
+    for number, names in reversed(list(enumerate(r.METRICS.values()))):
+        slot = F.when(metric.isin(*names), number).otherwise(slot)
+    return slot
