@@ -16,8 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeplace.model import Cluster, JobGraph, Node, Operator, ShipStrategy, Site, Stream
+from edgeplace.model import (
+    Cluster,
+    JobGraph,
+    Node,
+    Operator,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    Site,
+    Stream,
+)
 from edgeplace.model.cost import Costs, OperatorCost, StreamCost
+from edgeplace.solver import evaluate, policies, solve
 from edgeplace.spark_stats import measure
 
 
@@ -198,7 +210,81 @@ def flink_samples(folder: Path, scratch: Path) -> list[Check]:
     for where, got in (("Local", stream.local_bytes_per_s), ("Remote", stream.remote_bytes_per_s)):
         expected = moved(report, f"map.0.Shuffle.Netty.Input.numBytesIn{where}") / seconds
         checks.append(close(f"map: {where.lower()} bytes/s", got, expected, 0.01 * expected))
-    return checks
+    return checks + checkpoint_traffic(job, answers, folder)
+
+
+def checkpoint_traffic(job: JobGraph, costs: Costs, folder: Path) -> list[Check]:
+    """Checkpoints of state kept at the edge cross the WAN to their storage in the cloud."""
+    detail = json.loads((folder / "job_detail.json").read_text())
+    totals = {v["id"]: v["metrics"] for v in detail["vertices"]}
+    seconds = detail["duration"] / 1000
+    # One snapshot holds no differences: what flows is averaged over the job's 41 seconds.
+    streams = tuple(
+        s.model_copy(
+            update={
+                "cost": StreamCost(
+                    source=s.source,
+                    target=s.target,
+                    selectivity=_ratio(
+                        totals[s.target]["read-records"],
+                        totals[s.source]["read-records"] or totals[s.source]["write-records"],
+                    ),
+                    bytes_per_record=_ratio(
+                        totals[s.target]["read-bytes"], totals[s.target]["read-records"]
+                    ),
+                )
+            }
+        )
+        for s in job.streams
+    )
+    job = job.with_costs(costs).revised(streams=streams)
+    source = job.sources()[0]
+    job = job.with_source_rate(source.id, totals[source.id]["write-records"] / seconds)
+    cluster = Cluster(
+        sites=(Site(id="edge"), Site(id="cloud", tier="cloud")),
+        nodes=(Node(id="pi", site="edge", cores=4), Node(id="server", site="cloud", cores=8)),
+        task_managers=(
+            {"id": "pi", "node": "pi", "slots": 16},
+            {"id": "server", "node": "server", "slots": 16},
+        ),
+        links=({"source": "edge", "target": "cloud", "both_ways": True},),
+        checkpoint_storage="cloud",
+    )
+    at_edge = {"Source: src", "map", "filter", "agg"}
+    plan = Plan(
+        jobs={
+            job.name: {
+                o.id: ("pi" if o.name in at_edge else "server",) * o.parallelism
+                for o in job.operators
+            }
+        }
+    )
+    job = job.revised(
+        operators=tuple(
+            o.model_copy(update={"born_at": ("edge",)}) if o.id == source.id else o
+            for o in job.operators
+        )
+    )
+    found = evaluate(job, cluster, plan)
+    written = sum(o.checkpointed_bytes or 0 for o in costs.operators if _name(job, o) in at_edge)
+    return [
+        close("WAN: checkpoint bytes/s", found.checkpoint_bytes_per_s, written / 3, 1),
+        holds(
+            "WAN: they are in the figure",
+            f"{found.wan_bytes_per_s:,.0f} bytes/s, raw source "
+            f"{totals[source.id]['write-bytes'] / seconds:,.0f}",
+            found.wan_bytes_per_s > found.checkpoint_bytes_per_s > 0,
+            "records and checkpoints",
+        ),
+    ]
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else 0.0
+
+
+def _name(job: JobGraph, cost: OperatorCost) -> str:
+    return job.operator(cost.operator).name
 
 
 def span_s(report: Path) -> float:
@@ -295,7 +381,82 @@ def capsys_profile(folder: Path, scratch: Path) -> list[Check]:
     checks.append(close("source: back pressured share", share, 0.69, 0.01))
     throttled = demand is not None and demand.throttled
     checks.append(holds("source: demand is a lower bound", throttled, throttled, "throttled"))
+    return checks + image_plans(profile, measured.costs)
+
+
+def image_plans(profile: Path, costs: Costs) -> list[Check]:
+    """Place the pipeline: images are born at a farm; four Pis there, fast enough or not."""
+    nodes = json.loads(profile.read_text())["nodes"]
+    by_id = {n["id"]: n for n in nodes}
+    names = {n["id"]: n["name"] for n in nodes}
+    rules = Rules(rules=(Pin(operators=("Q3_Sink",), to="cloud"),))
+    job = JobGraph(
+        name="images",
+        operators=tuple(
+            Operator(
+                id=n["id"],
+                name=n["name"],
+                parallelism=n["parallelism"],
+                slot_sharing_group=n["name"],
+                born_at=() if n["innodes"] else ("farm",),
+            )
+            for n in nodes
+        ),
+        streams=tuple(
+            Stream(source=i, target=n["id"], ship_strategy=ShipStrategy(by_id[i]["outboundtype"]))
+            for n in nodes
+            for i in n["innodes"]
+        ),
+    ).with_costs(costs)
+    checks = []
+    for kind, speed in (("fast", 1.0), ("slow", 0.05)):
+        result = solve(job, farm(speed), rules)
+        if result.plan is None:
+            checks.append(holds(f"{kind} Pis: a plan", result.conflict, False, "a plan"))
+            continue
+        placed = result.plan.of(job.name)
+        for name in ("Q3_Compress", "Q3_Inference"):
+            sites = {
+                "farm" if tm.startswith("pi") else "cloud"
+                for op, tms in placed.items()
+                if names[op] == name
+                for tm in tms
+            }
+            wanted = {"farm"} if kind == "fast" else {"cloud"}
+            checks.append(
+                holds(f"{kind} Pis: {name} runs at", ", ".join(sites), sites == wanted, str(wanted))
+            )
+        wan = {p.name: p.evaluation.wan_bytes_per_s for p in policies(job, farm(speed), rules)}
+        assert result.evaluation is not None
+        got = result.evaluation.wan_bytes_per_s
+        checks.append(
+            holds(
+                f"{kind} Pis: WAN, all-server",
+                f"{got:,.0f}, {wan['all-server']:,.0f} bytes/s",
+                got <= wan["all-server"],
+                "no more than all-server",
+            )
+        )
+        said = any("lower bound of demand" in n for n in result.notes)
+        checks.append(holds(f"{kind} Pis: the plan says throttled", said, said, "said"))
     return checks
+
+
+def farm(speed: float) -> Cluster:
+    """Return four Pis at a farm, at a share of the profiled machine's speed, and a server."""
+    pis = tuple(
+        {"id": f"pi-{i}", "site": "farm", "node_class": "pi", "cores": 16, "slots": 16}
+        for i in range(4)
+    )
+    server = {"id": "server", "site": "cloud", "cores": 64, "slots": 64}
+    return Cluster(
+        sites=(Site(id="farm"), Site(id="cloud", tier="cloud")),
+        nodes=(*pis, server),
+        links=({"source": "farm", "target": "cloud", "delay_ms": 25, "both_ways": True},),
+        node_classes=({"id": "pi", "speed": speed}, {"id": "default", "speed": 1.0}),
+        # Images of 82 kB: the default credit window would bind first.
+        floating_buffers_per_gate=4096,
+    )
 
 
 def main(folder: Path) -> int:

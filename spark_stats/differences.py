@@ -43,18 +43,16 @@ def differences(samples: DataFrame) -> DataFrame:
         rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
         gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few.
     """
-    by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "has_values")
+    by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     of_task = F.col("kind") == r.TASK
-    placed = (
-        samples.withColumn("has_values", F.col("values") > 0)
-        .withColumn("task_manager", F.last("task_manager", ignorenulls=True).over(so_far))
-        .withColumn("attempt", F.last("attempt", ignorenulls=True).over(so_far))
-        # Rows that only say where a subtask ran have done their part; checkpoints under way say
-        # nothing.
-        .filter(F.col("has_values") | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
-    )
+    # Answers about vertices say where a subtask runs from then on. After that these rows have done
+    # their part; checkpoints under way say nothing.
+    told = ("task_manager", "attempt")
+    placed = samples.withColumns(
+        {c: F.last(c, ignorenulls=True).over(so_far) for c in told}
+    ).filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
     remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state", *SUMMED]
     paired = (
         placed.select(
@@ -96,7 +94,9 @@ def differences(samples: DataFrame) -> DataFrame:
         ).alias("dt_ms"),
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written.
-        _any(~differs("file_hash") & (step("pos") < 0)).alias("clock_jump"),
+        _any((F.col("file_hash") == F.col("before.file_hash")) & (step("pos") < 0)).alias(
+            "clock_jump"
+        ),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
             "repeat"
         ),

@@ -73,7 +73,10 @@ def samples(long: DataFrame) -> DataFrame:
         F.expr("count(1) FILTER (WHERE infinite)").alias("infinite"),
         F.expr("count(1) FILTER (WHERE value IS NULL AND slot IS NOT NULL)").alias("unreadable"),
         F.count(F.lit(1)).alias("rows"),
-        F.max("file_hash").alias("file_hash"),
+        # A snapshot that several files hold has no place in one of them.
+        F.expr("CASE WHEN min(file_hash) = max(file_hash) THEN max(file_hash) END").alias(
+            "file_hash"
+        ),
         F.max("pos").alias("pos"),
     )
 
