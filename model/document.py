@@ -165,7 +165,9 @@ def check_writable(path: str | Path) -> None:
     """
     path = Path(path)
     if path.is_dir():
-        raise InvalidInputError(f"{path}: cannot be written: is a folder", "give the name of a file")
+        raise InvalidInputError(
+            f"{path}: cannot be written: is a folder", "give the name of a file"
+        )
     if not os.access(path.parent, os.W_OK):
         raise InvalidInputError(
             f"{path}: cannot be written: no folder there that may be written to",
