@@ -154,12 +154,26 @@ def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:
     def infeasible(kept: Sequence[Limited]) -> bool | None:
         from edgeplace.solver.milp import Milp
 
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return None
-        model = form.model.without(set(limits) - set(kept))
-        outcome = Milp(model).minimise(Affine(), seconds=left, gap=1.0, start=None).outcome
-        return None if outcome is Outcome.STOPPED else outcome is Outcome.INFEASIBLE
+        loaded = Milp(form.model.without(set(limits) - set(kept)))
+        tm = {t.id: i for i, t in enumerate(form.problem.cluster.task_managers)}
+        stated = set(kept)
+        while (left := deadline - time.monotonic()) > 0:
+            answer = loaded.minimise(Affine(), seconds=left, gap=1.0, start=None)
+            if answer.values is None:
+                return True if answer.outcome is Outcome.INFEASIBLE else None
+            assignment = form.assignment(answer.values)
+            found = assess(form.problem, assignment)
+            # What a solver's tolerance let in, although it is stated.
+            short = tuple(
+                v
+                for v in found.violations
+                if v.kind in ("memory", "disk") and (v.kind, tm[v.where]) in stated
+            )
+            if not short:
+                return False
+            short_only = found.model_copy(update={"violations": short})
+            loaded.add_rows(form.missed(answer.values, assignment, short_only))
+        return None
 
     if not infeasible(limits):
         return [], False

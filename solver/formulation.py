@@ -1,12 +1,12 @@
 """The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
 from edgeplace.solver.evaluate import round_trips_ms
@@ -66,7 +66,26 @@ class Formulation:
             rows += self._credit_rows(assignment, 1.0)
         if rows or not found.violations:
             return rows
-        return [self._exclude(assignment)]
+        covers = [
+            row
+            for v in found.violations
+            if v.kind in ("memory", "disk")
+            for row in self._covers(assignment, v)
+        ]
+        return covers or [self._exclude(assignment)]
+
+    def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
+        """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
+        p = self.problem
+        need, room = (
+            (p.memory_bytes, p.tm_memory) if broken.kind == "memory" else (p.disk_bytes, p.tm_disk)
+        )
+        t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
+        together = np.flatnonzero((assignment == t) & (need > 0))
+        for small in np.flatnonzero(room < need[together].sum()).tolist():
+            columns = self.x[together, small]
+            if (columns >= 0).all():
+                yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
 
     def _exclude(self, assignment: Ints) -> Row:
         columns = self.x[np.arange(self.problem.n), assignment]
@@ -222,15 +241,20 @@ def _rated(model: LinearModel, share: Affine, rho: int | None, limit: tuple[str,
 
 
 def _bytes(p: Problem, model: LinearModel, x: Ints) -> None:
-    """Memory and disk of each TaskManager, unscaled: their limits hold to the byte."""
+    """Memory and disk of each TaskManager.
+
+    Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
+    byte all the same: `Formulation.missed` forbids what the scaling lets in.
+    """
     for kind, need, room in (
         ("memory", p.memory_bytes, p.tm_memory),
         ("disk", p.disk_bytes, p.tm_disk),
     ):
         for t in np.flatnonzero(np.isfinite(room)).tolist():
-            used = _weighted(x[:, t], need)
+            unit = 2.0 ** np.floor(np.log2(max(float(room[t]), 1.0)))
+            used = _weighted(x[:, t], need / unit)
             if used.terms:
-                model.at_most(used, float(room[t]), (kind, t))
+                model.at_most(used, float(room[t]) / unit, (kind, t))
 
 
 def _links(

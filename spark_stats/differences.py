@@ -84,6 +84,7 @@ def differences(samples: DataFrame) -> DataFrame:
         *(step(c) < 0 for c in _COUNTS),
         *(step(c) < -_CLOCK_JITTER_MS for c in _TIMES),
     )
+    same_file = F.col("file_hash") == F.col("before.file_hash")
     meters_only = F.col("records_in").isNull() & F.col("records_out").isNull()
     flagged = paired.select(
         "*",
@@ -94,9 +95,7 @@ def differences(samples: DataFrame) -> DataFrame:
         ).alias("dt_ms"),
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written.
-        _any((F.col("file_hash") == F.col("before.file_hash")) & (step("pos") < 0)).alias(
-            "clock_jump"
-        ),
+        _any(same_file & (step("pos") < 0)).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
             "repeat"
         ),
