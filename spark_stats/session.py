@@ -1,6 +1,8 @@
 """The Spark session that is used where the caller brings none."""
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -35,6 +37,7 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     settings = {
         "spark.driver.memory": driver_memory,
         "spark.driver.host": "127.0.0.1",
