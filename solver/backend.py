@@ -34,6 +34,9 @@ class Backend(Protocol):
     """A solver loaded with one model, to which rows may be added."""
 
     name: str
+    coarse: bool
+    """True if real columns are rounded by more than the evaluator would overlook: a bound is a
+    bound, but a value may be met by no plan."""
 
     def add_rows(self, rows: list[Row]) -> None:
         """Add rows."""

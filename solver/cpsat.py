@@ -31,6 +31,10 @@ class CpSat:
             _power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
             for upper, real in zip(model.upper, self._real, strict=True)
         ]
+        # Steps of a millionth are as fine as the evaluator looks.
+        self.coarse = any(
+            real and steps < 1 << 20 for real, steps in zip(self._real, self._steps, strict=True)
+        )
         self._top = [
             math.ceil(upper * steps) for upper, steps in zip(model.upper, self._steps, strict=True)
         ]

@@ -32,8 +32,8 @@ def cured(problem: Problem, shortfalls: Sequence[Limit]) -> Problem:
             case "link bandwidth":
                 capacity[p.network.names.index(v.where)] = v.used
             case "subtask busy":
-                k = next(k for k in range(p.n) if v.where.startswith(f"{p.subtasks.title(k)} on "))
-                busy[k] /= v.used
+                titled = (f"{p.subtasks.title(k)} on " for k in range(p.n))
+                busy[[v.where.startswith(title) for title in titled]] /= v.used
             case "credit window":
                 windows *= v.utilisation
             case "latency":

@@ -15,6 +15,7 @@ from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+_ROOM = 1.0 + 1e-6
 CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
 
 
@@ -134,6 +135,7 @@ def formulate(
     soft_rates: bool = False,
     explicit: bool = False,
     form: CrossingForm | None = None,
+    known: Evaluation | None = None,
 ) -> Formulation:
     """Return the linear model of a problem.
 
@@ -148,6 +150,9 @@ def formulate(
         relaxed one by one.
     form
         How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
+    known
+        A plan's evaluation. What the first objective need not exceed bounds its column, which
+        CP-SAT cuts into steps.
     """
     p = problem
     model = LinearModel()
@@ -164,7 +169,10 @@ def formulate(
     crossings = form(p, model, sites)
     rho = None
     if "throughput" in objective:
-        rho = model.column(Kind.REAL, _largest_utilisation(p) if soft_rates else 1.0)
+        largest = _largest_utilisation(p) if soft_rates else 1.0
+        if known and objective[0] == "throughput":
+            largest = min(largest, known.utilisation * _ROOM)
+        rho = model.column(Kind.REAL, largest)
         model.objectives["throughput"] = Affine({rho: 1.0})
     _slots(p, model, x)
     _cpu(p, model, x, rho, explicit)
@@ -173,7 +181,12 @@ def formulate(
     _rules(p, model, x, explicit)
     _moves(p, model, x)
     if "latency" in objective or p.rules.max_latency_ms is not None:
-        _latency(p, model, x, crossings)
+        horizon = _horizon_ms(p)
+        if p.rules.max_latency_ms is not None and not explicit:
+            horizon = min(horizon, p.rules.max_latency_ms * _ROOM)
+        if known and objective[0] == "latency":
+            horizon = min(horizon, known.latency_ms * _ROOM)
+        _latency(p, model, x, crossings, horizon)
     model.objectives["server_cores"] = _weighted(
         x[:, p.is_server], p.cores[:, p.tm_class[p.is_server]]
     )
@@ -328,12 +341,11 @@ def _moves(p: Problem, model: LinearModel, x: Ints) -> None:
         model.at_most(moves, float(p.rules.max_moves), ("moves", 0))
 
 
-def _latency(p: Problem, model: LinearModel, x: Ints, crossings: Crossings) -> None:
+def _latency(p: Problem, model: LinearModel, x: Ints, crossings: Crossings, horizon: float) -> None:
     """Latency: potentials along channels with traffic; O(channels) rows instead of paths."""
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    horizon = _horizon_ms(p)
     worst = model.column(Kind.REAL, horizon)
     model.objectives["latency"] = Affine({worst: 1.0})
     if p.rules.max_latency_ms is not None:

@@ -17,6 +17,7 @@ class Milp:
     """A `LinearModel` in HiGHS. Incumbents and bounds survive a time limit or Ctrl-C."""
 
     name = "milp"
+    coarse = False
 
     def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
         problem = pulp.LpProblem("placement", pulp.LpMinimize)

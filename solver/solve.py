@@ -36,6 +36,8 @@ from edgeplace.solver.tidy import tidy
 Ints = NDArray[np.intp]
 BackendName = Literal["milp", "cp-sat"]
 OPTIMAL_GAP = 1e-6
+NEGLIGIBLE = 1e-6
+"""A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
 RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
 """Kinds of limits that grow with the rates; soft where `throughput` comes first."""
 
@@ -112,7 +114,8 @@ def solve(
     search = _Search(problem, levels, soft, began, time_limit_s, gap, tell)
     search.offer_baselines()
     if problem.m and problem.allowed().any(axis=1).all():
-        form = formulate(problem, [v.name for v in levels], soft_rates=soft)
+        known = search.best.evaluation if search.best else None
+        form = formulate(problem, [v.name for v in levels], soft_rates=soft, known=known)
         search.run(form, _load(backend, form, seed, workers))
     else:
         search.infeasible = True
@@ -226,7 +229,7 @@ class _Search:
             value = self.best.evaluation.value(level.name)
             bound = min(max(answer.bound, 0.0), value)
             self._bounds.append(bound)
-            short = value - bound > OPTIMAL_GAP * abs(value)
+            short = value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE
             self._tell(f"{level.name}: {value:.6g}, bound {bound:.6g}")
             if short:
                 closed = value - bound <= self._gap * abs(value)
@@ -294,7 +297,7 @@ class _Search:
                 f"evaluator knows a plan with {known:.9g}",
                 "try the other back end, and please report this with the input files",
             )
-        if answer.outcome is not Outcome.OPTIMAL or answer.values is None:
+        if answer.outcome is not Outcome.OPTIMAL or answer.values is None or backend.coarse:
             return
         claimed = objective.constant + sum(v * answer.values[c] for c, v in objective.terms.items())
         actual = found.value(level.name)
@@ -331,7 +334,7 @@ class _Search:
                 )
             )
         proved = len(self._bounds) == len(self._levels) and all(
-            r.value * (1 - OPTIMAL_GAP) <= b * (1 + r.tolerance) + 1e-9
+            r.value * (1 - OPTIMAL_GAP) <= b * (1 + r.tolerance) + NEGLIGIBLE
             for r, b in zip(results, self._bounds, strict=True)
         )
         return Result(

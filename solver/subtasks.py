@@ -86,11 +86,13 @@ class Subtasks:
         return self.range_of(at)
 
     def title(self, k: int) -> str:
-        """Return Flink's name of a subtask: ``name (i/n)``."""
+        """Return Flink's name of a subtask, ``name (i/n)``, with the id where names repeat."""
         o = int(self.operator_of[k])
         job, op = self.operators[o]
         prefix = f"{job}: " if len(self.jobs) > 1 else ""
-        return f"{prefix}{op.name} ({k - self.first[o] + 1}/{op.parallelism})"
+        same = sum(j == job and other.name == op.name for j, other in self.operators)
+        which = f" [{op.id}]" if same > 1 else ""
+        return f"{prefix}{op.name}{which} ({k - self.first[o] + 1}/{op.parallelism})"
 
 
 def assignment_of(subtasks: Subtasks, cluster: Cluster, plan: Plan) -> Ints:
