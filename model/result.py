@@ -63,6 +63,8 @@ class StoppedBy(StrEnum):
     GAP = "gap"
     TIME_LIMIT = "time limit"
     INTERRUPT = "interrupt"
+    ROUNDING = "rounding"
+    """CP-SAT counts in whole steps, too coarse for this range of figures; MILP does not."""
 
 
 class Limit(Frozen):

@@ -232,9 +232,12 @@ class _Search:
             short = value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE
             self._tell(f"{level.name}: {value:.6g}, bound {bound:.6g}")
             if short:
-                closed = value - bound <= self._gap * abs(value)
-                self._stopped_by = StoppedBy.GAP if closed else StoppedBy.TIME_LIMIT
-                if not closed:
+                if value - bound <= self._gap * abs(value):
+                    self._stopped_by = StoppedBy.GAP
+                elif answer.outcome is Outcome.OPTIMAL:
+                    self._stopped_by = StoppedBy.ROUNDING
+                else:
+                    self._stopped_by = StoppedBy.TIME_LIMIT
                     return
             cap = value * (1 + level.tolerance)
             self._caps.append(cap)
