@@ -365,3 +365,36 @@ def test_an_even_spread_over_the_wan_is_named_with_what_a_local_one_saves():
 def test_a_job_without_even_spreading_gets_no_advice():
     job = filter_job(50_000.0)
     assert advice(job, filter_cluster(), solve(job, filter_cluster())) == ()
+
+
+def test_operators_of_one_name_are_told_apart_and_their_cure_is_confirmed():
+    demand = SourceDemand(rates_per_s=(100.0,))
+    job = JobGraph(
+        name="j",
+        operators=(
+            operator("a", 1, cost("a", 1000, 1000, demand=demand), born_at=("s",)),
+            operator("b", 1, cost("b", 50, 50, selectivity=1.0)),
+        ),
+        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
+    )
+    same = tuple(o.model_copy(update={"name": "same"}) for o in job.operators)
+    result = solve(job.revised(operators=same), one_site(cores=8.0))
+    assert result.status is Status.INFEASIBLE
+    assert [v.where for v in result.conflict.shortfalls] == ["same [b] (1/1) on t"]
+    assert result.conflict.confirmed
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_memory_in_billions_of_bytes_is_solved_to_the_byte(backend):
+    base = one_site(slots=8, memory=7e9 + 3, cores=8.0)
+    twin = TaskManager(id="u", node="n", slots=8, memory_bytes=4e9 + 1)
+    cluster = base.model_copy(update={"task_managers": (*base.task_managers, twin)})
+    job = two_operators()
+    heavy = tuple(
+        o.model_copy(update={"parallelism": 1, "memory_bytes": size, "cost": o.cost})
+        for o, size in zip(job.operators, (4e9 + 1, 6e9 + 3), strict=True)
+    )
+    result = solve(job.revised(operators=heavy), cluster, backend=backend)
+    # The second keeps 1e9 bytes of state too: only one way fits, and with no byte to spare.
+    assert result.status is Status.OPTIMAL
+    assert result.plan.of("j") == {"a": ("u",), "b": ("t",)}
