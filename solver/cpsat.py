@@ -12,7 +12,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from edgeplace.solver.backend import Answer, Outcome
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 
 _REAL_STEPS = float(1 << 40)
 """Whole steps into which the range of a real column is cut."""
@@ -28,7 +28,7 @@ class CpSat:
         self._model = cp_model.CpModel()
         self._real = [kind is Kind.REAL for kind in model.kinds]
         self._steps = [
-            _power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
+            power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
             for upper, real in zip(model.upper, self._real, strict=True)
         ]
         # Steps of a millionth are as fine as the evaluator looks.
@@ -67,7 +67,7 @@ class CpSat:
             return [int(v) for v in plain], 1.0
         largest = sum(abs(v) * self._top[c] for v, c in zip(plain, terms, strict=True))
         # Multiplying by a power of two is exact, so rounding happens once.
-        scale = _power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-300))
+        scale = power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-300))
         return [math.floor(v * scale) for v in plain], scale
 
     def minimise(
@@ -104,8 +104,3 @@ class CpSat:
         values = np.array([solver.value(c) for c in self._columns]) / np.array(self._steps)
         proved = status == cp_model.OPTIMAL
         return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
-
-
-def _power_of_two(x: float) -> float:
-    """Return the largest power of two that is at most x."""
-    return 2.0 ** math.floor(math.log2(x))

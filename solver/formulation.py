@@ -10,7 +10,7 @@ from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
 from edgeplace.solver.evaluate import round_trips_ms
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -264,7 +264,7 @@ def _bytes(p: Problem, model: LinearModel, x: Ints) -> None:
         ("disk", p.disk_bytes, p.tm_disk),
     ):
         for t in np.flatnonzero(np.isfinite(room)).tolist():
-            unit = 2.0 ** np.floor(np.log2(max(float(room[t]), 1.0)))
+            unit = power_of_two(max(float(room[t]), 1.0))
             used = _weighted(x[:, t], need / unit)
             if used.terms:
                 model.at_most(used, float(room[t]) / unit, (kind, t))

@@ -1,5 +1,6 @@
 """A mixed-integer linear model as columns and rows, independent of any solver."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -85,3 +86,8 @@ class LinearModel:
         gone = set(limits)
         kept = [r for r in self.rows if r.limit not in gone]
         return LinearModel(self.upper, self.kinds, kept, self.objectives)
+
+
+def power_of_two(x: float) -> float:
+    """Return the largest power of two that is at most x: scaling by it rounds nothing."""
+    return 2.0 ** math.floor(math.log2(x))

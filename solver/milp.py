@@ -7,7 +7,7 @@ import numpy as np
 import pulp
 
 from edgeplace.solver.backend import Answer, Outcome
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 
 _PROOF_GAP = 1e-7
 """Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
@@ -68,7 +68,7 @@ class Milp:
         highs = self._highs
         cost = np.zeros(self._columns)
         cost[list(objective.terms)] = list(objective.terms.values())
-        scale = _power_of_two(1e4 / max(np.abs(cost).max(initial=0.0), 1e-300))
+        scale = power_of_two(1e4 / max(np.abs(cost).max(initial=0.0), 1e-300))
         highs.changeColsCost(self._columns, np.arange(self._columns, dtype=np.int32), cost * scale)
         highs.changeObjectiveOffset(objective.constant * scale)
         highs.setOptionValue("mip_rel_gap", max(gap, _PROOF_GAP))
@@ -87,11 +87,6 @@ class Milp:
         proved = status == highspy.HighsModelStatus.kOptimal and found
         bound = info.mip_dual_bound / scale if np.isfinite(info.mip_dual_bound) else -float("inf")
         return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
-
-
-def _power_of_two(x: float) -> float:
-    """Return the power of two below x: scaling by it rounds nothing."""
-    return float(2.0 ** np.floor(np.log2(x)))
 
 
 def _run(highs: highspy.Highs) -> None:
