@@ -1,5 +1,6 @@
 """The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -136,6 +137,7 @@ def formulate(
     explicit: bool = False,
     form: CrossingForm | None = None,
     known: Evaluation | None = None,
+    deadline: float | None = None,
 ) -> Formulation:
     """Return the linear model of a problem.
 
@@ -153,6 +155,13 @@ def formulate(
     known
         A plan's evaluation. What the first objective need not exceed bounds its column, which
         CP-SAT cuts into steps.
+    deadline
+        Monotonic time at which to give up building; None: never.
+
+    Raises
+    ------
+    TimeoutError
+        If the model is not built by the deadline.
     """
     p = problem
     model = LinearModel()
@@ -166,7 +175,7 @@ def formulate(
         model.equal(_sum(x[k]), 1.0)
     sites = Sites(p, x)
     form = form or (PairCrossings if p.network.cuts is None else TreeCrossings)
-    crossings = form(p, model, sites)
+    crossings = _Timed(form(p, model, sites), deadline)
     rho = None
     if "throughput" in objective:
         largest = _largest_utilisation(p) if soft_rates else 1.0
@@ -191,6 +200,20 @@ def formulate(
         x[:, p.is_server], p.cores[:, p.tm_class[p.is_server]]
     )
     return Formulation(p, model, x, sites, crossings, rho)
+
+
+class _Timed:
+    """Crossings that stop at a deadline: all-to-all streams have very many."""
+
+    def __init__(self, inner: Crossings, deadline: float | None) -> None:
+        self._inner = inner
+        self._deadline = float("inf") if deadline is None else deadline
+
+    def of(self, source: int, target: int) -> dict[int, Affine]:
+        """Return the crossings of a channel; see `Crossings`."""
+        if time.monotonic() > self._deadline:
+            raise TimeoutError("the model is too large to be built in time")
+        return self._inner.of(source, target)
 
 
 def _sum(columns: Ints) -> Affine:

@@ -115,8 +115,15 @@ def solve(
     search.offer_baselines()
     if problem.m and problem.allowed().any(axis=1).all():
         known = search.best.evaluation if search.best else None
-        form = formulate(problem, [v.name for v in levels], soft_rates=soft, known=known)
-        search.run(form, _load(backend, form, seed, workers))
+        # Half of the time is for building: without the rest to search in, it would be wasted.
+        deadline = None if time_limit_s is None else began + time_limit_s / 2
+        names = [v.name for v in levels]
+        try:
+            form = formulate(problem, names, soft_rates=soft, known=known, deadline=deadline)
+        except TimeoutError:
+            search.out_of_time()
+        else:
+            search.run(form, _load(backend, form, seed, workers))
     else:
         search.infeasible = True
     search.tidy()
@@ -177,6 +184,10 @@ class _Search:
             return None
         return max(0.0, self._limit - (time.monotonic() - self._began))
 
+    def out_of_time(self) -> None:
+        """Note that the clock ended the search before it began."""
+        self._stopped_by = StoppedBy.TIME_LIMIT
+
     def offer_baselines(self) -> None:
         """Start from the current placement and from what others would do."""
         p = self._problem
@@ -189,7 +200,7 @@ class _Search:
 
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
-        if self.best is not None and self.seconds_left() != 0.0:
+        if self.best is not None and self._stopped_by is not StoppedBy.TIME_LIMIT:
             assignment = tidy(self._problem, self.best.assignment)
             self.best = _Best(assignment, assess(self._problem, assignment))
 

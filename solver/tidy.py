@@ -37,7 +37,7 @@ def tidy(problem: Problem, assignment: Ints) -> Ints:
         gains = []
         for k in range(p.n):
             for other in _exchanges(p, now, k, neighbours[k]):
-                weighed += 1
+                weighed += len(neighbours[k])
                 if (k, other) not in refused:
                     gain = _gain(neighbours, now, k, other, p.n)
                     gains += [(gain, k, other)] if gain > 0 else []
