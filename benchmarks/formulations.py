@@ -8,7 +8,7 @@ operators a site and three joins that may run anywhere. The optimum is the same 
 * tree-cut: what `edgeplace solve` uses on trees (solver/crossings.py, TreeCrossings);
 * ODP: one column per stream and pair of places, tied by flow rows (PairCrossings; Cardellini et
   al., DEBS'16);
-* textbook: the same columns, tied by ``y_uv >= x_u + x_v - 1``.
+* textbook: the same columns, tied by ``y_uv >= x_u + x_v - 1`` (baselines, TextbookCrossings).
 
 Every Pi and server is a site of its own here, so that traffic between the Pis of a site counts.
 Build is from the linear model's first row to the solver's last; proof is to a relative gap of
@@ -39,29 +39,14 @@ from edgeplace.model import (
     StreamCost,
     TaskManager,
 )
+from edgeplace.solver.baselines.textbook import TextbookCrossings
 from edgeplace.solver.crossings import PairCrossings, TreeCrossings
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import formulate
-from edgeplace.solver.linear_model import Affine, Kind
 from edgeplace.solver.milp import Milp
 from edgeplace.solver.problem import Problem, build
 
 JOINS, PIS, SERVERS = 3, 3, 2
-
-
-class TextbookCrossings(PairCrossings):
-    """y >= x + x - 1, the linearisation of a product that textbooks give."""
-
-    def _pairs(self, source: int, target: int) -> dict[tuple[int, int], Affine]:
-        pairs = {}
-        for a in self._sites.of(source):
-            for b in self._sites.of(target):
-                if a != b:
-                    y = self._model.column(Kind.IMPLIED)
-                    both = Affine().add(self._sites.at(source, a)).add(self._sites.at(target, b))
-                    self._model.at_most(both.add_term(y, -1.0), 1.0)
-                    pairs[a, b] = Affine({y: 1.0})
-        return pairs
 
 
 def instance(sites: int, seed: int = 1) -> tuple[JobGraph, Cluster]:

@@ -1,0 +1,49 @@
+"""Solving one linearisation to the end: what the exact baselines share."""
+
+import time
+
+from edgeplace.solver.backend import Outcome
+from edgeplace.solver.baselines.found import Budget, Found
+from edgeplace.solver.evaluate import assess
+from edgeplace.solver.formulation import CrossingForm, formulate
+from edgeplace.solver.problem import Problem
+
+
+def least_wan(problem: Problem, form: CrossingForm, budget: Budget) -> Found:
+    """Return the plan with the least `wan`, with crossings linearised in one way.
+
+    All limits and rules hold. HiGHS on one thread, no start, until the gap is below 1e-7 or the
+    time is up.
+    """
+    # A solver library is loaded only when it is asked for.
+    from edgeplace.solver.milp import Milp
+
+    limit = budget.time_limit_s
+    began = time.monotonic()
+    if not problem.allowed().any(axis=1).all():
+        return Found(None, float("inf"))
+    try:
+        # Half of the time is for building: without the rest to search in, it would be wasted.
+        building_ends = None if limit is None else began + limit / 2
+        model = formulate(problem, ["wan"], form=form, deadline=building_ends)
+    except TimeoutError:
+        return Found(None, 0.0)
+    milp = Milp(model.model, budget.seed)
+    while True:
+        answer = milp.minimise(
+            model.model.objectives["wan"],
+            seconds=None if limit is None else max(0.0, began + limit - time.monotonic()),
+            gap=0.0,
+            start=None,
+        )
+        if answer.outcome is Outcome.INFEASIBLE:
+            return Found(None, float("inf"))
+        bound = max(0.0, answer.bound)
+        if answer.values is None:
+            return Found(None, bound)
+        assignment = model.assignment(answer.values)
+        # Credit windows, and what the solver's tolerance let in, are stated once they matter.
+        missed = model.missed(answer.values, assignment, assess(problem, assignment))
+        if not missed or answer.outcome is Outcome.STOPPED:
+            return Found(assignment, bound)
+        milp.add_rows(missed)

@@ -1,0 +1,291 @@
+"""A placement in the making: what it uses, and what one more step would use and break.
+
+Greedy methods, random draws, local search and tabu search take their steps here. Loads and prices
+are kept up to date from step to step, so that all places of a subtask are weighed at once, without
+the evaluator, which judges the whole placement in the end.
+"""
+
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.baselines.routes import Routes
+from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
+from edgeplace.solver.evaluate import TOLERANCE, assess
+from edgeplace.solver.problem import Problem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+Relation = Together | Capped | Alone
+"""Rules about where subtasks run relative to others."""
+_ROOM = 1 + TOLERANCE
+_BYTES_ROOM = 1 + 1e-15
+
+
+class State:
+    """A placement of some or all subtasks.
+
+    A step breaks a limit if one that the subtask itself touches does not hold after it; so steps
+    that break none never add a broken limit, and mend those that are left behind. The limit on
+    latency is no subtask's own: it is looked at once the placement is whole.
+
+    Attributes
+    ----------
+    assignment
+        TaskManager of each subtask, -1 where not placed yet, shape (n_subtasks,).
+    routes
+        The routes between the sites of TaskManagers.
+    at_site
+        `wan` of a subtask's channels to placed subtasks and of its checkpoints, were it at each
+        site, shape (n_subtasks, n_sites).
+    """
+
+    def __init__(self, problem: Problem, assignment: Ints | None = None) -> None:
+        p = problem
+        self._p = p
+        sites = set(np.unique(p.tm_site).tolist())
+        if p.storage_site is not None:
+            sites.add(p.storage_site)
+        self.routes = Routes.between(p.network, sorted(sites))
+        self._may = p.allowed() & (p.busy[:, p.tm_class] <= _ROOM)
+        self._rules: list[list[Relation]] = [[] for _ in range(p.n)]
+        for c in p.constraints:
+            if not isinstance(c, Restriction):  # restrictions are in `allowed`
+                for k in _touched(c):
+                    self._rules[k].append(c)
+        self._channels = _channels_of(p)
+        self._members = [np.flatnonzero(p.group == g) for g in range(int(p.group.max()) + 1)]
+        self._clear()
+        if assignment is not None:
+            for k, t in enumerate(assignment.tolist()):
+                self.put(k, t)
+
+    def _clear(self) -> None:
+        p = self._p
+        self._count = np.zeros((len(p.group), p.m), np.intp)
+        self._slots = np.zeros(p.m, np.intp)
+        self._cores = np.zeros(len(p.node_cores))
+        self._memory = np.zeros(p.m)
+        self._disk = np.zeros(p.m)
+        self._links = np.zeros(len(p.network.names))
+        self._moved = 0
+        self.assignment = np.full(p.n, -1, np.intp)
+        self.at_site = np.zeros((p.n, p.network.n_sites))
+        self._cut_off = np.zeros((p.n, p.network.n_sites), np.intp)
+        if p.storage_site is not None:
+            to_storage = self.routes.price[:, p.storage_site]
+            self.at_site += p.checkpoint_bytes_per_s[:, None] * to_storage
+            lost = self.routes.missing[:, p.storage_site]
+            self._cut_off += (p.checkpoint_bytes_per_s[:, None] > 0) & lost
+
+    def cleared(self) -> "State":
+        """Return a state of the same problem with nothing placed."""
+        other = copy(self)
+        other._clear()
+        return other
+
+    @property
+    def wan(self) -> float:
+        """Bytes per second over links, weighted by price; checkpoints of placed subtasks too."""
+        return float(self._links @ self._p.network.price)
+
+    def price(self, k: int) -> Floats:
+        """Return what subtask k would add to `wan` on each TaskManager."""
+        at: Floats = self.at_site[k, self._p.tm_site]
+        return at
+
+    def put(self, k: int, t: int) -> None:
+        """Place subtask k on TaskManager t, or move it there."""
+        if self.assignment[k] >= 0:
+            self.take(k)
+        self.assignment[k] = t
+        self._load(k, t, 1)
+        self._tell_neighbours(k, int(self._p.tm_site[t]), 1)
+        self._links += self._own_bytes(k, int(self._p.tm_site[t]))
+
+    def take(self, k: int) -> None:
+        """Take subtask k off its TaskManager."""
+        t = int(self.assignment[k])
+        self._links -= self._own_bytes(k, int(self._p.tm_site[t]))
+        self._tell_neighbours(k, int(self._p.tm_site[t]), -1)
+        self._load(k, t, -1)
+        self.assignment[k] = -1
+
+    def fits(self, k: int) -> Bools:
+        """Return the TaskManagers where subtask k breaks no rule and overloads no machine.
+
+        The others stay where they are.
+        """
+        p = self._p
+        here = int(self.assignment[k])
+        if here >= 0:
+            self._load(k, here, -1)
+            self.assignment[k] = -1
+        o = int(p.subtasks.operator_of[k])
+        most = self._count[self._members[p.group[o]]].max(axis=0)
+        ok: Bools = self._may[k] & (self._slots + (self._count[o] >= most) <= p.tm_slots)
+        cores = self._cores[p.tm_node] + p.cores[k, p.tm_class]
+        ok &= cores <= p.node_cores[p.tm_node] * _ROOM
+        ok &= self._memory + p.memory_bytes[k] <= p.tm_memory * _BYTES_ROOM
+        ok &= self._disk + p.disk_bytes[k] <= p.tm_disk * _BYTES_ROOM
+        ok &= self._cut_off[k, p.tm_site] == 0
+        if p.current is not None and p.rules.max_moves is not None:
+            ok &= self._moved + (p.current[k] != np.arange(p.m)) <= p.rules.max_moves
+        for c in self._rules[k]:
+            ok &= _obeys(c, k, self.assignment)
+        if here >= 0:
+            self.assignment[k] = here
+            self._load(k, here, 1)
+        return ok
+
+    def carried(self, k: int, t: int) -> bool:
+        """Return True if the network carries subtask k's traffic, were it on TaskManager t."""
+        p = self._p
+        site = int(p.tm_site[t])
+        channels, a, b = self._ends(k, site)
+        room = 1000 * p.window_bytes[channels] * _ROOM
+        used = p.bytes_per_s[channels] * self.routes.round_trip_ms(a, b)
+        if ((a != b) & p.live[channels] & (used > room)).any():
+            return False
+        capacity = p.network.capacity_bytes_per_s
+        if np.isfinite(capacity).any():
+            own = self._own_bytes(k, site)
+            links = self._links + own
+            if self.assignment[k] >= 0:
+                links -= self._own_bytes(k, int(p.tm_site[self.assignment[k]]))
+            if ((own > 0) & (links > capacity * _ROOM)).any():
+                return False
+        return self._in_time(k, t)
+
+    def _in_time(self, k: int, t: int) -> bool:
+        limit = self._p.rules.max_latency_ms
+        if limit is None:
+            return True
+        trial = self.assignment.copy()
+        trial[k] = t
+        return bool((trial < 0).any()) or assess(self._p, trial).latency_ms <= limit * _ROOM
+
+    def holds(self, k: int) -> bool:
+        """Return True if subtask k breaks no limit where it is."""
+        here = int(self.assignment[k])
+        return bool(self.fits(k)[here]) and self.carried(k, here)
+
+    def cheaper(self, k: int) -> int | None:
+        """Return the TaskManager where subtask k costs least and breaks no limit.
+
+        None if it costs no less there than where it is. A place that breaks a limit, or none,
+        costs more than any.
+        """
+        price = self.price(k)
+        here = int(self.assignment[k])
+        worth = self.fits(k)
+        if here >= 0 and worth[here] and self.carried(k, here):
+            worth &= price < price[here] * (1 - TOLERANCE) - TOLERANCE
+        for t in self.by_price(k, worth):
+            if t != here and self.carried(k, t):
+                return t
+        return None
+
+    def by_price(self, k: int, among: Bools) -> list[int]:
+        """Return one TaskManager for each site and node class, the cheapest for k first."""
+        tms = np.flatnonzero(among)
+        kinds = self._p.tm_site[tms] * (int(self._p.tm_class.max()) + 1) + self._p.tm_class[tms]
+        first: Ints = tms[np.unique(kinds, return_index=True)[1]]
+        ranked: list[int] = first[np.argsort(self.price(k)[first], kind="stable")].tolist()
+        return ranked
+
+    def _load(self, k: int, t: int, sign: int) -> None:
+        p = self._p
+        o = int(p.subtasks.operator_of[k])
+        group = self._members[p.group[o]]
+        before = self._count[group, t].max()
+        self._count[o, t] += sign
+        self._slots[t] += self._count[group, t].max() - before
+        self._cores[p.tm_node[t]] += sign * p.cores[k, p.tm_class[t]]
+        self._memory[t] += sign * p.memory_bytes[k]
+        self._disk[t] += sign * p.disk_bytes[k]
+        if p.current is not None:
+            self._moved += sign * int(p.current[k] != t)
+
+    def _ends(self, k: int, site: int) -> tuple[Ints, Ints, Ints]:
+        """Return k's channels to placed subtasks, and the sites of their ends, with k at a site."""
+        p = self._p
+        channels = self._channels[k]
+        out = p.source[channels] == k
+        other = self.assignment[np.where(out, p.target[channels], p.source[channels])]
+        channels, out, other = channels[other >= 0], out[other >= 0], other[other >= 0]
+        theirs = p.tm_site[other]
+        return channels, np.where(out, site, theirs), np.where(out, theirs, site)
+
+    def _own_bytes(self, k: int, site: int) -> Floats:
+        p = self._p
+        channels, a, b = self._ends(k, site)
+        flow = p.bytes_per_s[channels]
+        crossing = (a != b) & (flow > 0)
+        a, b, flow = a[crossing], b[crossing], flow[crossing]
+        if p.storage_site is not None and p.checkpoint_bytes_per_s[k] > 0:
+            a, b = np.append(a, site), np.append(b, p.storage_site)
+            flow = np.append(flow, p.checkpoint_bytes_per_s[k])
+        return self.routes.bytes_on_links(a, b, flow)
+
+    def _tell_neighbours(self, k: int, site: int, sign: int) -> None:
+        """Add what subtask k at a site makes of the prices of its neighbours, or take it off."""
+        p = self._p
+        channels = self._channels[k]
+        feeds = p.source[channels] == k
+        for own, ends, price, missing in (
+            (feeds, p.target, self.routes.price[site], self.routes.missing[site]),
+            (~feeds, p.source, self.routes.price[:, site], self.routes.missing[:, site]),
+        ):
+            rows = ends[channels[own]]
+            flow = sign * p.bytes_per_s[channels[own]]
+            np.add.at(self.at_site, rows, flow[:, None] * price)
+            if missing.any():
+                np.add.at(self._cut_off, rows, sign * missing.astype(np.intp))
+
+
+def _channels_of(p: Problem) -> list[Ints]:
+    ends = np.concatenate([p.source, p.target])
+    order = np.argsort(ends, kind="stable")
+    cuts = np.searchsorted(ends[order], np.arange(1, p.n))
+    channel = np.tile(np.arange(len(p.source)), 2)
+    return list(np.split(channel[order], cuts))
+
+
+def _touched(c: Relation) -> list[int]:
+    match c:
+        case Together():
+            members = np.concatenate([c.first, c.second])
+        case Capped():
+            members = c.subtasks
+        case Alone():
+            members = np.concatenate([c.subtasks, c.others])
+    found: list[int] = np.unique(members).tolist()
+    return found
+
+
+def _obeys(c: Relation, k: int, assignment: Ints) -> Bools:
+    """Return the TaskManagers where subtask k, not placed now, obeys a rule."""
+
+    def places(subtasks: Ints) -> Ints:
+        at = assignment[subtasks]
+        taken: Ints = c.place[at[at >= 0]]
+        return taken
+
+    ok: Bools
+    match c:
+        case Together():
+            partners = np.concatenate([c.second[c.first == k], c.first[c.second == k]])
+            ok = np.ones(len(c.place), bool)
+            for q in places(partners):
+                ok &= c.place == q
+        case Capped():
+            there = np.bincount(places(c.subtasks), minlength=int(c.place.max()) + 1)
+            ok = there[c.place] + (c.subtasks == k).sum() <= c.count
+        case Alone():
+            apart = c.others if (c.subtasks == k).any() else c.subtasks
+            ok = ~np.isin(c.place, places(apart))
+    return ok
