@@ -1,0 +1,184 @@
+package dev.edgeplace.flink;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.apache.flink.runtime.util.EnvironmentInformation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What this JVM has one of: the folder of plans, and the thread that watches it. */
+public final class Agent implements Runnable {
+    public static final String VERSION = "0.2.0";
+
+    private static final long WATCH_EVERY_MS = 500;
+    private static final long HEARTBEAT_EVERY_MS = 5000;
+    private static final int MOST_TRIES = 3;
+
+    private static Agent running;
+
+    public final Options options;
+    public final PlansFolder plans;
+
+    private final Map<String, PlannedJob> jobs = new ConcurrentHashMap<>();
+    private final Map<String, PlansFolder.PlanFile> planOfJob = new ConcurrentHashMap<>();
+    private final long startedMs = System.currentTimeMillis();
+    private volatile Runnable resourceManagerProbe = () -> {};
+    private long heartbeatMs;
+    private boolean isAwake;
+    private final Map<String, String> problems = new HashMap<>();
+
+    private Agent(Options options) {
+        this.options = options;
+        this.plans = new PlansFolder(options.plans);
+    }
+
+    /** Sets up the agent of this JVM; it stays idle until the JVM proves to be a JobManager's. */
+    static void install(Options options) {
+        running = new Agent(options);
+    }
+
+    /** Returns the agent of this JVM. */
+    public static Agent get() {
+        return running;
+    }
+
+    /** Watches a job from now on, instead of any former JobMaster's of the same job. */
+    public void watch(PlannedJob job) {
+        jobs.put(job.jobId(), job);
+        wake();
+    }
+
+    /** Sets what asks the ResourceManager for its TaskManagers; see {@link TaskManagers}. */
+    public void probeResourceManager(Runnable probe) {
+        resourceManagerProbe = probe;
+        wake();
+    }
+
+    private synchronized void wake() {
+        if (!isAwake) {
+            isAwake = true;
+            Thread thread = new Thread(this, "edgeplace-agent");
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    /** Returns the plan file that counts for a job now, as it is now, or null. */
+    public PlansFolder.PlanFile planOf(PlannedJob job) throws IOException {
+        for (int tries = 0; tries < MOST_TRIES; tries++) {
+            Path path = plans.planPath(job.jobId(), job.jobName());
+            if (path == null) {
+                return null;
+            }
+            try {
+                PlansFolder.PlanFile known = planOfJob.get(job.jobId());
+                if (known != null && known.stamp.equals(PlansFolder.stamp(path))) {
+                    return known;
+                }
+                PlansFolder.PlanFile read = PlansFolder.read(path);
+                planOfJob.put(job.jobId(), read);
+                return read;
+            } catch (NoSuchFileException e) {
+                continue; // It was removed or replaced between the two looks.
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void run() {
+        // Those of jobs that died with a former JobManager; jobs that live write theirs anew.
+        attempt("the folder of plans", plans::removeStatuses);
+        while (true) {
+            try {
+                Thread.sleep(WATCH_EVERY_MS);
+            } catch (InterruptedException e) {
+                return;
+            }
+            attempt("the ResourceManager", resourceManagerProbe::run);
+            if (System.currentTimeMillis() - heartbeatMs >= HEARTBEAT_EVERY_MS) {
+                heartbeatMs = System.currentTimeMillis();
+                attempt("the folder of plans", this::writeHeartbeat);
+            }
+            for (PlannedJob job : jobs.values()) {
+                attempt(job.toString(), () -> watchOnce(job));
+            }
+        }
+    }
+
+    private interface Duty {
+        void run() throws IOException;
+    }
+
+    /** What fails for one job is no reason to leave the others alone. */
+    private void attempt(String what, Duty duty) {
+        try {
+            duty.run();
+            problems.remove(what);
+        } catch (IOException | RuntimeException | Error e) {
+            // Errors too: without this thread, subtasks would wait for ever.
+            // Said once, not twice a second.
+            if (!String.valueOf(e).equals(problems.put(what, String.valueOf(e)))) {
+                log().warn("edgeplace: {} could not be looked after", what, e);
+            }
+        }
+    }
+
+    private void writeHeartbeat() throws IOException {
+        plans.create();
+        plans.writeAgent(description());
+    }
+
+    private void watchOnce(PlannedJob job) throws IOException {
+        if (job.hasEnded()) {
+            // Only if no later JobMaster of the same job has taken its place.
+            if (jobs.remove(job.jobId(), job)) {
+                planOfJob.remove(job.jobId());
+                if (job.hasEndedForGood()) {
+                    plans.forget(job.jobId());
+                }
+            }
+        } else {
+            job.review(planOf(job));
+        }
+    }
+
+    private Map<String, Object> description() {
+        TaskManagers seen = TaskManagers.latest();
+        List<Map<String, Object>> taskManagers = new ArrayList<>();
+        for (TaskManagers.TaskManager each : seen.registered) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("id", each.resourceId);
+            one.put("host", each.host);
+            one.put("slots", each.slots);
+            taskManagers.add(one);
+        }
+        Map<String, Object> said = new LinkedHashMap<>();
+        said.put("edgeplace_agent", 1);
+        said.put("version", VERSION);
+        said.put("flink", EnvironmentInformation.getVersion());
+        said.put("pid", ProcessHandle.current().pid());
+        said.put("lost", options.lost.name().toLowerCase(Locale.ROOT));
+        said.put("fallback_after_s", options.fallbackAfterMs / 1000);
+        said.put("plans", plans.toString());
+        said.put("started_ms", startedMs);
+        said.put("now_ms", System.currentTimeMillis());
+        said.put("resource_manager", seen.active);
+        said.put("task_managers", taskManagers);
+        return said;
+    }
+
+    /** Not a constant: Flink sets its logging up after the agent starts. */
+    private static Logger log() {
+        return LoggerFactory.getLogger(Agent.class);
+    }
+}

@@ -1,0 +1,73 @@
+package dev.edgeplace.flink;
+
+import java.io.IOException;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.net.URISyntaxException;
+import java.security.ProtectionDomain;
+import java.util.List;
+
+/** Entry point of {@code -javaagent}: checks this Flink, then hooks into two of its classes. */
+public final class PlacementAgent {
+    /** EX_CONFIG of sysexits.h. */
+    private static final int EXIT_REFUSED = 78;
+
+    private PlacementAgent() {}
+
+    /**
+     * Called by the JVM before {@code main}. Ends the JVM if placement would not work in it: a
+     * JobManager that starts would place subtasks anywhere, and nobody would know.
+     */
+    public static void premain(String argument, Instrumentation instrumentation) {
+        Options options = null;
+        List<String> problems;
+        try {
+            options = Options.parse(argument, System.getenv("FLINK_CONF_DIR"));
+            problems = FlinkCheck.problems(PlacementAgent.class.getClassLoader());
+        } catch (Options.InvalidOptionException e) {
+            problems = List.of(e.getMessage());
+        } catch (LinkageError e) {
+            problems = List.of("Flink is not on the class path: " + e);
+        }
+        if (!problems.isEmpty()) {
+            refuse(problems);
+        }
+        Agent.install(options);
+        instrumentation.addTransformer(new Hooking());
+        try {
+            FlinkCheck.loadOwnClasses(PlacementAgent.class.getClassLoader());
+        } catch (IOException | URISyntaxException | ClassNotFoundException e) {
+            refuse(List.of("the agent's own jar cannot be read: " + e));
+        }
+    }
+
+    private static void refuse(List<String> problems) {
+        System.err.println("edgeplace agent " + Agent.VERSION + " cannot place subtasks here:");
+        for (String problem : problems) {
+            System.err.println("  " + problem);
+        }
+        System.err.println("Mend this, or start the JobManager without -javaagent.");
+        System.err.flush();
+        Runtime.getRuntime().halt(EXIT_REFUSED);
+    }
+
+    private static final class Hooking implements ClassFileTransformer {
+        @Override
+        public byte[] transform(
+                ClassLoader loader,
+                String name,
+                Class<?> redefined,
+                ProtectionDomain domain,
+                byte[] bytes) {
+            try {
+                // A job may bring classes of Flink's of its own.
+                boolean isFlinks = loader == PlacementAgent.class.getClassLoader();
+                return isFlinks && HookPoints.isHooked(name) ? HookPoints.hook(name, bytes) : null;
+            } catch (Throwable e) {
+                // The check at the start passed on these very classes: this is a bug of ours.
+                refuse(List.of("hooking into " + name + " failed: " + e));
+                return null;
+            }
+        }
+    }
+}

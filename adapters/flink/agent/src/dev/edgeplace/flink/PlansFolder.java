@@ -1,0 +1,217 @@
+package dev.edgeplace.flink;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The folder of plans and statuses; {@code docs/flink-agent.md} says what is in it. */
+public final class PlansFolder {
+    /** A plan file as it was at one moment. */
+    public static final class PlanFile {
+        public final Path path;
+        /** Changes whenever the file is replaced or written to. */
+        public final String stamp;
+        public final byte[] bytes;
+        public final String sha256;
+        /** Why the file cannot be read, or null. */
+        public final String problem;
+
+        PlanFile(Path path, String stamp, byte[] bytes, String problem) {
+            this.path = path;
+            this.stamp = stamp;
+            this.bytes = bytes;
+            this.sha256 = sha256(bytes);
+            this.problem = problem;
+        }
+    }
+
+    private static final String PLAN = ".schedulercfg";
+    private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
+    private static final int LONGEST_KEY = 150;
+    private static final int KEPT_OF_LONG_KEY = 100;
+    private static final int HASH_DIGITS = 16;
+    /** A plan of 200,000 subtasks; reading it takes some ten times as much memory. */
+    private static final long LARGEST_PLAN_BYTES = 1L << 24;
+    private static final int MOST_TRIES = 3;
+
+    private final Path folder;
+
+    PlansFolder(Path folder) {
+        this.folder = folder;
+    }
+
+    /** Makes the folder if it is not there. */
+    void create() throws IOException {
+        Files.createDirectories(folder);
+    }
+
+    /** Returns what a job of this name is called in file names. */
+    static String key(String jobName) {
+        StringBuilder key = new StringBuilder();
+        for (byte b : jobName.getBytes(StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            boolean plain =
+                    c < 128 && (Character.isLetterOrDigit(c) || c == '_' || c == '-')
+                            || c == '.' && key.length() > 0;
+            key.append(plain ? String.valueOf(c) : String.format("%%%02X", (int) c));
+        }
+        if (key.length() <= LONGEST_KEY) {
+            return key.toString();
+        }
+        String hash = sha256(jobName.getBytes(StandardCharsets.UTF_8));
+        return key.substring(0, KEPT_OF_LONG_KEY) + "~" + hash.substring(0, HASH_DIGITS);
+    }
+
+    /** Returns the path of the plan that counts for a job now, or null. */
+    Path planPath(String jobId, String jobName) throws IOException {
+        String byName = key(jobName);
+        Path until = null;
+        long expiry = System.currentTimeMillis() / 1000;
+        boolean untilIsById = false;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*.until-*" + PLAN)) {
+            for (Path file : files) {
+                Matcher named = UNTIL.matcher(withoutSuffix(file));
+                if (!named.matches()) {
+                    continue;
+                }
+                boolean isById = named.group(1).equals(jobId);
+                long holdsUntil = Long.parseLong(named.group(2));
+                boolean counts =
+                        (isById || named.group(1).equals(byName)) && Files.isRegularFile(file);
+                boolean isLast = isById == untilIsById ? holdsUntil > expiry : isById;
+                if (counts && holdsUntil > System.currentTimeMillis() / 1000 && isLast) {
+                    until = file;
+                    expiry = holdsUntil;
+                    untilIsById = isById;
+                }
+            }
+        }
+        if (until != null) {
+            return until;
+        }
+        for (String each : new String[] {jobId, byName}) {
+            Path file = folder.resolve(each + PLAN);
+            if (Files.isRegularFile(file)) {
+                return file;
+            }
+        }
+        return null;
+    }
+
+    /** Returns path, time, size and identity of a file: equal only if it is the same file. */
+    static String stamp(Path file) throws IOException {
+        BasicFileAttributes is = Files.readAttributes(file, BasicFileAttributes.class);
+        return file + "|" + is.lastModifiedTime() + "|" + is.size() + "|" + is.fileKey();
+    }
+
+    /** Reads a file, again if it was replaced meanwhile. */
+    static PlanFile read(Path file) throws IOException {
+        String before = "";
+        for (int tries = 0; tries < MOST_TRIES; tries++) {
+            before = stamp(file);
+            if (Files.size(file) > LARGEST_PLAN_BYTES) {
+                return new PlanFile(
+                        file, before, new byte[0], file + " is too large for a plan: replace it");
+            }
+            byte[] bytes;
+            try {
+                bytes = Files.readAllBytes(file);
+            } catch (NoSuchFileException e) {
+                throw e;
+            } catch (IOException e) {
+                return new PlanFile(
+                        file, before, new byte[0], "the plan cannot be read (" + e + "): mend that");
+            }
+            if (stamp(file).equals(before)) {
+                return new PlanFile(file, before, bytes, null);
+            }
+        }
+        return new PlanFile(
+                file, before, new byte[0], "the plan is still being written: rename it into place");
+    }
+
+    /** Returns the text of the plan that a job had when it was last placed by one, or null. */
+    public PlanFile applied(String jobId) throws IOException {
+        Path file = folder.resolve(jobId + ".applied");
+        return Files.isRegularFile(file) ? read(file) : null;
+    }
+
+    public void writeApplied(String jobId, byte[] plan) throws IOException {
+        write(jobId + ".applied", plan);
+    }
+
+    public void writeStatus(String jobId, Map<String, Object> status) throws IOException {
+        write(jobId + ".status.json", json(status));
+    }
+
+    void writeAgent(Map<String, Object> agent) throws IOException {
+        write("agent.json", json(agent));
+    }
+
+    /** Removes what is kept of a job that has ended. */
+    void forget(String jobId) throws IOException {
+        Files.deleteIfExists(folder.resolve(jobId + ".status.json"));
+        Files.deleteIfExists(folder.resolve(jobId + ".applied"));
+    }
+
+    void removeStatuses() throws IOException {
+        create();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*.status.json")) {
+            for (Path file : files) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+
+    static String sha256(byte[] bytes) {
+        try {
+            StringBuilder hex = new StringBuilder();
+            for (byte b : MessageDigest.getInstance("SHA-256").digest(bytes)) {
+                hex.append(String.format("%02x", b & 0xff));
+            }
+            return hex.toString();
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e); // Every Java has it.
+        }
+    }
+
+    @Override
+    public String toString() {
+        return folder.toString();
+    }
+
+    private static byte[] json(Map<String, Object> value) {
+        return (Json.of(value) + "\n").getBytes(StandardCharsets.UTF_8);
+    }
+
+    private void write(String name, byte[] content) throws IOException {
+        Path draft = Files.createTempFile(folder, ".", ".part");
+        try {
+            Files.write(draft, content);
+            draft.toFile().setReadable(true, false);
+            try {
+                Files.move(draft, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+            } catch (AtomicMoveNotSupportedException e) {
+                Files.move(draft, folder.resolve(name), StandardCopyOption.REPLACE_EXISTING);
+            }
+        } finally {
+            Files.deleteIfExists(draft);
+        }
+    }
+
+    private static String withoutSuffix(Path file) {
+        String name = file.getFileName().toString();
+        return name.substring(0, name.length() - PLAN.length());
+    }
+}

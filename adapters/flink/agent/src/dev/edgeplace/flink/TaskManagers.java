@@ -1,0 +1,149 @@
+package dev.edgeplace.flink;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.flink.api.common.JobID;
+import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+
+/**
+ * The TaskManagers registered at this JVM's ResourceManager, as it saw them last: a snapshot, made
+ * in its main thread and read from any other.
+ */
+public final class TaskManagers {
+    /** One TaskManager. */
+    public static final class TaskManager {
+        public final String resourceId;
+        /** Its address, as plans write it; empty if it is not known. */
+        public final String host;
+        public final int slots;
+        public final ResourceProfile defaultSlot;
+        /** What no slot takes. */
+        public final ResourceProfile available;
+        public final Map<JobID, List<ResourceProfile>> slotsOfJobs;
+        /** When it was first seen. */
+        public final long sinceMs;
+
+        public TaskManager(
+                String resourceId,
+                String host,
+                int slots,
+                ResourceProfile defaultSlot,
+                ResourceProfile available,
+                Map<JobID, List<ResourceProfile>> slotsOfJobs,
+                long sinceMs) {
+            this.resourceId = resourceId;
+            this.host = host;
+            this.slots = slots;
+            this.defaultSlot = defaultSlot;
+            this.available = available;
+            this.slotsOfJobs = slotsOfJobs;
+            this.sinceMs = sinceMs;
+        }
+
+        /** Returns what is available to a job: what is free, and what its own slots take. */
+        public ResourceProfile availableTo(JobID job) {
+            ResourceProfile sum = available;
+            for (ResourceProfile slot : slotsOfJobs.getOrDefault(job, List.of())) {
+                sum = sum.merge(slot);
+            }
+            return sum;
+        }
+
+        /** Returns what all its slots together have. */
+        public ResourceProfile total() {
+            ResourceProfile sum = available;
+            for (List<ResourceProfile> slots : slotsOfJobs.values()) {
+                for (ResourceProfile slot : slots) {
+                    sum = sum.merge(slot);
+                }
+            }
+            return sum;
+        }
+
+        public int slotsHeld() {
+            return slotsOfJobs.values().stream().mapToInt(List::size).sum();
+        }
+
+        public int slotsOfOthers(JobID job) {
+            return slotsHeld() - slotsOfJobs.getOrDefault(job, List.of()).size();
+        }
+
+        boolean isCalled(String location) {
+            return resourceId.equals(location) || host.equals(location);
+        }
+
+        @Override
+        public String toString() {
+            return host.isEmpty() || host.equals(resourceId)
+                    ? resourceId
+                    : resourceId + " (" + host + ")";
+        }
+    }
+
+    private static volatile TaskManagers latest = new TaskManagers(false, List.of(), Map.of());
+
+    /** Whether this JVM has the active ResourceManager. */
+    public final boolean active;
+
+    public final List<TaskManager> registered;
+    private final Map<String, Long> lostSinceMs;
+
+    private TaskManagers(
+            boolean active, List<TaskManager> registered, Map<String, Long> lostSinceMs) {
+        this.active = active;
+        this.registered = Collections.unmodifiableList(registered);
+        this.lostSinceMs = lostSinceMs;
+    }
+
+    public static TaskManagers latest() {
+        return latest;
+    }
+
+    /** Publishes what the ResourceManager has; only it calls this. */
+    public static synchronized void publish(boolean active, List<TaskManager> registered) {
+        Map<String, Long> lost = new HashMap<>(latest.lostSinceMs);
+        for (TaskManager former : latest.registered) {
+            lost.put(former.resourceId, System.currentTimeMillis());
+            lost.put(former.host, System.currentTimeMillis());
+        }
+        for (TaskManager now : registered) {
+            lost.remove(now.resourceId);
+            lost.remove(now.host);
+        }
+        latest = new TaskManagers(active, registered, lost);
+    }
+
+    /** Returns the TaskManagers that a location means: one, unless it is gone or ambiguous. */
+    public List<TaskManager> called(String location) {
+        List<TaskManager> found = new ArrayList<>();
+        for (TaskManager each : registered) {
+            if (each.isCalled(location)) {
+                found.add(each);
+            }
+        }
+        return found;
+    }
+
+    /**
+     * Returns the TaskManager at a location, or null. Of several it is the one that registered
+     * last: one that was killed stays registered until its heartbeat is missed.
+     */
+    public TaskManager at(String location) {
+        TaskManager last = null;
+        for (TaskManager each : called(location)) {
+            if (last == null || each.sinceMs > last.sinceMs) {
+                last = each;
+            }
+        }
+        return last;
+    }
+
+    /** Returns since when a location has been gone, or {@code otherwise} if it was never seen. */
+    public long lostSinceMs(String location, long otherwise) {
+        return lostSinceMs.getOrDefault(location, otherwise);
+    }
+}

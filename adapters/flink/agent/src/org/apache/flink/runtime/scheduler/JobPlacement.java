@@ -1,0 +1,510 @@
+package org.apache.flink.runtime.scheduler;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.flink.api.common.JobID;
+import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.core.execution.CheckpointType;
+import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
+import org.apache.flink.runtime.execution.ExecutionState;
+import org.apache.flink.runtime.executiongraph.ExecutionGraph;
+import org.apache.flink.runtime.executiongraph.ExecutionVertex;
+import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
+import org.apache.flink.runtime.scheduler.strategy.SchedulingExecutionVertex;
+import org.apache.flink.runtime.taskmanager.TaskManagerLocation;
+import org.apache.flink.util.ExceptionUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import dev.edgeplace.flink.Agent;
+import dev.edgeplace.flink.Options;
+import dev.edgeplace.flink.PlannedJob;
+import dev.edgeplace.flink.PlansFolder.PlanFile;
+import dev.edgeplace.flink.TaskManagers;
+import dev.edgeplace.flink.TaskManagers.TaskManager;
+
+/**
+ * The placement of one job under one JobMaster: which plan it has, which it shall have, and the
+ * way from one to the other. Its state belongs to the JobMaster's main thread.
+ */
+final class JobPlacement implements PlannedJob {
+    private static final Logger LOG = LoggerFactory.getLogger(JobPlacement.class);
+
+    /** How long the way back of a move is open without a checkpoint. */
+    private static final long WAY_BACK_MS = 600_000;
+
+    /** On the way to another placement of a running job. */
+    private enum Move {
+        NONE,
+        CHECKPOINT,
+        REDEPLOYMENT
+    }
+
+    private final DefaultScheduler scheduler;
+    private final ExecutionSlotAllocationContext context;
+    private final Agent agent;
+    private final ExecutionGraph graph;
+    private final StatusReport report;
+    private PlannedSlotProvider slots;
+
+    /** The plan by which subtasks are placed; null: by stock Flink. */
+    private JobPlan adopted;
+    /** A good plan that is still to be adopted, or null. */
+    private JobPlan wanted;
+    /** Groups of subtasks that have been placed by a plan. */
+    private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups = new HashMap<>();
+
+    /** Where each subtask ran before the last move. */
+    private Map<ExecutionVertexID, String> former = Map.of();
+
+    private PlanFile judged;
+    private List<String> rejections = List.of();
+    private List<String> obstacles = List.of();
+    private Move move = Move.NONE;
+    private int moves;
+    private long movedMs;
+    private long triedToComeHomeMs;
+
+    JobPlacement(DefaultScheduler scheduler, ExecutionSlotAllocationContext context, Agent agent) {
+        this.scheduler = scheduler;
+        this.context = context;
+        this.agent = agent;
+        this.graph = scheduler.getExecutionGraph();
+        this.report = new StatusReport(agent.plans, jobId(), jobName());
+    }
+
+    void start(PlannedSlotProvider itsSlots) {
+        slots = itsSlots;
+        agent.watch(this);
+    }
+
+    Options options() {
+        return agent.options;
+    }
+
+    Collection<ExecutionVertexID> subtasks() {
+        List<ExecutionVertexID> all = new ArrayList<>();
+        for (SchedulingExecutionVertex each : context.getSchedulingTopology().getVertices()) {
+            all.add(each.getId());
+        }
+        return all;
+    }
+
+    /** Returns with whom a subtask shares a slot by plan, or null. */
+    ExecutionSlotSharingGroup group(ExecutionVertexID subtask) {
+        return groups.get(subtask);
+    }
+
+    /**
+     * Called before slots are allocated for subtasks, which do not run. A job that starts as a
+     * whole takes the newest plan; a part of it that is restarted goes where it was planned.
+     */
+    void beforeAllocation(Set<ExecutionVertexID> starting) {
+        try {
+            if (isWholeStart(starting)) {
+                adoptAtStart();
+            }
+        } catch (IOException | RuntimeException e) {
+            // Whatever is wrong, the job starts: as it was placed before.
+            LOG.error("edgeplace: the plan of {} cannot be used", this, e);
+            rejections = List.of("the plan cannot be used: " + e);
+        }
+        if (adopted != null) {
+            for (ExecutionVertexID each : starting) {
+                groups.put(each, adopted.group(each));
+            }
+        }
+        if (move == Move.REDEPLOYMENT) {
+            // It has its slots, or waits for them: another plan is looked at from here on.
+            move = Move.NONE;
+        }
+    }
+
+    @Override
+    public String jobId() {
+        return graph.getJobID().toString();
+    }
+
+    @Override
+    public String jobName() {
+        return graph.getJobName();
+    }
+
+    @Override
+    public boolean hasEnded() {
+        return graph.getState().isTerminalState();
+    }
+
+    @Override
+    public boolean hasEndedForGood() {
+        return graph.getState().isGloballyTerminalState();
+    }
+
+    @Override
+    public void review(PlanFile plan) {
+        scheduler.getMainThreadExecutor().execute(() -> reviewInMainThread(plan));
+    }
+
+    @Override
+    public String toString() {
+        return "job '" + jobName() + "' (" + jobId() + ")";
+    }
+
+    private void reviewInMainThread(PlanFile plan) {
+        if (hasEnded()) {
+            return;
+        }
+        try {
+            if (!isJudged(plan)) {
+                judge(plan);
+            }
+            slots.review();
+            if (wanted != null && move == Move.NONE) {
+                pursue();
+            } else if (adopted != null && move == Move.NONE && isAllRunning()) {
+                comeHome();
+            }
+            reportStatus();
+        } catch (IOException | RuntimeException e) {
+            LOG.error("edgeplace: the placement of {} could not be looked after", this, e);
+        }
+    }
+
+    private boolean isJudged(PlanFile plan) {
+        return plan == null
+                ? judged == null
+                : judged != null && judged.stamp.equals(plan.stamp);
+    }
+
+    private PlanJudge judgement(PlanFile plan, boolean isRunning) {
+        return PlanJudge.judge(
+                plan,
+                graph.getJobID(),
+                graph.getVerticesTopologically(),
+                context,
+                TaskManagers.latest(),
+                isRunning);
+    }
+
+    /** Takes note of a new, changed or removed plan file. */
+    private void judge(PlanFile plan) {
+        judged = plan;
+        wanted = null;
+        rejections = List.of();
+        obstacles = List.of();
+        if (plan == null) {
+            return; // A job keeps the plan it has.
+        }
+        PlanJudge judgement = judgement(plan, graph.getState() == JobStatus.RUNNING);
+        if (judgement.plan == null) {
+            reject(judgement.problems);
+        } else {
+            wanted = judgement.plan;
+        }
+    }
+
+    private void reject(List<String> problems) {
+        wanted = null;
+        rejections = problems;
+        LOG.error(
+                "edgeplace: the plan {} is rejected as a whole, {} stays as it is placed:\n\t{}",
+                judged.path,
+                this,
+                String.join("\n\t", problems));
+    }
+
+    private void adoptAtStart() throws IOException {
+        JobPlan former = adopted;
+        PlanFile newest = agent.planOf(this);
+        PlanFile last = adopted == null ? agent.plans.applied(jobId()) : null;
+        if (newest != null && !isJudged(newest)) {
+            judged = newest;
+            // A job that has run has a place to go back to, and does not wait for a new plan's.
+            PlanJudge judgement = judgement(newest, hasRun());
+            if (judgement.plan == null) {
+                reject(judgement.problems);
+            } else {
+                rejections = List.of();
+                wanted = judgement.plan;
+            }
+        }
+        if (wanted != null) {
+            adopt(wanted);
+        } else if (last != null) {
+            // The JobManager was restarted, and the plan file is gone or has become unusable.
+            PlanJudge judgement = judgement(last, false);
+            if (judgement.plan != null) {
+                adopt(judgement.plan);
+            }
+        }
+        if (adopted != former) {
+            // Slots of the former placement that nobody wants any more may be in the way of others;
+            // once all requests of this start have been made, it is known which.
+            scheduler.getMainThreadExecutor().execute(slots::releaseIdleSlots);
+        }
+    }
+
+    private void adopt(JobPlan plan) throws IOException {
+        adopted = plan;
+        wanted = null;
+        obstacles = List.of();
+        LOG.info("edgeplace: {} is placed by {}", this, plan.file.path);
+        agent.plans.writeApplied(jobId(), plan.file.bytes);
+    }
+
+    /** Brings a running job to the wanted plan. */
+    private void pursue() throws IOException {
+        boolean isThere =
+                wanted.locations.equals(adopted == null ? null : adopted.locations)
+                        || isAllRunning() && away(wanted).isEmpty();
+        if (isThere && adopted != null && wanted.locations.equals(adopted.locations)) {
+            adopt(adopted.from(wanted.file)); // The same: the slots that are shared stay shared.
+        } else if (isThere) {
+            adopt(wanted); // Without a move; it counts at the next fail-over.
+        } else if (graph.getState() != JobStatus.RUNNING) {
+            obstacles = List.of("the job is " + graph.getState() + ": the plan counts at its start");
+        } else if (!slots.waitingFor().isEmpty() && (isCheckpointed() || !isAnyRunning())) {
+            // Subtasks wait for slots they may never get. No checkpoint can be taken.
+            if (stillGood(wanted)) {
+                redeploy("another plan, for a job that waits for slots");
+            }
+        } else if (!isCheckpointed()) {
+            obstacles =
+                    List.of(
+                            "checkpointing is off, so a move would lose the job's state: set"
+                                    + " execution.checkpointing.interval, or stop the job with a"
+                                    + " savepoint and start it from there");
+        } else if (isAllRunning()) {
+            if (stillGood(wanted)) {
+                moveTo(wanted, "another plan");
+            }
+        } else {
+            obstacles = List.of("not all subtasks run yet");
+        }
+    }
+
+    /** Moves subtasks that run elsewhere back, once their TaskManager has been back for a while. */
+    private void comeHome() {
+        if (System.currentTimeMillis() - triedToComeHomeMs < agent.options.fallbackAfterMs) {
+            return;
+        }
+        for (ExecutionVertexID each : away(adopted).keySet()) {
+            TaskManager home = TaskManagers.latest().at(adopted.locations.get(each));
+            boolean isBack =
+                    home != null
+                            && System.currentTimeMillis() - home.sinceMs
+                                    >= agent.options.fallbackAfterMs;
+            if (isBack) {
+                triedToComeHomeMs = System.currentTimeMillis();
+                if (isCheckpointed() && stillGood(adopted)) {
+                    moveTo(adopted, home + " is back");
+                }
+                return;
+            }
+        }
+    }
+
+    private void moveTo(JobPlan plan, String why) {
+        LOG.info("edgeplace: {} takes a checkpoint, then is moved: {}", this, why);
+        move = Move.CHECKPOINT;
+        obstacles = List.of();
+        scheduler
+                .triggerCheckpoint(CheckpointType.CONFIGURED)
+                .whenCompleteAsync(
+                        (checkpoint, failure) -> afterCheckpoint(plan, why, failure),
+                        scheduler.getMainThreadExecutor());
+    }
+
+    private void afterCheckpoint(JobPlan plan, String why, Throwable failure) {
+        move = Move.NONE;
+        if (plan != wanted && plan != adopted) {
+            return; // Another plan came meanwhile; the next review goes for it.
+        }
+        if (failure != null && leadsBack(plan)) {
+            // Checkpoints may fail for good at the new places: back, as after any failure.
+            LOG.warn("edgeplace: {} goes back without a new checkpoint", this, failure);
+            if (graph.getState() == JobStatus.RUNNING) {
+                redeploy(why + ", without a new checkpoint");
+            }
+        } else if (failure != null) {
+            String cause = ExceptionUtils.stripCompletionException(failure).toString();
+            if (plan == wanted) {
+                reject(List.of("the checkpoint before the move failed: " + cause));
+            } else {
+                LOG.warn("edgeplace: {} is not moved, its checkpoint failed: {}", this, cause);
+            }
+        } else if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
+            redeploy(why);
+        }
+    }
+
+    /** Judges a plan again just before it is used: others may have taken its slots meanwhile. */
+    private boolean stillGood(JobPlan plan) {
+        PlanJudge judgement = judgement(plan.file, true);
+        if (judgement.plan == null && plan == wanted) {
+            reject(judgement.problems);
+        }
+        return judgement.plan != null;
+    }
+
+    /** Tells whether a plan is the placement that the last move has left. */
+    private boolean leadsBack(JobPlan plan) {
+        if (System.currentTimeMillis() - movedMs > WAY_BACK_MS) {
+            return false; // Too much would be done again.
+        }
+        TaskManagers seen = TaskManagers.latest();
+        for (Map.Entry<ExecutionVertexID, String> each : plan.locations.entrySet()) {
+            TaskManager planned = seen.at(each.getValue());
+            if (planned == null || !planned.resourceId.equals(former.get(each.getKey()))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void redeploy(String why) {
+        Map<ExecutionVertexID, String> left = new HashMap<>();
+        for (ExecutionVertexID each : subtasks()) {
+            left.put(each, runsAt(each));
+        }
+        former = left;
+        move = Move.REDEPLOYMENT;
+        moves++;
+        movedMs = System.currentTimeMillis();
+        Internals.restartAll(
+                scheduler, Set.copyOf(subtasks()), new PlacementChangedException(why));
+    }
+
+    private boolean isCheckpointed() {
+        CheckpointCoordinator coordinator = graph.getCheckpointCoordinator();
+        return coordinator != null && coordinator.isPeriodicCheckpointingConfigured();
+    }
+
+    private boolean isWholeStart(Set<ExecutionVertexID> starting) {
+        for (ExecutionVertexID each : subtasks()) {
+            if (!starting.contains(each) && state(each) != ExecutionState.CREATED) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean hasRun() {
+        return adopted != null
+                || subtasks().stream()
+                        .anyMatch(
+                                each ->
+                                        scheduler
+                                                        .getExecutionVertex(each)
+                                                        .getCurrentExecutionAttempt()
+                                                        .getAttemptNumber()
+                                                > 0);
+    }
+
+    private boolean isAnyRunning() {
+        return subtasks().stream().anyMatch(each -> state(each) == ExecutionState.RUNNING);
+    }
+
+    private boolean isAllRunning() {
+        return graph.getState() == JobStatus.RUNNING
+                && subtasks().stream().allMatch(each -> isUp(state(each)));
+    }
+
+    private static boolean isUp(ExecutionState state) {
+        return state == ExecutionState.RUNNING || state == ExecutionState.FINISHED;
+    }
+
+    private ExecutionState state(ExecutionVertexID subtask) {
+        return scheduler.getExecutionVertex(subtask).getExecutionState();
+    }
+
+    /** Returns where subtasks run that do not run where a plan has them, "" for nowhere. */
+    private Map<ExecutionVertexID, String> away(JobPlan plan) {
+        TaskManagers seen = TaskManagers.latest();
+        Map<String, String> idOf = new HashMap<>();
+        Map<ExecutionVertexID, String> away = new LinkedHashMap<>();
+        plan.locations.forEach(
+                (subtask, location) -> {
+                    String planned =
+                            idOf.computeIfAbsent(
+                                    location,
+                                    x -> seen.at(x) == null ? "(gone)" : seen.at(x).resourceId);
+                    String runsAt = runsAt(subtask);
+                    if (!planned.equals(runsAt)) {
+                        away.put(subtask, runsAt);
+                    }
+                });
+        return away;
+    }
+
+    private String runsAt(ExecutionVertexID subtask) {
+        ExecutionVertex vertex = scheduler.getExecutionVertex(subtask);
+        TaskManagerLocation location =
+                isUp(vertex.getExecutionState()) ? vertex.getCurrentAssignedResourceLocation() : null;
+        return location == null ? "" : location.getResourceID().toString();
+    }
+
+    private void reportStatus() throws IOException {
+        Map<ExecutionVertexID, String> away = adopted == null ? Map.of() : away(adopted);
+        List<Map<String, Object>> elsewhere = new ArrayList<>();
+        away.forEach(
+                (subtask, runsAt) -> {
+                    if (!runsAt.isEmpty()) {
+                        Map<String, Object> one = new LinkedHashMap<>();
+                        one.put(
+                                "task",
+                                scheduler.getExecutionVertex(subtask).getTaskNameWithSubtaskIndex());
+                        one.put("planned", adopted.locations.get(subtask));
+                        one.put("runs_at", runsAt);
+                        elsewhere.add(one);
+                    }
+                });
+        int all = subtasks().size();
+        report.write(
+                stateName(away.isEmpty()),
+                judged,
+                adopted == null ? null : adopted.file.sha256,
+                reasons(),
+                slots.waitingFor(),
+                elsewhere,
+                all,
+                adopted == null ? 0 : all - away.size(),
+                moves);
+    }
+
+    private List<String> reasons() {
+        if (!rejections.isEmpty()) {
+            return rejections;
+        }
+        boolean isRecovering = wanted == null && move == Move.NONE && !isAllRunning();
+        return isRecovering && adopted != null && slots.waitingFor().isEmpty()
+                ? List.of("no plan has changed: the job is starting or recovering from a failure")
+                : obstacles;
+    }
+
+    private String stateName(boolean isExact) {
+        if (!rejections.isEmpty()) {
+            return "rejected";
+        }
+        if (wanted != null) {
+            return isCheckpointed() || !slots.waitingFor().isEmpty() ? "moving" : "pending";
+        }
+        if (adopted == null) {
+            return "unplanned";
+        }
+        if (!slots.waitingFor().isEmpty()) {
+            return "waiting";
+        }
+        if (move != Move.NONE || !isAllRunning()) {
+            return "moving";
+        }
+        return isExact ? "placed" : "away";
+    }
+}
