@@ -91,9 +91,9 @@ class Cluster(Frozen):
     link_target: float = Field(default=0.8, gt=0, le=1)
     """Share of a link's bandwidth that plans may use."""
     buffers_per_channel: int = Field(default=2, ge=0)
-    """`taskmanager.network.memory.buffers-per-channel`"""
+    """`taskmanager.network.memory.buffers-per-channel`; fixed since Flink 2.0."""
     floating_buffers_per_gate: int = Field(default=8, ge=0)
-    """`taskmanager.network.memory.floating-buffers-per-gate`"""
+    """`taskmanager.network.memory.floating-buffers-per-gate`; fixed since Flink 2.0."""
     buffer_bytes: int = Field(default=32768, ge=1)
     """`taskmanager.memory.segment-size`"""
     notes: tuple[str, ...] = ()

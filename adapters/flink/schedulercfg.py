@@ -6,7 +6,8 @@ Grammar (UTF-8, lines end in LF, nothing is escaped, there are no comments)::
     line     = task "; " location
     task     = name " (" i "/" n ")"     ; dialects "modern" and "bu": one line for each subtask
              / part                      ; dialect "capsys": any part of a task's full name
-    name     = the task's name in Flink (of the whole chain)
+    name     = the task's name in Flink (of the whole chain); in the dialect "modern", numbers in
+               brackets such as the one in SQL's `Calc[3]` count for nothing
              / JobVertexID               ; dialect "modern" only
     i        = subtask, from 1           ; n = parallelism
     location = a TaskManager's host      ; where no other TaskManager has that host
@@ -27,11 +28,10 @@ from typing import Literal, NamedTuple
 
 from edgeplace.adapters.flink.schedulercfg_names import (
     INDEXED,
+    Tasks,
     containing,
     full_names,
-    task_key,
     task_managers_by_key,
-    tasks_by_key,
 )
 from edgeplace.adapters.flink.schedulercfg_problems import Problems, did_you_mean
 from edgeplace.adapters.flink.schedulercfg_render import render, render_capsys
@@ -98,7 +98,7 @@ def parse(
     if dialect == "auto":
         indexed = any(INDEXED.fullmatch(line.task) for line in lines)
         dialect = "modern" if indexed or not lines else "capsys"
-    tasks = tasks_by_key(job)
+    tasks = Tasks(job)
     if dialect == "capsys":
         found = _match_parts(lines, job, cluster, problems)
     else:
@@ -109,7 +109,7 @@ def parse(
             shown = ", ".join(map(str, absent[:8])) + (" ..." if len(absent) > 8 else "")
             key = op.name
             if dialect != "capsys":
-                key = f"{task_key(op, tasks) or op.name} ({absent[0]}/{op.parallelism})"
+                key = f"{tasks.key_of(op) or op.name} ({absent[0]}/{op.parallelism})"
             problems.add(
                 None,
                 f"{len(absent)} of the {op.parallelism} subtasks of {op.name!r} have no valid "
@@ -168,7 +168,7 @@ def _match_names(
     dialect: Literal["modern", "bu"],
     problems: Problems,
 ) -> dict[tuple[str, int], str]:
-    tasks = tasks_by_key(job, ids=dialect == "modern")
+    tasks = Tasks(job, modern=dialect == "modern")
     by_key = task_managers_by_key(cluster)
     by_part = cache(partial(containing, cluster=cluster))
     found: dict[tuple[str, int], str] = {}
@@ -182,9 +182,9 @@ def _match_names(
                 f"write `{line.task} (i/n); {line.location}`, i from 1 to the parallelism n",
             )
             continue
-        fit = tasks.get(hit[1], [])
+        fit = tasks.meant_by(hit[1])
         if len(fit) != 1:
-            problems.add(line.number, *_not_one_task(hit[1], fit, tasks))
+            problems.add(line.number, *_not_one_task(hit[1], fit, tasks.known))
             continue
         op, i, n = fit[0], int(hit[2]), int(hit[3])
         subtask = (op.id, i - 1)

@@ -1,7 +1,7 @@
 """What a task or a location means in a schedulercfg, to us and to the forks that read one."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from edgeplace.model import Cluster, JobGraph, Operator, TaskManager
 
@@ -9,21 +9,44 @@ INDEXED = re.compile(r"(.*) \(([0-9]{1,9})/([0-9]{1,9})\)", re.DOTALL)
 """`name (i/n)`"""
 
 
-def tasks_by_key(job: JobGraph, ids: bool = True) -> dict[str, list[Operator]]:
-    """Return the operators that each name, and each id if `ids`, means."""
-    found: dict[str, list[Operator]] = {}
-    for op in job.operators:
-        for key in {op.name, op.id} if ids else {op.name}:
-            found.setdefault(key, []).append(op)
-    return found
+_COUNTER = re.compile(r"\[[0-9]+\]")
 
 
-def task_key(op: Operator, tasks: Mapping[str, list[Operator]]) -> str | None:
-    """Return the name or else the id of an operator, whichever can stand in a line for it alone."""
-    for key in (op.name, op.id):
-        if is_plain(key) and not INDEXED.fullmatch(key) and tasks[key] == [op]:
-            return key
-    return None
+class Tasks:
+    """What the keys of lines mean in a job.
+
+    Parameters
+    ----------
+    modern
+        A task goes by its id too, and a number in brackets counts for nothing in a name: Flink's
+        SQL planner counts on from one submission to the next (`Calc[3]`, `Calc[8]`). Otherwise
+        tasks go by their exact names.
+    """
+
+    def __init__(self, job: JobGraph, modern: bool = True) -> None:
+        self._modern = modern
+        self._by_name: dict[str, list[Operator]] = {}
+        self._by_id = {op.id: op for op in job.operators} if modern else {}
+        for op in job.operators:
+            self._by_name.setdefault(self._stem(op.name), []).append(op)
+        self.known = tuple(dict.fromkeys([*(op.name for op in job.operators), *self._by_id]))
+        """Every name and id, for suggestions."""
+
+    def meant_by(self, key: str) -> list[Operator]:
+        """Return the operators that a key means; a line is good if that is one."""
+        named = self._by_name.get(self._stem(key), [])
+        by_id = self._by_id.get(key)
+        return named if by_id is None or by_id in named else [*named, by_id]
+
+    def key_of(self, op: Operator) -> str | None:
+        """Return the name or else the id of an operator, whichever can mean it alone in a line."""
+        for key in (op.name, op.id):
+            if is_plain(key) and not INDEXED.fullmatch(key) and self.meant_by(key) == [op]:
+                return key
+        return None
+
+    def _stem(self, name: str) -> str:
+        return _COUNTER.sub("", name) if self._modern else name
 
 
 def task_managers_by_key(cluster: Cluster) -> dict[str, list[TaskManager]]:

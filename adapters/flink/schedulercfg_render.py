@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 from edgeplace.adapters.flink.schedulercfg_names import (
+    Tasks,
     address,
     containing,
     full_names,
     is_plain,
-    task_key,
     task_managers_by_key,
-    tasks_by_key,
 )
 from edgeplace.model import Cluster, InvalidInputError, JobGraph
 
@@ -17,8 +16,8 @@ from edgeplace.model import Cluster, InvalidInputError, JobGraph
 def render(plan_of_job: Mapping[str, tuple[str, ...]], job: JobGraph, cluster: Cluster) -> str:
     """Return a placement as a file of the modern dialect.
 
-    A task goes by its name, or by its JobVertexID where the name is not unique in the job or
-    cannot stand in a line.
+    A task goes by its name, or by its JobVertexID where the name, less the numbers in brackets, is
+    not unique in the job, or cannot stand in a line.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def render(plan_of_job: Mapping[str, tuple[str, ...]], job: JobGraph, cluster: C
         name that can stand in a line and means nothing else.
     """
     _check_fits(plan_of_job, job, cluster)
-    tasks, locations = tasks_by_key(job), task_managers_by_key(cluster)
+    tasks, locations = Tasks(job), task_managers_by_key(cluster)
     place = {}
     for tm in cluster.task_managers:
         for location in (tm.host, tm.id):
@@ -41,7 +40,7 @@ def render(plan_of_job: Mapping[str, tuple[str, ...]], job: JobGraph, cluster: C
                 break
     lines = []
     for op in job.operators:
-        key = task_key(op, tasks)
+        key = tasks.key_of(op)
         if key is None:
             raise InvalidInputError(
                 f"operator {op.name!r} ({op.id!r}) of job {job.name!r} has neither a name nor an "

@@ -7,6 +7,7 @@ from typing import Any
 from edgeplace.adapters.flink.rest_answer import Answer, need
 from edgeplace.model import Cluster, InvalidInputError, parse
 
+_GENERATED_ID = re.compile(r".+:[0-9]{1,5}-[0-9a-f]{6}")
 _HOST_IN_PATH = re.compile(r"@(\[[^\]]+\]|[^:/@]+):[0-9]+/")
 
 
@@ -42,7 +43,7 @@ def cluster(taskmanagers: Answer, user: Cluster | Mapping[str, Any]) -> Cluster:
         tm = registered[mine.id]
         memory = need(tm, "memoryConfiguration", Mapping, f"{where}, {tm['id']}")
         seen = {
-            "host": _host(tm) or mine.host,
+            "host": host_of(tm) or mine.host,
             "slots": need(tm, "slotsNumber", int, f"{where}, {tm['id']}"),
             "memory_bytes": need(memory, "taskHeap", int, f"{where}, {tm['id']}")
             + need(memory, "managedMemory", int, f"{where}, {tm['id']}"),
@@ -60,6 +61,11 @@ def cluster(taskmanagers: Answer, user: Cluster | Mapping[str, Any]) -> Cluster:
         Cluster,
         "the cluster",
     )
+
+
+def is_generated(resource_id: str) -> bool:
+    """Tell whether Flink made up a TaskManager's id: it will have another after a restart."""
+    return _GENERATED_ID.fullmatch(resource_id) is not None
 
 
 def names_of(taskmanagers: Answer, user: Cluster) -> dict[str, str]:
@@ -80,7 +86,7 @@ def _registered(taskmanagers: Answer, user: Cluster) -> dict[str, Answer]:
     for tm in need(taskmanagers, "taskmanagers", list, where):
         rid = need(tm, "id", str, where)
         try:
-            known = user.resolve_task_manager(rid) or user.resolve_task_manager(_host(tm) or rid)
+            known = user.resolve_task_manager(rid) or user.resolve_task_manager(host_of(tm) or rid)
         except InvalidInputError as e:
             problems.append(f"{e.what} ({e.cure})")
             continue
@@ -102,6 +108,7 @@ def _registered(taskmanagers: Answer, user: Cluster) -> dict[str, Answer]:
     return registered
 
 
-def _host(tm: Answer) -> str:
+def host_of(tm: Answer) -> str:
+    """Return the host in the path of a registered TaskManager; empty if it has none."""
     found = _HOST_IN_PATH.search(str(tm.get("path", "")))
     return found[1] if found else ""

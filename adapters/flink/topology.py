@@ -273,7 +273,7 @@ def _checkpoints(config: Answer | None, where: str, notes: list[str]) -> dict[st
     if 0 < interval < _DISABLED_INTERVAL_MS:
         known["checkpoint_interval_ms"] = interval
     backend = config.get("state_backend")
-    if backend in _STATE_BACKENDS:
+    if isinstance(backend, str) and backend in _STATE_BACKENDS:
         known["state_backend"] = _STATE_BACKENDS[backend]
     else:
         notes.append(f"state backend {backend!r} is not known: state is counted as heap")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from edgeplace.solver import evaluate, solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Cluster",
     "Costs",

@@ -1,13 +1,21 @@
-"""The command line: `edgeplace costs | solve | demo`."""
+"""The command line: `edgeplace costs | solve | demo | flink`."""
 
 import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from io import TextIOWrapper
 
 from edgeplace import __version__
+from edgeplace.adapters.flink.errors import (
+    AgentMissingError,
+    FlinkNotFoundError,
+    FlinkUnreachableError,
+    PlanNotWrittenError,
+)
 from edgeplace.console import Console
+from edgeplace.flink_arguments import add_flink
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     OBJECTIVES,
@@ -27,12 +35,23 @@ _EXIT_CODES = "exit codes:\n" + "\n".join(
         (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
         (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
         (ExitStatus.MISSING_EXTRA, "Spark or Java is not installed"),
-        (ExitStatus.INTERRUPTED, "Ctrl-C"),
+        (
+            ExitStatus.NOT_APPLIED,
+            "flink apply/drain: refused or rolled back, the former placement runs",
+        ),
+        (
+            ExitStatus.UNREACHABLE,
+            "Flink cannot be reached or refuses, or flink collect got nothing; after a write: "
+            "what runs could not be verified",
+        ),
+        (ExitStatus.HINDERED, "flink doctor: something hinders placement"),
+        (ExitStatus.INTERRUPTED, "Ctrl-C; flink collect: before the first poll"),
     )
 )
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the command line."""
     parser = argparse.ArgumentParser(
         prog="edgeplace",
         description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
@@ -53,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "sites and a server, and show what was decided and why.",
     )
     demo.set_defaults(run="demo_command")
+    add_flink(commands, _EXIT_CODES)
     for command in commands.choices.values():
         # Understood before and after the command's name.
         command.add_argument(
@@ -165,7 +185,7 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> E
     """
     console = console or Console()
     try:
-        args = _parser().parse_args(argv)
+        args = parser().parse_args(argv)
     except SystemExit as e:
         return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
     try:
@@ -174,6 +194,10 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> E
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
     except InvalidInputError as e:
         return _failed(console, args, e, ExitStatus.INVALID_INPUT)
+    except (FlinkUnreachableError, FlinkNotFoundError) as e:
+        return _failed(console, args, e, ExitStatus.UNREACHABLE)
+    except (PlanNotWrittenError, AgentMissingError) as e:
+        return _failed(console, args, e, ExitStatus.NOT_APPLIED)
     except EdgeplaceError as e:
         return _failed(console, args, e, ExitStatus.INTERNAL_ERROR)
     except KeyboardInterrupt:
@@ -193,17 +217,10 @@ def main(argv: Sequence[str] | None = None, console: Console | None = None) -> E
 
 def _run(args: argparse.Namespace, console: Console) -> ExitStatus:
     # A command's module loads when it is used, so that `edgeplace --help` is quick.
-    if args.run == "solve_command":
-        from edgeplace import solve_command
-
-        return solve_command.run(args, console)
-    if args.run == "costs_command":
-        from edgeplace import costs_command
-
-        return costs_command.run(args, console)
-    from edgeplace import demo_command
-
-    return demo_command.run(console)
+    command = import_module(f"edgeplace.{args.run}")
+    status: ExitStatus
+    status = command.run(console) if args.command == "demo" else command.run(args, console)
+    return status
 
 
 def _failed(
@@ -211,7 +228,10 @@ def _failed(
 ) -> ExitStatus:
     if args.traceback:
         traceback.print_exc(file=console.err.file)
-    console.problem(f"edgeplace {args.command}: {error}")
+    name = args.command
+    if name == "flink":
+        name = f"flink {args.flink_command}"
+    console.problem(f"edgeplace {name}: {error}")
     return status
 
 

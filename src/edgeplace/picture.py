@@ -87,13 +87,13 @@ def _boxes(
             if node.id in cores:
                 head.append(f" cpu {_bar(cores[node.id].utilisation)}", style="green")
             lines.append(head)
-            for tm in (t for t in cluster.task_managers if t.node == node.id):
+            for there in (t for t in cluster.task_managers if t.node == node.id):
                 inside = Text("  ")
-                if tm.id in slots:
-                    inside.append(f"{slots[tm.id].used:.0f}/{tm.slots} slots  ", style="dim")
+                if there.id in slots:
+                    inside.append(f"{slots[there.id].used:.0f}/{there.slots} slots  ", style="dim")
                 else:
-                    inside.append(f"{tm.slots} slots, {node.cores:g} cores", style="dim")
-                inside.append(", ".join(at.get(tm.id, [])))
+                    inside.append(f"{there.slots} slots, {node.cores:g} cores", style="dim")
+                inside.append(", ".join(at.get(there.id, [])))
                 lines.append(inside)
         if len(nodes) > _MOST_NODES:
             lines.append(Text(f"and {len(nodes) - _MOST_NODES} more nodes"))

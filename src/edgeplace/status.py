@@ -20,5 +20,12 @@ class ExitStatus(IntEnum):
     """Stopped before a plan was found or shown impossible."""
     MISSING_EXTRA = 6
     """An optional part, or Java, is not installed."""
+    NOT_APPLIED = 7
+    """`flink apply` or `drain` refused or rolled back: the former placement runs."""
+    UNREACHABLE = 8
+    """Flink's REST API cannot be reached or refuses; after a plan was written: neither the new nor
+    the former placement was seen running, and the message says what is known."""
+    HINDERED = 9
+    """`flink doctor` found something that hinders placement."""
     INTERRUPTED = 130
     """Ctrl-C before there was anything to show."""

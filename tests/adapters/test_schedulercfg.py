@@ -347,3 +347,58 @@ def test_capsys_round_trip(places: list[str]) -> None:
     plan = {job.operators[0].id: tuple(places[:2]), job.operators[1].id: tuple(places[2:])}
     text = schedulercfg.render_capsys(plan, job, CLUSTER)
     assert schedulercfg.parse(text, job=job, cluster=CLUSTER, dialect="capsys") == plan
+
+
+# SQL: the planner numbers vertices with a counter that grows from one submission to the next.
+
+SQL = job_of(("Calc[3] -> Sink[4]", 1), ("Calc[5]", 2), ("Calc[8]", 1), ("plain[x]", 1))
+FIRST, SECOND, THIRD, PLAIN = (op.id for op in SQL.operators)
+SQL_PLAN = {FIRST: ("pi-1",), SECOND: ("pi-1", "pi-2"), THIRD: ("a",), PLAIN: ("b",)}
+
+
+def test_numbers_in_brackets_count_for_nothing() -> None:
+    text = schedulercfg.render(SQL_PLAN, SQL, CLUSTER)
+    assert text.startswith("Calc[3] -> Sink[4] (1/1); ")
+    other = text.replace("Calc[3] -> Sink[4]", "Calc[17] -> Sink[18]")
+    assert schedulercfg.parse(other, job=SQL, cluster=CLUSTER) == SQL_PLAN
+    assert schedulercfg.parse(text.replace("[3]", ""), job=SQL, cluster=CLUSTER) == SQL_PLAN
+
+
+def test_names_that_differ_in_these_only_go_by_id() -> None:
+    text = schedulercfg.render(SQL_PLAN, SQL, CLUSTER)
+    assert f"{SECOND} (1/2); " in text
+    assert f"{THIRD} (1/1); " in text
+    assert schedulercfg.parse(text, job=SQL, cluster=CLUSTER) == SQL_PLAN
+    with pytest.raises(InvalidInputError, match=r"'Calc\[8\]' means 2 tasks"):
+        schedulercfg.parse(text.replace(THIRD, "Calc[8]"), job=SQL, cluster=CLUSTER)
+
+
+def test_other_brackets_are_part_of_the_name() -> None:
+    text = schedulercfg.render(SQL_PLAN, SQL, CLUSTER).replace("plain[x]", "plain[y]")
+    with pytest.raises(InvalidInputError, match=r"no task 'plain\[y\]'"):
+        schedulercfg.parse(text, job=SQL, cluster=CLUSTER)
+
+
+def test_the_fork_of_flink_1_14_compares_whole_names() -> None:
+    text = "".join(
+        f"{op.name} ({i}/{op.parallelism}); 192.168.1.180\n"
+        for op in SQL.operators
+        for i in range(1, op.parallelism + 1)
+    )
+    schedulercfg.parse(text, job=SQL, cluster=CLUSTER, dialect="bu")
+    with pytest.raises(InvalidInputError, match=r"no task 'Calc\[9\]'"):
+        schedulercfg.parse(text.replace("[8]", "[9]"), job=SQL, cluster=CLUSTER, dialect="bu")
+
+
+def test_a_key_that_is_one_tasks_name_and_anothers_id() -> None:
+    job = JobGraph(
+        name="job",
+        operators=(
+            Operator(id="x", name="map", parallelism=1),
+            Operator(id="map", name="filter", parallelism=1),
+        ),
+    )
+    text = schedulercfg.render({"x": ("pi-1",), "map": ("pi-2",)}, job, CLUSTER)
+    assert text == "x (1/1); 192.168.1.18\nfilter (1/1); 192.168.1.180\n"
+    with pytest.raises(InvalidInputError, match="'map' means 2 tasks"):
+        schedulercfg.parse(text.replace("filter", "map"), job=job, cluster=CLUSTER)

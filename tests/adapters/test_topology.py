@@ -165,10 +165,11 @@ def test_checkpoint_intervals(interval: float, expected: float | None) -> None:
     assert job.state_backend == "heap"
 
 
-def test_an_unknown_state_backend_is_noted() -> None:
-    config = {"interval": 1000, "state_backend": "ForStStateBackend"}
+@pytest.mark.parametrize("backend", ["ForStStateBackend", [1], None])
+def test_an_unknown_state_backend_is_noted(backend: object) -> None:
+    config = {"interval": 1000, "state_backend": backend}
     job = job_graph(two_vertices(), checkpoint_config=config)
-    assert any("'ForStStateBackend' is not known" in n for n in job.notes)
+    assert any(f"{backend!r} is not known" in n for n in job.notes)
 
 
 def test_the_job_as_it_runs_wins_over_its_plan(answers: Answers) -> None:

@@ -13,6 +13,7 @@ from edgeplace.model import Cluster, JobGraph, MissingExtraError, write
 from edgeplace.status import ExitStatus
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "solver"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
 
 from seeds import filter_cluster, filter_job
 

@@ -1,0 +1,151 @@
+"""What the agent in the JobManager writes about itself and about each job's plan."""
+
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from edgeplace.model import InvalidInputError
+
+_DEAD_AFTER_S = 30.0
+_LARGEST_BYTES = 64 * 2**20
+
+
+class _Written(BaseModel):
+    """Fields that a later agent adds are left alone."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class AgentTaskManager(_Written):
+    """A TaskManager as the agent sees it."""
+
+    id: str
+    host: str
+    slots: int
+
+
+class AgentInfo(_Written):
+    """`agent.json`"""
+
+    edgeplace_agent: Literal[1]
+    version: str
+    flink: str
+    pid: int
+    lost: Literal["strict", "fallback"]
+    fallback_after_s: int
+    plans: str
+    started_ms: int
+    now_ms: int
+    resource_manager: bool
+    """Without an active ResourceManager in this JVM nothing can be placed."""
+    task_managers: tuple[AgentTaskManager, ...] = ()
+
+    def alive(self, now_s: float) -> bool:
+        """Tell whether the agent wrote this less than 30 s before a Unix time.
+
+        What was written later than now, by a clock that is ahead, would seem to live on for ever.
+        """
+        return abs(now_s - self.now_ms / 1000) <= _DEAD_AFTER_S
+
+    def silent_for(self, now_s: float) -> str:
+        """Return since when the agent has not written, in words."""
+        ago_s = now_s - self.now_ms / 1000
+        if ago_s < 0:
+            return f"last wrote {-ago_s:,.0f} s ahead of this machine's clock"
+        return f"has not written for {ago_s:,.0f} s"
+
+
+class Away(_Written):
+    """A subtask that runs elsewhere because its TaskManager is lost."""
+
+    task: str
+    planned: str
+    runs_at: str
+
+
+class JobStatus(_Written):
+    """`JOBID.status.json`"""
+
+    edgeplace_status: Literal[1]
+    job_id: str
+    job_name: str
+    state: Literal["unplanned", "rejected", "pending", "moving", "waiting", "placed", "away"]
+    plan_file: str | None = None
+    plan_sha256: str | None = None
+    """Of the plan file as last judged."""
+    applied_sha256: str | None = None
+    """Of the plan the job has."""
+    reasons: tuple[str, ...] = ()
+    waiting_for: tuple[str, ...] = ()
+    away: tuple[Away, ...] = ()
+    subtasks: int = 0
+    exact: int = 0
+    moves: int = 0
+    updated_ms: int = 0
+
+
+def read_agent_info(path: Path) -> AgentInfo | None:
+    """Return what the agent says of itself; None: there is no such file.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is not what an agent of this version writes.
+    """
+    return _read(path, AgentInfo, "edgeplace_agent")
+
+
+def read_job_status(path: Path) -> JobStatus | None:
+    """Return what the agent says of a job; None: there is no such file.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is not what an agent of this version writes.
+    """
+    return _read(path, JobStatus, "edgeplace_status")
+
+
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    InvalidInputError
+        If it is larger than anything the agent or this program writes.
+    """
+    with path.open("rb") as f:
+        raw = f.read(_LARGEST_BYTES + 1)
+    if len(raw) > _LARGEST_BYTES:
+        raise InvalidInputError(f"{path}: larger than {_LARGEST_BYTES} bytes", "remove it")
+    return raw
+
+
+_File = TypeVar("_File", bound=_Written)
+
+
+def _read(path: Path, kind: type[_File], version_field: str) -> _File | None:
+    cure = "use the agent of this release: `edgeplace flink install`, then restart the JobManager"
+    try:
+        return kind.model_validate_json(read_limited(path))
+    except FileNotFoundError:
+        return None
+    except OSError as e:
+        raise InvalidInputError(
+            f"{path}: cannot be read: {e.strerror}", "check its permissions"
+        ) from e
+    except ValidationError as e:
+        problems = e.errors()
+        for problem in problems:
+            if problem["loc"] == (version_field,) and problem["type"] == "literal_error":
+                raise InvalidInputError(
+                    f"{path}: the agent writes version {problem['input']!r:.20}, this release "
+                    "reads version 1",
+                    cure,
+                ) from e
+        where = ".".join(map(str, problems[0]["loc"]))
+        said = f"{where}: {problems[0]['msg']}" if where else problems[0]["msg"]
+        raise InvalidInputError(f"{path}: not written by the agent: {said}", cure) from e

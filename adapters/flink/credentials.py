@@ -1,0 +1,95 @@
+"""Credentials for Flink's REST API, from the environment or a private file; never shown."""
+
+import base64
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from edgeplace.model import InvalidInputError
+
+TOKEN_VARIABLE = "EDGEPLACE_FLINK_TOKEN"  # noqa: S105 - the name of a variable
+USER_VARIABLE = "EDGEPLACE_FLINK_USER"
+PASSWORD_VARIABLE = "EDGEPLACE_FLINK_PASSWORD"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The value of an Authorization header, and where it came from."""
+
+    authorization: str = field(repr=False)
+    origin: str
+    """For messages: never the secret itself."""
+
+
+def find_credentials(
+    file: str | Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Credentials | None:
+    """Return the credentials of a file, else those of the environment, else None.
+
+    Parameters
+    ----------
+    file
+        YAML with `token`, or with `user` and `password`; nobody but its owner may read it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, is open to others, or if credentials are incomplete.
+    """
+    if file is not None:
+        return _of_file(Path(file))
+    token = environment.get(TOKEN_VARIABLE)
+    user, password = environment.get(USER_VARIABLE), environment.get(PASSWORD_VARIABLE)
+    if token:
+        return _bearer(token, f"the environment ({TOKEN_VARIABLE})")
+    if user is None and password is None:
+        return None
+    if not user or password is None:
+        raise InvalidInputError(
+            f"of {USER_VARIABLE} and {PASSWORD_VARIABLE} only one is set", "set both, or none"
+        )
+    return _basic(user, password, f"the environment ({USER_VARIABLE}, {PASSWORD_VARIABLE})")
+
+
+def _of_file(path: Path) -> Credentials:
+    shape = "write `token: ...`, or `user: ...` and `password: ...` on two lines"
+    try:
+        with path.open(encoding="utf-8") as f:
+            if os.fstat(f.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise InvalidInputError(
+                    f"{path}: others than its owner can read or write it", f"chmod 600 {path}"
+                )
+            # Texts as they stand: a password `0123` is no number, and `yes` no truth.
+            content = yaml.load(f, Loader=yaml.BaseLoader)  # noqa: S506 - it makes nothing else
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    except (yaml.YAMLError, UnicodeDecodeError):
+        # The parser's message would quote the line, which holds a secret.
+        raise InvalidInputError(f"{path}: not valid YAML", shape) from None
+    known = content if isinstance(content, dict) else {}
+    texts = {k: v for k, v in known.items() if isinstance(v, str)}
+    if set(known) == {"token"} and texts.get("token"):
+        return _bearer(texts["token"], str(path))
+    if set(known) == {"user", "password"} and len(texts) == 2:
+        return _basic(texts["user"], texts["password"], str(path))
+    raise InvalidInputError(f"{path}: these are no credentials", shape)
+
+
+def _bearer(token: str, origin: str) -> Credentials:
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise InvalidInputError(
+            f"the token of {origin} has blanks, line ends or other characters that no token has",
+            "set the token alone",
+        )
+    return Credentials(f"Bearer {token}", origin)
+
+
+def _basic(user: str, password: str, origin: str) -> Credentials:
+    if ":" in user:
+        raise InvalidInputError(f"the user of {origin} has a colon", "use another user")
+    pair = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return Credentials(f"Basic {pair}", origin)

@@ -1,0 +1,63 @@
+"""What a user writes about sites, so that a cluster file can be made of what Flink knows."""
+
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pydantic import Field
+
+from edgeplace.model import InvalidInputError
+from edgeplace.model.base import Frozen, Id
+from edgeplace.model.cluster import Link, NodeClass
+
+
+class SiteHosts(Frozen):
+    """A site, and which TaskManagers are there."""
+
+    id: Id
+    hosts: tuple[Id, ...] = Field(min_length=1)
+    """Patterns (`10.0.1.*`, `pi-lyon-?`) of their hosts or resource ids."""
+    tier: Literal["edge", "cloud"] = "edge"
+    node_class: Id = "default"
+    """Of all machines there."""
+
+
+class Sites(Frozen):
+    """Sites and what joins them."""
+
+    format: Literal["edgeplace/sites"] = "edgeplace/sites"
+    version: Literal[1] = 1
+    sites: tuple[SiteHosts, ...] = Field(min_length=1)
+    links: tuple[Link, ...] = ()
+    node_classes: tuple[NodeClass, ...] = ()
+    checkpoint_storage: str | None = None
+    """As in a cluster file."""
+
+    def site_of(self, host: str, resource_ids: tuple[str, ...]) -> SiteHosts:
+        """Return the site of a machine.
+
+        Parameters
+        ----------
+        host
+            As Flink knows it.
+        resource_ids
+            Of the TaskManagers on it.
+
+        Raises
+        ------
+        InvalidInputError
+            If no site has it, or several have.
+        """
+        names = (host, *resource_ids)
+        fit = [s for s in self.sites if any(fnmatchcase(n, p) for n in names for p in s.hosts)]
+        machine = f"host {host!r} with TaskManagers {', '.join(resource_ids)}"
+        if not fit:
+            raise InvalidInputError(
+                f"{machine} is at none of the sites {[s.id for s in self.sites]}",
+                "add a pattern of its host or of its resource id to the hosts of its site",
+            )
+        if len(fit) > 1:
+            raise InvalidInputError(
+                f"{machine} is at several sites: {[s.id for s in fit]}",
+                "make the patterns of their hosts narrower",
+            )
+        return fit[0]

@@ -1,0 +1,212 @@
+"""Files of a metric log: gzip'ed, written poll by poll, rotated and bounded on disk.
+
+What is appended at once is one gzip member, so a log that was killed is whole up to its last poll,
+and can be read while it is written.
+"""
+
+import fcntl
+import gzip
+import os
+import re
+import time
+from pathlib import Path
+from typing import Protocol
+
+from edgeplace.model import InvalidInputError
+
+_NAME = re.compile(r"metrics-([0-9]{6,})\.jsonl\.gz")
+_ROTATE_AFTER_S = 3600.0
+_ROTATE_BYTES = 64_000_000
+_LEAST_FILES = 16
+"""Removing the oldest file takes away at most this part of the log."""
+
+
+class MetricLog(Protocol):
+    """Where a metric log goes."""
+
+    written_bytes: int
+    files: int
+    """Files that were started."""
+
+    @property
+    def where(self) -> Path:
+        """The file, or the folder of files."""
+
+    @property
+    def starts_file(self) -> bool:
+        """Whether a file starts with what comes next, which has to be of use without the others."""
+
+    def append(self, lines: bytes) -> bool:
+        """Append whole lines; return whether there was room for them.
+
+        Raises
+        ------
+        InvalidInputError
+            If they cannot be written; nothing of them is then in the log.
+        """
+
+    def close(self) -> None:
+        """Close it; nothing can be appended any more."""
+
+
+class LogFile:
+    """One new file, which takes lines until it has reached its size.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is such a file, or it cannot be written.
+    """
+
+    def __init__(self, path: str | Path, max_bytes: int) -> None:
+        self.where = Path(path)
+        self.written_bytes = 0
+        self.files = 1
+        self._max_bytes = max_bytes
+        self._part = _Part(self.where)
+
+    @property
+    def starts_file(self) -> bool:
+        """As `MetricLog.starts_file`."""
+        return not self.written_bytes
+
+    def append(self, lines: bytes) -> bool:
+        """As `MetricLog.append`."""
+        member = _member(lines)
+        if self._part.size_bytes + len(member) > self._max_bytes:
+            return False
+        self._part.write(member)
+        self.written_bytes += len(member)
+        return True
+
+    def close(self) -> None:
+        """As `MetricLog.close`."""
+        self._part.close()
+
+
+class LogFolder:
+    """A folder of files, of which the oldest go when there are too many bytes.
+
+    A log that is there already is continued in a new file, and counts. Other files in the folder
+    are left alone. There is always room.
+
+    Attributes
+    ----------
+    removed
+        Number of files removed.
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder cannot be made or is being written by another process.
+    """
+
+    def __init__(self, folder: str | Path, max_bytes: int) -> None:
+        self.where = Path(folder)
+        self.written_bytes = 0
+        self.files = 0
+        self.removed = 0
+        self._max_bytes = max_bytes
+        self._part: _Part | None = None
+        try:
+            self.where.mkdir(parents=True, exist_ok=True)
+            # Open as long as this object: it holds the lock.
+            self._folder = os.open(self.where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as e:
+            raise InvalidInputError(
+                f"{self.where}: no folder can be made there: {e.strerror}", "choose another folder"
+            ) from e
+        try:
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as e:
+            os.close(self._folder)
+            raise InvalidInputError(
+                f"{self.where}: another process is writing a log there", "choose another folder"
+            ) from e
+
+    @property
+    def starts_file(self) -> bool:
+        """As `MetricLog.starts_file`."""
+        return self._part is None
+
+    def append(self, lines: bytes) -> bool:
+        """As `MetricLog.append`."""
+        member = _member(lines)
+        if self._part is None:
+            # A number, not a time: clocks are set back.
+            number = max(self._numbered(), default=0) + 1
+            self._part = _Part(self.where / f"metrics-{number:06d}.jsonl.gz")
+            self.files += 1
+        part = self._part
+        self._make_room(len(member), part.path)
+        part.write(member)
+        self.written_bytes += len(member)
+        size_bytes = min(_ROTATE_BYTES, self._max_bytes // _LEAST_FILES)
+        if part.size_bytes >= size_bytes or time.monotonic() - part.since_s >= _ROTATE_AFTER_S:
+            part.close()
+            self._part = None
+        return True
+
+    def close(self) -> None:
+        """As `MetricLog.close`."""
+        if self._part:
+            self._part.close()
+        os.close(self._folder)
+
+    def _numbered(self) -> dict[int, Path]:
+        """Return the files of the log by their numbers."""
+        hits = ((_NAME.fullmatch(p.name), p) for p in self.where.iterdir())
+        return {int(hit[1]): path for hit, path in hits if hit}
+
+    def _make_room(self, size_bytes: int, current: Path) -> None:
+        old = [path for _, path in sorted(self._numbered().items())]
+        sizes = {path: path.stat().st_size for path in old if path.is_file()}
+        too_much = sum(sizes.values()) + size_bytes - self._max_bytes
+        for path, size in sizes.items():
+            if too_much <= 0 or path == current:
+                return
+            path.unlink(missing_ok=True)
+            too_much -= size
+            self.removed += 1
+
+
+class _Part:
+    """One file, which is extended by whole members or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size_bytes = 0
+        self.since_s = time.monotonic()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._file = os.open(path, flags, 0o666)
+        except FileExistsError:
+            raise InvalidInputError(
+                f"{path}: this file is there already",
+                "choose another name, or give a folder: a log in a folder is continued",
+            ) from None
+        except OSError as e:
+            raise self._unwritable(e) from e
+
+    def write(self, member: bytes) -> None:
+        left = memoryview(member)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as e:
+            os.ftruncate(self._file, self.size_bytes)
+            raise self._unwritable(e) from e
+        self.size_bytes += len(member)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _unwritable(self, error: OSError) -> InvalidInputError:
+        return InvalidInputError(
+            f"{self.path}: cannot be written: {error.strerror}",
+            "free some space there or lower --max-bytes, or choose another place",
+        )
+
+
+def _member(lines: bytes) -> bytes:
+    return gzip.compress(lines, 6, mtime=0)

@@ -1,0 +1,193 @@
+"""The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.adapters.flink.live import LiveTaskManager, RunningJob, cluster_of
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Node,
+    Plan,
+    TaskManager,
+    load,
+    parse,
+)
+
+Places = dict[str, tuple[str, ...]]
+"""Operator id -> place of each subtask."""
+
+
+def read_plan(path: str | Path) -> Plan | str:
+    """Return a plan of ours, or the text of a schedulercfg.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, or is no plan.
+    """
+    path = Path(path)
+    try:
+        raw = path.read_bytes()
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    # The name of a task may start with a brace.
+    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
+    if is_json or set(path.suffixes) & {".yaml", ".yml", ".json", ".gz"}:
+        return parse(load(path), Plan, str(path))
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as e:
+        line = e.object.count(b"\n", 0, e.start) + 1
+        raise InvalidInputError(f"{path}:{line}: not UTF-8", "save the file as UTF-8") from e
+
+
+def planned_job(
+    plan: Plan | str, jobs: tuple[RunningJob, ...], asked: str | None, origin: str
+) -> RunningJob:
+    """Return the running job that a plan is for.
+
+    Parameters
+    ----------
+    asked
+        Id or name of the job, if the user says it.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is for none of the jobs that run, or for several.
+    """
+    running = ", ".join(f"{j.name!r} ({j.id})" for j in jobs) or "none"
+    if asked is None:
+        names = set(plan.jobs) if isinstance(plan, Plan) else {j.name for j in jobs}
+        fit = [j for j in jobs if j.name in names]
+    else:
+        fit = [j for j in jobs if j.id == asked] or [j for j in jobs if j.name == asked]
+        if not fit:
+            raise InvalidInputError(f"no job {asked!r} runs", f"running: {running}")
+    if isinstance(plan, Plan):
+        planned = ", ".join(map(repr, plan.jobs))
+        fit_plan = [j for j in fit if j.name in plan.jobs]
+        if not fit_plan:
+            raise InvalidInputError(
+                f"{origin} is a plan for {planned or 'no job'}, running: {running}",
+                "solve again for the job that runs",
+            )
+        fit = fit_plan
+    if not fit:
+        raise InvalidInputError("no job runs", "submit the job first")
+    if len(fit) > 1:
+        raise InvalidInputError(
+            f"{origin} can be for {len(fit)} running jobs: "
+            + ", ".join(f"{j.name!r} ({j.id})" for j in fit),
+            "say which: --job NAME or --job ID",
+        )
+    return fit[0]
+
+
+def planned_places(
+    plan: Plan | str,
+    job: JobGraph,
+    task_managers: tuple[LiveTaskManager, ...],
+    user: Cluster | None,
+    origin: str,
+) -> Places:
+    """Return where a plan wants each subtask, by resource id.
+
+    A TaskManager that is not registered keeps the name that the plan gives it.
+
+    Parameters
+    ----------
+    user
+        The cluster whose names the plan uses, if those are not Flink's own.
+
+    Raises
+    ------
+    InvalidInputError
+        If the plan does not fit the job, or names a place that means several TaskManagers.
+    """
+    if isinstance(plan, Plan):
+        places = _fitting(plan.of(job.name), job, origin)
+    else:
+        named = _with_strangers(plan, cluster_of(task_managers))
+        places = schedulercfg.parse(plan, job=job, cluster=named, dialect="modern", origin=origin)
+    found = _ResourceIds(task_managers, user)
+    return {op: tuple(map(found.of, names)) for op, names in places.items()}
+
+
+class _ResourceIds:
+    """Finds the resource id that a name of a plan means."""
+
+    def __init__(self, task_managers: tuple[LiveTaskManager, ...], user: Cluster | None) -> None:
+        self._live = cluster_of(task_managers)
+        self._user = user
+        self._by_users_id: dict[str, list[str]] = {}
+        self._known: dict[str, str] = {}
+        for tm in task_managers if user else ():
+            mine = user and (user.resolve_task_manager(tm.id) or user.resolve_task_manager(tm.host))
+            if mine:
+                self._by_users_id.setdefault(mine, []).append(tm.id)
+
+    def of(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+    def _find(self, name: str) -> str:
+        mine = self._user.resolve_task_manager(name) if self._user else None
+        fit = self._by_users_id.get(mine, []) if mine else []
+        if len(fit) > 1:
+            raise InvalidInputError(
+                f"{name!r} of the cluster file matches {len(fit)} registered TaskManagers: {fit}",
+                "set taskmanager.resource-id on each and use it as the TaskManager's id",
+            )
+        return fit[0] if fit else self._live.resolve_task_manager(name) or name
+
+
+def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) -> Places:
+    own = {op.id: op for op in job.operators}
+    problems = [f"it has {o!r}, which the job has not" for o in places if o not in own]
+    for op in job.operators:
+        count = len(places.get(op.id, ()))
+        if not count:
+            problems.append(f"it lacks {op.name!r} ({op.id})")
+        elif count != op.parallelism:
+            problems.append(
+                f"it has {count} places for {op.name!r}, which runs with parallelism "
+                f"{op.parallelism}"
+            )
+    if problems:
+        more = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
+        raise InvalidInputError(
+            f"{origin} does not fit job {job.name!r} as it runs: " + "; ".join(problems[:6]) + more,
+            "solve again for the job as it runs",
+        )
+    return dict(places)
+
+
+def locations(text: str) -> set[str]:
+    """Return the locations that the lines of a schedulercfg name."""
+    return set(_locations(text))
+
+
+def _locations(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        _, found, location = line.rpartition("; ")
+        if found and location.strip():
+            yield location.strip()
+
+
+def _with_strangers(text: str, live: Cluster) -> Cluster:
+    """Add the locations that Flink does not know: what they mean is not a question of grammar."""
+    known = {name for tm in live.task_managers for name in (tm.id, tm.host)}
+    strangers = sorted(locations(text) - known)
+    return Cluster(
+        sites=live.sites,
+        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in strangers)),
+        task_managers=(
+            *live.task_managers,
+            *(TaskManager(id=s, node=s, slots=0) for s in strangers),
+        ),
+    )

@@ -1,0 +1,33 @@
+"""Signals that end a command while it changes something."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""`kill`, and a terminal or a connection that is gone."""
+
+
+@contextmanager
+def ended_like_ctrl_c() -> Iterator[None]:
+    """Let signals that end the process do what Ctrl-C does while the block runs.
+
+    A signal that is ignored, as under `nohup`, stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = [s for s in _ENDING if signal.getsignal(s) is signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
