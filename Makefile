@@ -6,10 +6,10 @@ UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
 RUN = $(UV) run --frozen --all-extras --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench record wheel-test clean
+.PHONY: help demo test check bench agent flink-compat soak record typing wheel-test clean
 
 help: ## show this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(UV) ## the whole way on a recorded job: metric log, costs, proven plan, schedulercfg
 	@$(RUN) --no-dev edgeplace demo
@@ -17,7 +17,7 @@ demo: $(UV) ## the whole way on a recorded job: metric log, costs, proven plan, 
 test: $(UV) ## all tests
 	$(RUN) pytest
 
-check: $(UV) .typing/edgeplace ## lint, format and types
+check: $(UV) typing ## lint, format and types
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
@@ -26,6 +26,15 @@ check: $(UV) .typing/edgeplace ## lint, format and types
 bench: $(UV) ## measure: formulations, and the Spark pipeline against plain parsing
 	$(RUN) python benchmarks/formulations.py
 	$(RUN) python benchmarks/spark_stats.py
+
+agent: $(UV) ## build the JobManager agent anew: the same sources give the same jar (JDK 17)
+	$(RUN) python -m testbed.agent_jar
+
+flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/flink-compat.md (JDK, 2 GB download)
+	$(RUN) python -m testbed.flink_compat
+
+soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anything lost or doubled? (JDK)
+	$(RUN) python -m testbed soak
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
 	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz
@@ -43,10 +52,11 @@ clean: ## remove what make made
 	rm -rf .venv .bootstrap .typing build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 # mypy does not follow setuptools' package-dir; this link tree shows it the packages as installed.
-.typing/edgeplace:
-	mkdir -p $@
-	ln -s ../../src/edgeplace/* $@/
-	for room in model solver spark_stats adapters instances; do ln -s ../../$$room $@/$$room; done
+# Made anew each time: a file without a link would not be checked.
+typing:
+	rm -rf .typing && mkdir -p .typing/edgeplace
+	for file in src/edgeplace/*; do ln -s ../../$$file .typing/edgeplace/; done
+	for room in model solver spark_stats adapters instances; do ln -s ../../$$room .typing/edgeplace/$$room; done
 
 .bootstrap/bin/uv:
 	$(PYTHON) -m venv .bootstrap

@@ -1,25 +1,33 @@
-"""Assemble a Flink home from the two wheels on PyPI, and keep it in a cache.
+"""Assemble a Flink home from two packages on PyPI, and keep it in a cache.
 
 The download mirrors of Flink hold only recent releases and are slow; PyPI has every release since
 1.11, split in two: ``apache-flink-libraries`` holds the jars, ``apache-flink`` the scripts and the
 configuration.
 """
 
-import importlib.util
 import os
 import shutil
-import subprocess
-import sys
+import tarfile
 import tempfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from testbed.errors import TestbedError
+from testbed.pypi import download
 
 FLINK_VERSION = "2.3.0"
-_DOWNLOAD_SECONDS = 900
-_JARS = ("lib/", "opt/", "plugins/", "bin/")
-_SCRIPTS = ("bin/", "conf/")
+_JARS = ("lib", "opt", "plugins", "bin")
+_SCRIPTS = ("bin", "conf")
+# The scripts are the same in every wheel: asking for one fixed Python and platform makes the
+# download independent of the interpreter and the machine. Each release has one for Python 3.10.
+_ANY_WHEEL = (
+    "--only-binary=:all:",
+    "--implementation=cp",
+    "--python-version=3.10",
+    "--platform=manylinux1_x86_64",
+    "--platform=manylinux2014_x86_64",
+)
 
 
 def cache_dir() -> Path:
@@ -34,19 +42,19 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
     Parameters
     ----------
     version
-        A release whose two PyPI packages are wheels, e.g. ``2.3.0``.
+        A release of Flink, 1.18 or later, e.g. ``2.3.0``.
 
     Raises
     ------
     TestbedError
-        If pip cannot download the packages.
+        If pip cannot download the packages, or they are not as expected.
     """
     home = cache_dir() / f"flink-{version}"
     if home.is_dir():
         return home
     downloads = cache_dir() / "downloads"
-    jars = _wheel("apache-flink-libraries", version, downloads)
-    scripts = _wheel("apache-flink", version, downloads)
+    jars = download("apache-flink-libraries", version, downloads)
+    scripts = download("apache-flink", version, downloads, _ANY_WHEEL)
     with tempfile.TemporaryDirectory(dir=cache_dir(), prefix="assembling-") as scratch:
         draft = Path(scratch) / "home"
         _extract(jars, _JARS, draft)
@@ -58,52 +66,36 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
     return home
 
 
-def _wheel(package: str, version: str, downloads: Path) -> Path:
-    """Return the wheel of a package, from the cache if it is there."""
-    pattern = f"{package.replace('-', '_')}-{version}-*.whl"
-    downloads.mkdir(parents=True, exist_ok=True)
-    if not any(downloads.glob(pattern)):
-        with tempfile.TemporaryDirectory(dir=downloads, prefix="pip-") as scratch:
-            _pip_download(f"{package}=={version}", Path(scratch))
-            for wheel in Path(scratch).glob(pattern):
-                shutil.move(wheel, downloads / wheel.name)
-    try:
-        return next(downloads.glob(pattern))
-    except StopIteration:
-        raise TestbedError(f"pip downloaded no wheel of {package} {version}") from None
+def _extract(package: Path, folders: tuple[str, ...], home: Path) -> None:
+    """Copy the given folders of a wheel's or source distribution's Flink into a home."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
+            for info in wheel.infolist():
+                if target := _target(info.filename, "pyflink", folders):
+                    _copy(wheel.open(info), home / target)
+        return
+    with tarfile.open(package) as source:
+        for member in source:
+            inside = member.name.partition("/")[2]
+            # Regular files only: a link could lead out of the home.
+            content = source.extractfile(member) if member.isreg() else None
+            if content and (target := _target(inside, "deps", folders)):
+                _copy(content, home / target)
 
 
-def _pip_download(requirement: str, into: Path) -> None:
-    # The jars and scripts are the same in every wheel: asking for one fixed Python and platform
-    # makes the download independent of the interpreter and the machine.
-    command = [*_pip(), "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--implementation", "cp", "--python-version", "3.11"]
-    command += ["--platform", "manylinux1_x86_64", "--platform", "manylinux2014_x86_64"]
-    command += ["--dest", str(into), requirement]
-    try:
-        subprocess.run(command, check=True, timeout=_DOWNLOAD_SECONDS)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        raise TestbedError(f"could not download {requirement} with pip: {error}") from error
+def _target(member: str, root: str, folders: tuple[str, ...]) -> PurePosixPath | None:
+    """Return where a package's file goes in a home, `None` if it is not wanted."""
+    path = PurePosixPath(member)
+    if member.endswith("/") or len(path.parts) < 3 or path.parts[0] != root:
+        return None
+    if path.parts[1] not in folders:
+        return None
+    if ".." in path.parts:
+        raise TestbedError(f"a file of the package leads out of the home: {member}")
+    return path.relative_to(root)
 
 
-def _pip() -> list[str]:
-    """Return the command of this interpreter's pip or, as uv's environments have none, of any."""
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
-    for name in ("pip", "pip3"):
-        if path := shutil.which(name):
-            return [path]
-    raise TestbedError("no pip found. Maybe: uv run --with pip python -m testbed ...")
-
-
-def _extract(wheel: Path, folders: tuple[str, ...], home: Path) -> None:
-    """Copy the given folders of a wheel's ``pyflink`` package into a home."""
-    with zipfile.ZipFile(wheel) as archive:
-        for member in archive.infolist():
-            inside = member.filename.removeprefix("pyflink/")
-            if member.is_dir() or not inside.startswith(folders):
-                continue
-            target = home / inside
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with archive.open(member) as source, target.open("wb") as copy:
-                shutil.copyfileobj(source, copy)
+def _copy(content: IO[bytes], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with content, target.open("wb") as copy:
+        shutil.copyfileobj(content, copy)

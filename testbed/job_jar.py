@@ -1,4 +1,4 @@
-"""Compile a job of one Java file against a Flink home."""
+"""Compile a job against a Flink home."""
 
 import subprocess
 import zipfile
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
+JOBS = Path(__file__).parent / "jobs"
 _COMPILE_SECONDS = 120
 
 
@@ -15,7 +16,7 @@ def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Pat
     Parameters
     ----------
     source
-        The Java file.
+        The Java file; the classes it uses may have files of their own, in folders by package.
     main_class
         Its class with the ``main`` method, with the package.
     home
@@ -28,10 +29,12 @@ def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Pat
     TestbedError
         If there is no ``javac`` or it finds errors.
     """
-    classes = scratch / "classes"
+    classes = scratch / f"{source.stem}-classes"
     classes.mkdir()
-    command = ["javac", "--release", "11", "-nowarn", "-cp", f"{home}/lib/*"]
-    command += ["-d", str(classes), str(source)]
+    # The folder that holds the outermost package.
+    root = source.parents[main_class.count(".")]
+    command = ["javac", "--release", "11", "-nowarn", "-proc:none"]
+    command += ["-sourcepath", str(root), "-cp", f"{home}/lib/*", "-d", str(classes), str(source)]
     try:
         subprocess.run(
             command, check=True, timeout=_COMPILE_SECONDS, capture_output=True, text=True
@@ -46,3 +49,8 @@ def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Pat
         for file in sorted(classes.rglob("*.class")):
             archive.write(file, str(file.relative_to(classes)))
     return jar
+
+
+def compile_own_job(name: str, home: Path, scratch: Path) -> Path:
+    """Return the jar of one of the testbed's jobs, e.g. ``CountingJob``; see `compile_job`."""
+    return compile_job(JOBS / f"{name}.java", f"testbed.jobs.{name}", home, scratch)

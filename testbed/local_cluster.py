@@ -1,12 +1,8 @@
 """A standalone Flink cluster of processes on loopback addresses."""
 
-import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,13 +15,19 @@ import requests
 
 from testbed.cpu_quota import CpuQuotas, CpuUse
 from testbed.errors import TestbedError
+from testbed.flink_config import write_config
 from testbed.flink_rest import FlinkRest
+from testbed.process import kill, launch, log_end, stop
+from testbed.scratch import scratch_folder
+from testbed.zookeeper import high_availability, start_zookeeper
 
 JOB_MANAGER = "jobmanager"
+_ZOOKEEPER = "zookeeper"
 _START_SECONDS = 240.0
-_STOP_SECONDS = 15.0
-_JOB_MANAGER_HOST = "127.0.0.1"
-_SCRATCH_PREFIX = "edgeplace-testbed-"
+_POLL_SECONDS = 0.2
+_HOST = "127.0.0.1"
+_LOG_LINES = 40
+_JOB_MANAGER_MEMORY = "jobmanager.memory.process.size"
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,13 @@ class TaskManagerSpec:
     name
         Its ``taskmanager.resource-id``, the id it has in REST answers.
     host
-        A loopback address of its own.
+        A loopback address; several TaskManagers may share one.
     slots
         Number of task slots.
     process_memory
         ``taskmanager.memory.process.size``.
     cores
-        CPU quota, ``None`` for none.
+        CPU quota, ``None`` for none; needs root.
     options
         Flink options on top of those of the cluster.
     """
@@ -59,6 +61,8 @@ class TaskManagerSpec:
 class LocalCluster:
     """A JobManager and TaskManagers that live as long as the ``with`` block.
 
+    The processes end with the thread that starts them at the latest.
+
     Parameters
     ----------
     home
@@ -67,6 +71,17 @@ class LocalCluster:
         The TaskManagers, started in this order.
     settings
         Flink options on top of those the cluster needs, the same for all processes.
+    job_manager_settings
+        Flink options of the JobManager only.
+    ha
+        Whether jobs survive the JobManager: its state is in a ZooKeeper and the scratch folder.
+
+    Attributes
+    ----------
+    scratch
+        Folder that is gone after the ``with`` block.
+    rest
+        Client of the JobManager.
 
     Raises
     ------
@@ -74,28 +89,37 @@ class LocalCluster:
         If a process ends early or the TaskManagers do not register in time.
     """
 
+    scratch: Path
+    rest: FlinkRest
+
     def __init__(
         self,
         home: Path,
         task_managers: Sequence[TaskManagerSpec],
         settings: Mapping[str, str],
+        job_manager_settings: Mapping[str, str] | None = None,
+        ha: bool = False,
     ) -> None:
         self._home = home
         self._task_managers = task_managers
         self._settings = settings
+        self._job_manager_settings = job_manager_settings or {}
+        self._ha = ha
         self._cleanup = ExitStack()
+        self._quotas: CpuQuotas | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
-            self._quotas = cleanup.enter_context(CpuQuotas())
-            _remove_left_scratch()
-            scratch = tempfile.TemporaryDirectory(
-                prefix=_SCRATCH_PREFIX, ignore_cleanup_errors=True
-            )
-            self.scratch = Path(cleanup.enter_context(scratch))
-            cleanup.callback(self._stop)
-            self._start()
+            if any(spec.cores is not None for spec in self._task_managers):
+                self._quotas = cleanup.enter_context(CpuQuotas())
+                self._quotas.create(JOB_MANAGER, None)
+                for spec in self._task_managers:
+                    self._quotas.create(spec.name, spec.cores)
+            self.scratch = cleanup.enter_context(scratch_folder())
+            cleanup.callback(self._kill_all)
+            self._configure()
+            self.start_missing()
             self._cleanup = cleanup.pop_all()
         return self
 
@@ -107,20 +131,62 @@ class LocalCluster:
     ) -> None:
         self._cleanup.close()
 
+    def conf_dir(self, name: str) -> Path:
+        """Return the ``FLINK_CONF_DIR`` of a process, by TaskManager name or `JOB_MANAGER`."""
+        return self.scratch / name / "conf"
+
+    def start(self, name: str) -> None:
+        """Start a process that is not running; it takes some seconds to be of use."""
+        script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
+        folder = self.scratch / name
+        environment = {
+            **_environment(),
+            "FLINK_CONF_DIR": str(self.conf_dir(name)),
+            "FLINK_LOG_DIR": str(folder),
+            "FLINK_PID_DIR": str(folder),
+        }
+        # The script ends in an exec: its process id becomes the JVM's.
+        command = [str(self._home / "bin" / script), "start-foreground"]
+        self._processes[name] = launch(command, self._log(name), environment)
+        if self._quotas:
+            self._quotas.add(name, self._processes[name].pid)
+
+    def start_missing(self) -> None:
+        """Start all processes that do not run, whatever has ended them, and wait for them."""
+        for name in (JOB_MANAGER, *(spec.name for spec in self._task_managers)):
+            process = self._processes.get(name)
+            if process is None or process.poll() is not None:
+                self.start(name)
+        self.wait_for_task_managers()
+
+    def stop(self, name: str) -> None:
+        """End a process in order."""
+        stop(self._processes.pop(name))
+
+    def kill(self, name: str) -> None:
+        """End a process as a power cut would."""
+        kill(self._processes.pop(name))
+
     def cpu_use(self, name: str) -> CpuUse:
-        """Return what a process, by TaskManager name or `JOB_MANAGER`, has used so far."""
+        """Return what a process has used so far; only where some TaskManager has a quota."""
+        if self._quotas is None:
+            raise ValueError("no TaskManager of this cluster has a CPU quota")
         return self._quotas.use(name)
 
+    def log_end(self, name: str, lines: int = _LOG_LINES) -> str:
+        """Return the last lines of a process's log."""
+        return log_end(self._log(name), lines)
+
     def check_alive(self) -> None:
-        """Raise `TestbedError` with the end of its log if a process has ended."""
+        """Raise `TestbedError` with the end of its log if a process has ended by itself."""
         for name, process in self._processes.items():
             if process.poll() is not None:
                 raise TestbedError(
-                    f"{name} ended with code {process.returncode}:\n{self._log_end(name)}"
+                    f"{name} ended with code {process.returncode}:\n{self.log_end(name)}"
                 )
 
     def wait_until(self, met: Callable[[], bool], what: str, seconds: float) -> None:
-        """Wait for a condition.
+        """Wait for a condition; a REST call that fails means that it is not met yet.
 
         Raises
         ------
@@ -128,31 +194,60 @@ class LocalCluster:
             If it is not met in this many seconds, or a process of the cluster ends meanwhile.
         """
         deadline = time.monotonic() + seconds
-        while not met():
+        while True:
+            try:
+                if met():
+                    return
+                problem = ""
+            except requests.RequestException as error:
+                problem = f" ({error})"
             self.check_alive()
             if time.monotonic() > deadline:
-                raise TestbedError(f"{what}: not within {seconds:.0f} s")
-            time.sleep(0.5)
+                raise TestbedError(f"{what}: not within {seconds:.0f} s{problem}")
+            time.sleep(_POLL_SECONDS)
 
-    def _start(self) -> None:
-        rpc_port, rest_port = _free_ports(2)
+    def wait_for_task_managers(self) -> None:
+        """Wait until exactly the TaskManagers that run are registered.
+
+        Raises
+        ------
+        TestbedError
+            As for `wait_until`.
+        """
+        expected = self._processes.keys() - {JOB_MANAGER, _ZOOKEEPER}
+
+        def registered() -> bool:
+            return {tm["id"] for tm in self.rest.get("/taskmanagers")["taskmanagers"]} == expected
+
+        self.wait_until(registered, "registration of the TaskManagers", _START_SECONDS)
+
+    def _configure(self) -> None:
+        """Write every process's configuration, and start ZooKeeper if wanted."""
+        rpc_port, rest_port, zookeeper_port = _free_ports(3)
+        self.rest = FlinkRest(f"http://{_HOST}:{rest_port}")
+        checkpoints = (self.scratch / "checkpoints").as_uri()
         common = {
             **self._settings,
-            "env.java.opts.all": _java_options(self._home),
-            "jobmanager.rpc.address": _JOB_MANAGER_HOST,
+            "jobmanager.rpc.address": _HOST,
             "jobmanager.rpc.port": str(rpc_port),
-            "rest.address": _JOB_MANAGER_HOST,
+            "rest.address": _HOST,
             "rest.port": str(rest_port),
-            "execution.checkpointing.dir": (self.scratch / "checkpoints").as_uri(),
+            "execution.checkpointing.dir": checkpoints,
+            "state.checkpoints.dir": checkpoints,  # Its name before Flink 1.20.
         }
+        if self._ha:
+            folder = self.scratch / _ZOOKEEPER
+            self._processes[_ZOOKEEPER] = start_zookeeper(
+                self._home, folder, zookeeper_port, _environment()
+            )
+            common |= high_availability(folder / "ha", zookeeper_port, rpc_port)
         job_manager = {
-            "jobmanager.bind-host": _JOB_MANAGER_HOST,
-            "jobmanager.memory.process.size": "1000m",
-            "rest.bind-address": _JOB_MANAGER_HOST,
+            "jobmanager.bind-host": _HOST,
+            "rest.bind-address": _HOST,
             "web.tmpdir": str(self.scratch),
+            **self._job_manager_settings,
         }
-        self._launch(JOB_MANAGER, {**common, **job_manager}, cores=None)
-        self.rest = FlinkRest(f"http://{_JOB_MANAGER_HOST}:{rest_port}")
+        self._write_config(JOB_MANAGER, {_JOB_MANAGER_MEMORY: "1000m", **common, **job_manager})
         for spec in self._task_managers:
             task_manager = {
                 "taskmanager.resource-id": spec.name,
@@ -161,87 +256,28 @@ class LocalCluster:
                 "taskmanager.numberOfTaskSlots": str(spec.slots),
                 "taskmanager.memory.process.size": spec.process_memory,
             }
-            self._launch(spec.name, {**common, **task_manager, **spec.options}, spec.cores)
-        self.wait_until(self._complete, "start of the cluster", _START_SECONDS)
+            self._write_config(spec.name, {**common, **task_manager, **spec.options})
 
-    def _launch(self, name: str, options: Mapping[str, str], cores: float | None) -> None:
-        folder = self.scratch / name
-        conf = folder / "conf"
-        conf.mkdir(parents=True)
-        config = config_yaml({**options, "io.tmp.dirs": str(folder)})
-        (conf / "config.yaml").write_text(config, encoding="utf-8")
-        log4j = (self._home / "conf" / "log4j-console.properties").read_text()
-        (conf / "log4j-console.properties").write_text(log4j)
-        script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
-        environment = {
-            "PATH": os.environ["PATH"],
-            "FLINK_CONF_DIR": str(conf),
-            "FLINK_LOG_DIR": str(folder),
-            "FLINK_PID_DIR": str(folder),
-        }
-        if "JAVA_HOME" in os.environ:
-            environment["JAVA_HOME"] = os.environ["JAVA_HOME"]
-        self._quotas.create(name, cores)
-        with (folder / "console.log").open("wb") as log:
-            # The script ends in an exec: its process id becomes the JVM's.
-            process = subprocess.Popen(
-                [str(self._home / "bin" / script), "start-foreground"],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                cwd=folder,
-            )
-        self._processes[name] = process
-        self._quotas.add(name, process.pid)
+    def _write_config(self, name: str, options: Mapping[str, str]) -> None:
+        own_folder = {"io.tmp.dirs": str(self.scratch / name)}
+        write_config(self.conf_dir(name), self._home, {**options, **own_folder})
 
-    def _complete(self) -> bool:
-        try:
-            registered = self.rest.get("/taskmanagers")["taskmanagers"]
-        except requests.RequestException:
-            return False
-        return {tm["id"] for tm in registered} == {spec.name for spec in self._task_managers}
-
-    def _stop(self) -> None:
+    def _kill_all(self) -> None:
         for process in self._processes.values():
-            process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in self._processes.values():
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            kill(process)
 
-    def _log_end(self, name: str) -> str:
-        log = self.scratch / name / "console.log"
-        return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+    def _log(self, name: str) -> Path:
+        return self.scratch / name / "console.log"
 
 
-def config_yaml(options: Mapping[str, str]) -> str:
-    """Return the text of a Flink configuration file."""
-    # A JSON string is a YAML string too, whatever it holds.
-    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in sorted(options.items()))
-
-
-def _remove_left_scratch() -> None:
-    """Remove the folders of killed testbeds; the quotas' lock says that none is running."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_SCRATCH_PREFIX}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+def _environment() -> dict[str, str]:
+    """Return what the processes need of this one's environment."""
+    return {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
 
 
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((_JOB_MANAGER_HOST, 0)) for _ in range(count)]
+    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
     ports: list[int] = [each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()
     return ports
-
-
-def _java_options(home: Path) -> str:
-    """Return the module options of Flink's own configuration, without which Java 17 refuses."""
-    lines = (home / "conf" / "config.yaml").read_text().splitlines()
-    opens = [line.strip() for line in lines if line.strip().startswith("all: --add")]
-    if len(opens) != 1:
-        raise TestbedError(f"{home}/conf/config.yaml: no env.java.opts.all")
-    return opens[0].removeprefix("all: ")

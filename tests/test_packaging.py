@@ -14,7 +14,7 @@ from edgeplace.cli import entry
 ROOT = Path(__file__).parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
 ROOMS = ("model", "solver", "spark_stats", "adapters", "instances")
-NOT_SHIPPED = {".md", ".pyc"}
+NOT_SHIPPED = {".md", ".pyc", ".java"}
 
 if not PYPROJECT.exists():
     pytest.skip(f"{PYPROJECT} is not there", allow_module_level=True)

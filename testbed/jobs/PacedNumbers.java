@@ -1,0 +1,103 @@
+package testbed.jobs;
+
+import java.io.File;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.flink.api.connector.source.ReaderOutput;
+import org.apache.flink.api.connector.source.SourceReader;
+import org.apache.flink.api.connector.source.SourceReaderContext;
+import org.apache.flink.api.connector.source.lib.NumberSequenceSource;
+import org.apache.flink.api.connector.source.lib.NumberSequenceSource.NumberSequenceSplit;
+import org.apache.flink.core.io.InputStatus;
+
+/**
+ * The numbers from 0, at a limited rate: one range of numbers for each subtask, in ascending order.
+ * The position in each range is in the checkpoints, so that a restored job goes on exactly there.
+ *
+ * <p>Once a file appears, the rest comes at full speed: a test says when the job shall end, and
+ * still knows what the job must have seen by then.
+ */
+public final class PacedNumbers extends NumberSequenceSource {
+    private static final long serialVersionUID = 1L;
+
+    private final double perSubtaskAndSecond;
+    private final String atFullSpeedFile;
+
+    public PacedNumbers(long count, double perSubtaskAndSecond, String atFullSpeedFile) {
+        super(0, count - 1);
+        this.perSubtaskAndSecond = perSubtaskAndSecond;
+        this.atFullSpeedFile = atFullSpeedFile;
+    }
+
+    @Override
+    public SourceReader<Long, NumberSequenceSplit> createReader(SourceReaderContext context) {
+        return new PacedReader(super.createReader(context));
+    }
+
+    private final class PacedReader implements SourceReader<Long, NumberSequenceSplit> {
+        private static final long LOOK_FOR_FILE_NANOS = 100_000_000;
+
+        private final SourceReader<Long, NumberSequenceSplit> numbers;
+        private final File file = new File(atFullSpeedFile);
+        private long startNanos;
+        private long lookNanos;
+        private long polls;
+        private boolean atFullSpeed;
+
+        PacedReader(SourceReader<Long, NumberSequenceSplit> numbers) {
+            this.numbers = numbers;
+        }
+
+        @Override
+        public void start() {
+            startNanos = System.nanoTime();
+            lookNanos = startNanos;
+            numbers.start();
+        }
+
+        @Override
+        public InputStatus pollNext(ReaderOutput<Long> output) throws Exception {
+            if (!isDue()) {
+                // The task does its other work, such as checkpoints, and asks again.
+                Thread.sleep(1);
+                return InputStatus.NOTHING_AVAILABLE;
+            }
+            polls++;
+            return numbers.pollNext(output);
+        }
+
+        private boolean isDue() {
+            long now = System.nanoTime();
+            if (!atFullSpeed && now - lookNanos >= 0) {
+                atFullSpeed = file.exists();
+                lookNanos = now + LOOK_FOR_FILE_NANOS;
+            }
+            return atFullSpeed || polls <= (now - startNanos) / 1e9 * perSubtaskAndSecond;
+        }
+
+        @Override
+        public List<NumberSequenceSplit> snapshotState(long checkpointId) {
+            return numbers.snapshotState(checkpointId);
+        }
+
+        @Override
+        public CompletableFuture<Void> isAvailable() {
+            return numbers.isAvailable();
+        }
+
+        @Override
+        public void addSplits(List<NumberSequenceSplit> splits) {
+            numbers.addSplits(splits);
+        }
+
+        @Override
+        public void notifyNoMoreSplits() {
+            numbers.notifyNoMoreSplits();
+        }
+
+        @Override
+        public void close() throws Exception {
+            numbers.close();
+        }
+    }
+}

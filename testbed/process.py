@@ -1,0 +1,71 @@
+"""Processes that never outlive the one that started them."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from testbed.errors import TestbedError
+
+_STOP_SECONDS = 30.0
+# Once the kernel is asked to kill us with our parent: a parent that died before that is seen here.
+_ONLY_UNDER_PARENT = '[ "$PPID" = "$0" ] && exec "$@"'
+
+
+def launch(
+    command: Sequence[str], log: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a process that the kernel kills when the calling thread ends, even by ``kill -9``.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments; if it is a script, it must end in an ``exec``, since
+        children of the process are not killed with it.
+    log
+        File to which its output is added; its folder becomes the working directory.
+    environment
+        Its environment, all of it.
+
+    Raises
+    ------
+    TestbedError
+        If ``setpriv`` (util-linux) is missing.
+    """
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise TestbedError("no setpriv found. Maybe: apt-get install util-linux")
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            [
+                *(setpriv, "--pdeathsig", "KILL"),
+                *("sh", "-c", _ONLY_UNDER_PARENT, str(os.getpid())),
+                *command,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            cwd=log.parent,
+        )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process in order, or by force if that takes too long."""
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process as a power cut would."""
+    process.kill()
+    process.wait()
+
+
+def log_end(log: Path, lines: int) -> str:
+    """Return the last lines of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])

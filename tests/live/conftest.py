@@ -1,0 +1,76 @@
+"""Fixtures of the tests that run on a real Flink with the agent.
+
+`flink` is all a test needs: a cluster that runs no job, has every TaskManager and no plan.
+"""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import edgeplace
+
+ROOT = Path(__file__).parents[2]
+VERSIONS = ("2.3.0", "1.20.3")
+
+# The testbed is no part of the wheel and of an editable install: it is found beside the tests only.
+if (ROOT / "testbed" / "__init__.py").is_file():
+    sys.path.append(str(ROOT))
+
+if TYPE_CHECKING:
+    from testbed.live_flink import LiveFlink
+
+
+@pytest.fixture(scope="session", autouse=True)
+def once() -> None:
+    """The suite runs on the folders and on the wheel: once is enough for the slow part."""
+    if not Path(edgeplace.__file__).is_relative_to(ROOT / "src"):
+        pytest.skip("live tests run where edgeplace is imported from the checkout: make test")
+
+
+@pytest.fixture(scope="session", params=VERSIONS)
+def flink_version(request: pytest.FixtureRequest) -> str:
+    """Release of Flink; a test module may choose others with its own parametrize."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def home(once: None, flink_version: str) -> Path:
+    """The Flink home of the release."""
+    flink_home = pytest.importorskip("testbed.flink_home", reason="the testbed is not beside tests")
+    errors = pytest.importorskip("testbed.errors")
+    for tool in ("javac", "java", "setpriv"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}: live tests need a JDK (11 or later) and util-linux")
+    try:
+        return Path(flink_home.flink_home(flink_version))
+    except errors.TestbedError as error:
+        pytest.skip(f"no Flink {flink_version} in the cache, and {error}")
+
+
+@pytest.fixture(scope="session")
+def agent_jar(once: None) -> Path:
+    """The built agent, as it is in the wheel."""
+    jar = ROOT / "adapters" / "flink" / "agent" / "edgeplace-flink-agent.jar"
+    if not jar.is_file():
+        pytest.skip(f"no {jar.name}: make agent")
+    return jar
+
+
+@pytest.fixture(scope="session")
+def shared_flink(home: Path, agent_jar: Path) -> "Iterator[LiveFlink]":
+    """One cluster for all tests of a release; tests use `flink`."""
+    from testbed.live_flink import LiveFlink
+
+    with LiveFlink(home, agent_jar) as live:
+        yield live
+
+
+@pytest.fixture
+def flink(shared_flink: "LiveFlink") -> "LiveFlink":
+    """The cluster, whatever the test before has done to it."""
+    shared_flink.reset()
+    return shared_flink

@@ -1,0 +1,90 @@
+"""TaskManagers that are not there: for a while, or not yet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REASON = "the testbed is not in the wheel, and not beside these tests"
+live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
+local_cluster = pytest.importorskip("testbed.local_cluster", reason=REASON)
+
+# One release is enough: what differs between releases is none of this.
+pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
+
+TASK_MANAGERS = (
+    local_cluster.TaskManagerSpec("pi-1", "127.0.0.11", slots=2, process_memory="600m"),
+    local_cluster.TaskManagerSpec("pi-2", "127.0.0.12", slots=2, process_memory="660m"),
+    local_cluster.TaskManagerSpec("server-1", "127.0.0.21", slots=6, process_memory="760m"),
+)
+
+
+@pytest.fixture(scope="module")
+def falling_back(home: Path, agent_jar: Path) -> Iterator[live_flink.LiveFlink]:
+    """A cluster whose subtasks run elsewhere after 2 seconds without their TaskManager."""
+    options = "lost=fallback,fallback-after-s=2"
+    with live_flink.LiveFlink(home, agent_jar, options, TASK_MANAGERS) as live:
+        yield live
+
+
+def test_subtasks_run_elsewhere_and_come_home(falling_back: live_flink.LiveFlink) -> None:
+    flink = falling_back
+    out = flink.cluster.scratch / "out"
+    out.mkdir()
+    arguments = ["records=7200000", f"finish={out}/never", f"out={out}", "parallelism=2"]
+    job = flink.submit("CountingJob", *arguments)
+    tasks = sorted(flink.wait_for_running(job))
+    places = dict(zip(tasks, ["pi-1", "pi-2", "server-1", "server-1"], strict=True))
+    # By host, as a plan may name it.
+    named = {task: {"pi-2": "127.0.0.12"}.get(place, place) for task, place in places.items()}
+    flink.write_plan("counting", named)
+    flink.wait_for_placement(job, places)
+
+    flink.cluster.kill("pi-2")
+    status = flink.wait_for_status(job, "away")
+    assert [(each["task"], each["planned"]) for each in status["away"]] == [
+        (tasks[1], "127.0.0.12")
+    ]
+    assert flink.placement(job)[tasks[1]] == status["away"][0]["runs_at"] != "pi-2"
+
+    flink.cluster.start("pi-2")
+    flink.wait_for_placement(job, places)
+    assert flink.wait_for_status(job, "placed")["away"] == []
+
+
+def test_a_job_waits_for_a_task_manager_it_has_never_seen(
+    falling_back: live_flink.LiveFlink,
+) -> None:
+    """The slot it gets has the size that the TaskManager's slots have."""
+    flink = falling_back
+    flink.reset()
+    # In order: a JobManager that is killed while it notes the end of a job may not start again.
+    flink.cluster.stop("jobmanager")
+    for each in TASK_MANAGERS:
+        flink.cluster.kill(each.name)
+    out = flink.cluster.scratch / "late"
+    out.mkdir()
+    flink.cluster.start("jobmanager")
+    flink.wait_until(lambda: flink.rest.get("/taskmanagers") is not None, "the JobManager")
+    tasks = [
+        f"{name} ({i}/2)" for name in ("Source: numbers -> filter", "count -> sink") for i in (1, 2)
+    ]
+    places = dict(zip(tasks, ["pi-1", "pi-2", "pi-1", "pi-2"], strict=True))
+    flink.write_plan("late", places)
+    job = flink.submit(
+        "CountingJob",
+        "records=7200000",
+        f"finish={out}/never",
+        f"out={out}",
+        "parallelism=2",
+        "name=late",
+    )
+    assert flink.wait_for_status(job, "waiting")["waiting_for"] == ["pi-1", "pi-2"]
+    for each in TASK_MANAGERS:
+        flink.cluster.start(each.name)
+    flink.wait_for_placement(job, places)
+    for name in ("pi-1", "pi-2"):
+        seen = flink.rest.get(f"/taskmanagers/{name}")
+        free, total = seen["freeResource"], seen["totalResource"]
+        # One of two slots is taken, less the mark that means this TaskManager (REST gives MiB).
+        assert abs(free["taskHeapMemory"] * 2 - total["taskHeapMemory"]) <= 1
