@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from edgeplace.model import (
     AnyRule,
     AtMost,
-    Cluster,
     Colocate,
     Exclusive,
     Exlocate,
@@ -19,6 +18,7 @@ from edgeplace.model import (
     Pin,
     StayOnSite,
 )
+from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks
 
 Ints = NDArray[np.intp]
@@ -70,7 +70,7 @@ Constraint = Restriction | Together | Capped | Alone
 def compile_rule(
     rule: AnyRule,
     subtasks: Subtasks,
-    cluster: Cluster,
+    places: Places,
     current: Ints | None,
     channels: tuple[Ints, Ints],
 ) -> list[Constraint]:
@@ -95,16 +95,12 @@ def compile_rule(
     except InvalidInputError as e:
         raise InvalidInputError(f"rule {title!r}: {e.what}", e.cure) from e
     chosen = np.concatenate(members)
-    place = place_of(cluster, getattr(rule, "level", "node"))
+    place = places.level(getattr(rule, "level", "node"))
     match rule:
         case Pin():
-            return _pin(rule, title, members, cluster)
+            return _pin(rule, title, members, places)
         case Match():
-            labels = {n.id: n.labels for n in cluster.nodes}
-            allowed = np.array(
-                [rule.labels.items() <= labels[t.node].items() for t in cluster.task_managers], bool
-            )
-            return [Restriction(title, chosen, allowed)]
+            return [Restriction(title, chosen, places.with_labels(rule.labels))]
         case NeverMove():
             if current is None:
                 raise InvalidInputError(
@@ -115,7 +111,7 @@ def compile_rule(
                 Restriction(f"{title} (subtask {subtasks.title(k)})", np.array([k]), where)
                 for k in chosen
                 if current[k] >= 0
-                for where in [np.arange(len(cluster.task_managers)) == current[k]]
+                for where in [places.level("task_manager") == current[k]]
             ]
         case Colocate():
             sizes = {len(m) for m in members}
@@ -129,7 +125,7 @@ def compile_rule(
         case StayOnSite():
             source, target = channels
             into = np.isin(target, chosen)
-            return [Together(title, source[into], target[into], place_of(cluster, "site"))]
+            return [Together(title, source[into], target[into], places.site)]
         case AtMost():
             return [Capped(f"{title} <= {rule.count}", chosen, rule.count, place)]
         case Exlocate():
@@ -139,9 +135,9 @@ def compile_rule(
             return [Alone(title, chosen, others, place)]
 
 
-def _pin(rule: Pin, title: str, members: list[Ints], cluster: Cluster) -> list[Constraint]:
+def _pin(rule: Pin, title: str, members: list[Ints], places: Places) -> list[Constraint]:
     try:
-        tms = set(cluster.task_managers_at(rule.to))
+        allowed = places.at(rule.to)
     except InvalidInputError as e:
         raise InvalidInputError(f"rule {title!r}: {e.what}", e.cure) from e
     for m in members:
@@ -152,20 +148,7 @@ def _pin(rule: Pin, title: str, members: list[Ints], cluster: Cluster) -> list[C
                 f"use indices 0 to {len(m) - 1}",
             )
     chosen = np.concatenate([m[list(rule.subtasks)] if rule.subtasks else m for m in members])
-    return [
-        Restriction(title, chosen, np.array([t.id in tms for t in cluster.task_managers], bool))
-    ]
-
-
-def place_of(cluster: Cluster, level: str) -> Ints:
-    """Return the index of the place of each TaskManager at a level, shape (n_task_managers,)."""
-    nodes = {n.id: i for i, n in enumerate(cluster.nodes)}
-    sites = {s.id: i for i, s in enumerate(cluster.sites)}
-    site_of = [sites[n.site] for n in cluster.nodes]
-    on = [nodes[t.node] for t in cluster.task_managers]
-    if level == "task_manager":
-        return np.arange(len(on), dtype=np.intp)
-    return np.array(on if level == "node" else [site_of[i] for i in on], dtype=np.intp)
+    return [Restriction(title, chosen, allowed)]
 
 
 def allowed_by(constraints: Iterable[Constraint], n: int, m: int) -> Bools:

@@ -65,9 +65,10 @@ class CpSat:
         plain = [v / self._steps[c] for c, v in terms.items()]
         if all(v == int(v) for v in plain) and bound == int(bound):
             return [int(v) for v in plain], 1.0
-        largest = sum(abs(v) * self._top[c] for v, c in zip(plain, terms, strict=True))
+        # A column that can only be 0 counts as well: its coefficient must fit too.
+        largest = sum(abs(v) * max(self._top[c], 1) for v, c in zip(plain, terms, strict=True))
         # Multiplying by a power of two is exact, so rounding happens once.
-        scale = power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-300))
+        scale = power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-200))
         return [math.floor(v * scale) for v in plain], scale
 
     def minimise(

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
-from edgeplace.solver.evaluate import round_trips_ms
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.verdict import Verdict, round_trips_ms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -136,7 +136,7 @@ def formulate(
     soft_rates: bool = False,
     explicit: bool = False,
     form: CrossingForm | None = None,
-    known: Evaluation | None = None,
+    known: Verdict | None = None,
     deadline: float | None = None,
 ) -> Formulation:
     """Return the linear model of a problem.
@@ -153,7 +153,7 @@ def formulate(
     form
         How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
     known
-        A plan's evaluation. What the first objective need not exceed bounds its column, which
+        A plan's verdict. What the first objective need not exceed bounds its column, which
         CP-SAT cuts into steps.
     deadline
         Monotonic time at which to give up building; None: never.
@@ -165,7 +165,7 @@ def formulate(
     """
     p = problem
     model = LinearModel()
-    candidates = np.ones((p.n, p.m), bool) if explicit else p.allowed()
+    candidates = np.ones((p.n, p.m), bool) if explicit else p.allowed().copy()
     if not explicit and not soft_rates:
         candidates &= p.busy[:, p.tm_class] <= 1 + 1e-9
     x = np.full((p.n, p.m), -1, np.intp)

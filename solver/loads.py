@@ -19,9 +19,10 @@ def class_costs(
         notes.append(f"the CPU cost of {op.name!r} is not known: it is not counted")
         return [0.0] * len(classes), [0.0] * len(classes)
     speed = {c.id: c.speed for c in cluster.node_classes}
+    seen_on = {c.node_class: c for c in known}
     busy_s, cpu_s = [], []
     for i, name in enumerate(classes):
-        seen = op.cost.on(name) if op.cost else None
+        seen = seen_on.get(name)
         factor = 1.0
         if seen is None:
             based = [c for c in known if c.node_class in speed]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import networkx as nx
@@ -9,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Link
+from edgeplace.solver.tree import Tree
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Network:
         Bandwidth, infinite where not limited, shape (n_links,).
     delay_ms, price
         One-way delay and weight of a byte, shape (n_links,).
-    cuts
-        One per edge if the sites form a tree with links in both directions, else None.
+    tree
+        The tree that the sites form, if they form one with links in both directions, else None.
     """
 
     n_sites: int
@@ -49,32 +53,88 @@ class Network:
     capacity_bytes_per_s: Floats
     delay_ms: Floats
     price: Floats
-    cuts: tuple[Cut, ...] | None
-    _graph: "nx.DiGraph[int]"
+    tree: Tree | None
     _routes: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster) -> "Network":
         """Index the links of a cluster."""
         site = {s.id: i for i, s in enumerate(cluster.sites)}
-        links = list(cluster.directed_links())
-        ends = tuple((site[a.source], site[a.target]) for a in links)
+        # Each way on its own, as in `Cluster.directed_links`, without a new object for each.
+        ways = [
+            (a, *way)
+            for a in cluster.links
+            for way in ((a.source, a.target), (a.target, a.source))[: 1 + a.both_ways]
+        ]
+        links = [way[0] for way in ways]
+        ends = tuple((site[a], site[b]) for _, a, b in ways)
         bandwidth = np.array([a.bandwidth_bytes_per_s or np.inf for a in links])
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_nodes_from(range(len(site)))
-        for i, (link, (a, b)) in enumerate(zip(links, ends, strict=True)):
-            graph.add_edge(a, b, link=i, delay=link.delay_ms)
         return cls(
             n_sites=len(site),
             ends=ends,
-            names=tuple(f"{a.source} -> {a.target}" for a in links),
+            names=tuple(f"{a} -> {b}" for _, a, b in ways),
             bandwidth_bytes_per_s=bandwidth,
             capacity_bytes_per_s=bandwidth * cluster.link_target,
             delay_ms=np.array([a.delay_ms for a in links]),
             price=np.array([a.price_per_byte for a in links]),
-            cuts=_cuts(graph),
-            _graph=graph,
+            tree=Tree.of(len(site), ends),
         )
+
+    @cached_property
+    def _graph(self) -> "nx.DiGraph[int]":
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_nodes_from(range(self.n_sites))
+        for i, (a, b) in enumerate(self.ends):
+            graph.add_edge(a, b, link=i, delay=float(self.delay_ms[i]))
+        return graph
+
+    @cached_property
+    def cuts(self) -> tuple[Cut, ...] | None:
+        """One per edge of the tree, those farthest from the root first; None without a tree."""
+        tree = self.tree
+        if tree is None:
+            return None
+        below: list[set[int]] = [{s} for s in range(self.n_sites)]
+        cuts = []
+        for s in tree.order[:0:-1].tolist():
+            below[tree.parent[s]] |= below[s]
+            cuts.append(Cut(frozenset(below[s]), int(tree.up[s]), int(tree.down[s])))
+        return tuple(cuts)
+
+    def steps(self, a: Ints, b: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield what is crossed from sites a to sites b, at most one link of each pair at a time.
+
+        Pairs without a route cross nothing.
+
+        Yields
+        ------
+        tuple
+            Indices of pairs, and the link that each of them crosses.
+        """
+        if self.tree is not None:
+            yield from self.tree.steps(a, b)
+            return
+        routes = [self.route(s, d) or () for s, d in zip(a.tolist(), b.tolist(), strict=True)]
+        for i in range(max(map(len, routes), default=0)):
+            which = [j for j, links in enumerate(routes) if len(links) > i]
+            yield np.array(which, np.intp), np.array([routes[j][i] for j in which], np.intp)
+
+    def along(self, weight: Floats, a: Ints, b: Ints) -> Floats:
+        """Return the sum of links' weights on the way from sites a to sites b.
+
+        0 where there is no route.
+        """
+        total = np.zeros(len(a))
+        for which, links in self.steps(a, b):
+            total[which] += weight[links]
+        return total
+
+    def joined_by_route(self, a: Ints, b: Ints) -> Bools:
+        """Return whether there is a route from sites a to sites b."""
+        if self.tree is not None:
+            return np.ones(len(a), bool)
+        pairs = zip(a.tolist(), b.tolist(), strict=True)
+        return np.array([self.route(s, d) is not None for s, d in pairs], bool)
 
     def route(self, a: int, b: int) -> tuple[int, ...] | None:
         """Return the links from site a to site b: least delay, then fewest links, then first named.
@@ -83,6 +143,8 @@ class Network:
         """
         if a == b:
             return ()
+        if self.tree is not None:
+            return self.tree.route(a, b)
         if a not in self._routes:
             self._routes[a] = dict(self._routes_from(a))
         return self._routes[a].get(b)
@@ -113,18 +175,3 @@ class Network:
         """Return the one-way delay from site a to site b in ms; infinite if unreachable."""
         route = self.route(a, b)
         return float("inf") if route is None else float(sum(self.delay_ms[i] for i in route))
-
-
-def _cuts(graph: "nx.DiGraph[int]") -> tuple[Cut, ...] | None:
-    undirected = graph.to_undirected()
-    if not nx.is_tree(undirected) or graph.number_of_edges() != 2 * undirected.number_of_edges():
-        return None
-    root = nx.center(undirected)[0] if len(graph) > 1 else 0
-    below: dict[int, set[int]] = {s: {s} for s in graph}
-    cuts = []
-    order = list(nx.bfs_edges(undirected, root))
-    for parent, child in reversed(order):
-        below[parent] |= below[child]
-        up, down = graph.edges[child, parent]["link"], graph.edges[parent, child]["link"]
-        cuts.append(Cut(frozenset(below[child]), up, down))
-    return tuple(cuts)

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Cluster, InvalidInputError, Operator, Rules
-from edgeplace.solver.constraints import Constraint, Restriction, place_of
+from edgeplace.model import InvalidInputError, Operator, Rules
+from edgeplace.solver.constraints import Constraint, Restriction
+from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks
 
 Ints = NDArray[np.intp]
@@ -15,29 +16,26 @@ def origins(
     o: int,
     job: str,
     op: Operator,
-    cluster: Cluster,
+    places: Places,
     rules: Rules,
     now: Ints | None,
     notes: list[str],
 ) -> list[Constraint]:
-    """Return what holds a source where its data is born."""
-    graph = next(j for j in subtasks.jobs if j.name == job)
-    if op.id not in {s.id for s in graph.sources()}:
-        return []
+    """Return what holds a source, operator o, where its data is born."""
     own = subtasks.range_of(o)
     if op.born_at:
-        places = op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
+        births = op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
         held = []
-        for place in dict.fromkeys(p for p in places if p != "anywhere"):
+        for place in dict.fromkeys(p for p in births if p != "anywhere"):
             try:
-                tms = set(cluster.task_managers_at(place))
+                allowed = places.at(place)
             except InvalidInputError as e:
                 raise InvalidInputError(f"source {op.name!r}: born_at: {e.what}", e.cure) from e
             held.append(
                 Restriction(
                     f"source {op.name} is born at {place}",
-                    own[[i for i, p in enumerate(places) if p == place]],
-                    np.array([t.id in tms for t in cluster.task_managers], bool),
+                    own[[i for i, p in enumerate(births) if p == place]],
+                    allowed,
                 )
             )
         return list(held)
@@ -58,11 +56,9 @@ def origins(
         )
     if free:
         notes.append(f"source {op.name!r} is held on the nodes where it runs now")
-    at = np.arange(len(cluster.task_managers))
-    node = place_of(cluster, "node")
     return [
         Restriction(f"source {subtasks.title(k)} stays on its node", np.array([k]), where)
         for k in free
         if now is not None
-        for where in [node[at] == node[now[k]]]
+        for where in [places.node == places.node[now[k]]]
     ]

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
-from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule, place_of
+from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
 from edgeplace.solver.loads import class_costs, kept
 from edgeplace.solver.network import Network
 from edgeplace.solver.origins import origins
+from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks, assignment_of
 from edgeplace.solver.traffic import propagate
 
@@ -100,8 +102,17 @@ class Problem:
         return len(self.tm_slots)
 
     def allowed(self) -> Bools:
-        """Return where each subtask may run by its restrictions, shape (n_subtasks, n_tms)."""
-        return allowed_by(self.constraints, self.n, self.m)
+        """Return where each subtask may run by its restrictions, shape (n_subtasks, n_tms).
+
+        It is one array for all who ask, not to be written to.
+        """
+        return self._allowed
+
+    @cached_property
+    def _allowed(self) -> Bools:
+        mask = allowed_by(self.constraints, self.n, self.m)
+        mask.flags.writeable = False
+        return mask
 
     def plan(self, assignment: Ints) -> Plan:
         """Return an assignment, TaskManager indices of shape (n_subtasks,), as a plan."""
@@ -168,21 +179,25 @@ def build(
             "give one (--current), or drop the rule",
         )
     constraints: list[Constraint] = []
+    places = Places(cluster)
+    fed = {(j.name, s.target) for j in jobs for s in j.streams}
     for o, (job, op) in enumerate(subtasks.operators):
-        constraints += origins(subtasks, o, job, op, cluster, rules, now, notes)
+        if (job, op.id) not in fed:
+            constraints += origins(subtasks, o, job, op, places, rules, now, notes)
     for rule in rules.rules:
-        constraints += compile_rule(rule, subtasks, cluster, now, (source, target))
+        constraints += compile_rule(rule, subtasks, places, now, (source, target))
     classes = sorted({n.node_class for n in cluster.nodes})
-    node_index = {n.id: i for i, n in enumerate(cluster.nodes)}
+    class_index = {c: i for i, c in enumerate(classes)}
     tms = cluster.task_managers
-    tm_node = np.array([node_index[t.node] for t in tms], np.intp)
-    tm_class = np.array([classes.index(cluster.nodes[i].node_class) for i in tm_node], np.intp)
-    tm_site = place_of(cluster, "site")
+    node_class = np.array([class_index[n.node_class] for n in cluster.nodes], np.intp)
+    tm_class = node_class[places.node]
     allowed = allowed_by(constraints, subtasks.count, len(tms))
+    reached = np.zeros((subtasks.count, len(classes)), bool)
+    for c in range(len(classes)):
+        reached[:, c] = allowed[:, tm_class == c].any(axis=1)
+    needed = np.logical_or.reduceat(reached, subtasks.first[:-1], axis=0)
     per_operator = [
-        class_costs(
-            op, cluster, classes, set(tm_class[allowed[subtasks.range_of(o)].any(axis=0)]), notes
-        )
+        class_costs(op, cluster, classes, set(np.flatnonzero(needed[o]).tolist()), notes)
         for o, (_, op) in enumerate(subtasks.operators)
     ]
     shape = (len(subtasks.operators), len(classes))
@@ -200,6 +215,7 @@ def build(
     sent = np.clip(flow * exchange / 1000, joined("record_bytes"), cluster.buffer_bytes)
     fan_in = np.maximum(joined("fan_in"), 1)
     groups = [(job, op.slot_sharing_group) for job, op in subtasks.operators]
+    group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
     sites = [s.id for s in cluster.sites]
     tiers = np.array([s.tier == "cloud" for s in cluster.sites])
     return Problem(
@@ -216,7 +232,7 @@ def build(
         disk_bytes=disk,
         state_bytes=state,
         checkpoint_bytes_per_s=checkpointed,
-        group=np.array([sorted(set(groups)).index(g) for g in groups], np.intp),
+        group=np.array([group_index[g] for g in groups], np.intp),
         source=source,
         target=target,
         bytes_per_s=flow,
@@ -229,11 +245,11 @@ def build(
         tm_slots=np.array([t.slots for t in tms], np.intp),
         tm_memory=np.array([np.inf if t.memory_bytes is None else t.memory_bytes for t in tms]),
         tm_disk=np.array([np.inf if t.disk_bytes is None else t.disk_bytes for t in tms]),
-        tm_node=tm_node,
-        tm_site=tm_site,
+        tm_node=places.node,
+        tm_site=places.site,
         tm_class=tm_class,
         node_cores=np.array([n.cores * cluster.cpu_target for n in cluster.nodes]),
-        is_server=tiers[tm_site] if len(tms) else np.zeros(0, bool),
+        is_server=tiers[places.site],
         storage_site=(
             sites.index(cluster.checkpoint_storage) if cluster.checkpoint_storage else None
         ),

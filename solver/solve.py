@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -27,11 +26,12 @@ from edgeplace.model import (
 from edgeplace.solver.backend import Answer, Backend, Outcome
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.conflict import find_conflict
-from edgeplace.solver.evaluate import assess
+from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Row
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.tidy import tidy
+from edgeplace.solver.verdict import Verdict, judge
 
 Ints = NDArray[np.intp]
 BackendName = Literal["milp", "cp-sat"]
@@ -114,7 +114,7 @@ def solve(
     search = _Search(problem, levels, soft, began, time_limit_s, gap, tell)
     search.offer_baselines()
     if problem.m and problem.allowed().any(axis=1).all():
-        known = search.best.evaluation if search.best else None
+        known = search.best
         # Half of the time is for building: without the rest to search in, it would be wasted.
         deadline = None if time_limit_s is None else began + time_limit_s / 2
         names = [v.name for v in levels]
@@ -146,12 +146,6 @@ def _load(name: BackendName, form: Formulation, seed: int, workers: int | None) 
     raise InvalidInputError(f"there is no back end {name!r}", "use 'milp' or 'cp-sat'")
 
 
-@dataclass
-class _Best:
-    assignment: Ints
-    evaluation: Evaluation
-
-
 class _Search:
     """The lexicographic search: the best plan so far is kept here, outside the solvers."""
 
@@ -174,7 +168,7 @@ class _Search:
         self._tell = tell
         self._bounds: list[float] = []
         self._caps: list[float] = []
-        self.best: _Best | None = None
+        self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
 
@@ -202,19 +196,17 @@ class _Search:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
         if self.best is not None and self._stopped_by is not StoppedBy.TIME_LIMIT:
             assignment = tidy(self._problem, self.best.assignment)
-            self.best = _Best(assignment, assess(self._problem, assignment))
+            self.best = judge(self._problem, assignment)
 
-    def _holds(self, found: Evaluation) -> bool:
-        return all(self._soft and v.kind in RATED for v in found.violations)
-
-    def _offer(self, assignment: Ints) -> Evaluation:
+    def _offer(self, assignment: Ints) -> Verdict:
         """Keep an assignment if it holds and is better, level by level."""
-        found = assess(self._problem, assignment)
-        if self._holds(found) and (self.best is None or self._better(found, self.best.evaluation)):
-            self.best = _Best(assignment.copy(), found)
+        found = judge(self._problem, assignment)
+        holds = found.fixed_hold and (self._soft or found.rated_hold)
+        if holds and (self.best is None or self._better(found, self.best)):
+            self.best = found
         return found
 
-    def _better(self, new: Evaluation, old: Evaluation) -> bool:
+    def _better(self, new: Verdict, old: Verdict) -> bool:
         for i, level in enumerate(self._levels):
             a, b = new.value(level.name), old.value(level.name)
             # Levels that are done bind up to their tolerance; beyond that they do not count.
@@ -237,7 +229,7 @@ class _Search:
                 return
             if self.best is None:
                 return
-            value = self.best.evaluation.value(level.name)
+            value = self.best.value(level.name)
             bound = min(max(answer.bound, 0.0), value)
             self._bounds.append(bound)
             short = value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE
@@ -282,7 +274,7 @@ class _Search:
                 return answer
             assignment = form.assignment(answer.values)
             found = self._offer(assignment)
-            rows = form.missed(answer.values, assignment, self._strict(found))
+            rows = form.missed(answer.values, assignment, self._strict(report(found)))
             if not rows:
                 self._agree(backend, level, objective, answer, found)
                 return answer
@@ -301,10 +293,10 @@ class _Search:
         level: ObjectiveLevel,
         objective: Affine,
         answer: Answer,
-        found: Evaluation,
+        found: Verdict,
     ) -> None:
         """Raise if the back end's figures and the evaluator's contradict each other."""
-        known = self.best.evaluation.value(level.name) if self.best else float("inf")
+        known = self.best.value(level.name) if self.best else float("inf")
         if answer.bound > known + 1e-5 * abs(known) + 1e-6:
             raise PlanMismatchError(
                 f"{backend.name} says {level.name} cannot be below {answer.bound:.9g}, the "
@@ -335,7 +327,7 @@ class _Search:
                 conflict=conflict,
                 notes=notes,
             )
-        found = self.best.evaluation
+        found = report(self.best)
         results = []
         for i, level in enumerate(self._levels):
             bound = self._bounds[i] if i < len(self._bounds) else 0.0

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,34 +64,44 @@ class Subtasks:
         InvalidInputError
             If no operator or several are meant.
         """
-        jobs = [j for j in self.jobs if job in ("", j.name)]
-        if not jobs:
+        if job and job not in self._names:
             raise InvalidInputError(
                 f"there is no job {job!r}", f"the jobs are {[j.name for j in self.jobs]}"
             )
-        found: list[tuple[str, str]] = []
-        failures = []
-        for j in jobs:
-            try:
-                found.append((j.name, j.operator(ref).id))
-            except InvalidInputError as e:
-                failures.append(e)
+        # An id means its operator; a name does where no id says otherwise and no other has it.
+        found = {}
+        for j in [job] if job else [j.name for j in self.jobs]:
+            ids, named = self._names[j]
+            if ref in ids:
+                found[j] = ids[ref]
+            elif len(named.get(ref, ())) == 1:
+                found[j] = named[ref][0]
         if not found:
-            raise failures[0]
+            # Says what there is instead.
+            next(j for j in self.jobs if job in ("", j.name)).operator(ref)
         if len(found) > 1:
             raise InvalidInputError(
-                f"operator {ref!r} is in several jobs: {[f[0] for f in found]}",
+                f"operator {ref!r} is in several jobs: {list(found)}",
                 "say which with `job:`",
             )
-        at = next(i for i, (name, op) in enumerate(self.operators) if (name, op.id) == found[0])
-        return self.range_of(at)
+        return self.range_of(next(iter(found.values())))
+
+    @cached_property
+    def _names(self) -> dict[str, tuple[dict[str, int], dict[str, list[int]]]]:
+        """Job -> operators by id, and by name."""
+        names: dict[str, tuple[dict[str, int], dict[str, list[int]]]] = {}
+        for o, (job, op) in enumerate(self.operators):
+            ids, named = names.setdefault(job, ({}, {}))
+            ids[op.id] = o
+            named.setdefault(op.name, []).append(o)
+        return names
 
     def title(self, k: int) -> str:
         """Return Flink's name of a subtask, ``name (i/n)``, with the id where names repeat."""
         o = int(self.operator_of[k])
         job, op = self.operators[o]
         prefix = f"{job}: " if len(self.jobs) > 1 else ""
-        same = sum(j == job and other.name == op.name for j, other in self.operators)
+        same = len(self._names[job][1][op.name])
         which = f" [{op.id}]" if same > 1 else ""
         return f"{prefix}{op.name}{which} ({k - self.first[o] + 1}/{op.parallelism})"
 

@@ -9,9 +9,9 @@ suffers for it.
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import OBJECTIVES, Evaluation
-from edgeplace.solver.evaluate import assess
+from edgeplace.model import OBJECTIVES
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.verdict import Verdict, judge
 
 Ints = NDArray[np.intp]
 
@@ -25,7 +25,7 @@ def tidy(problem: Problem, assignment: Ints) -> Ints:
     p = problem
     allowed = p.allowed()
     now = assignment.copy()
-    found = assess(p, now)
+    found = judge(p, now)
     neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
     for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
         if w > 0:
@@ -50,7 +50,7 @@ def tidy(problem: Problem, assignment: Ints) -> Ints:
                 refused.add((k, other))
                 continue
             judged += 1
-            after = assess(p, new)
+            after = judge(p, new)
             if _as_good(after, found):
                 now, found = new, after
                 refused.clear()
@@ -93,8 +93,9 @@ def _gain(
     return gain
 
 
-def _as_good(after: Evaluation, before: Evaluation) -> bool:
-    if len(after.violations) > len(before.violations):
+def _as_good(after: Verdict, before: Verdict) -> bool:
+    """Return whether no limit breaks and no term is worse."""
+    if not after.fixed_hold or after.rated_hold < before.rated_hold:
         return False
     return all(
         after.value(name) <= before.value(name) + 1e-9 * abs(before.value(name))

@@ -107,8 +107,9 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
         if not (op.cost and op.cost.demand):
             missing.append(f"records per second of source {op.name!r} (--set rate:{op.name}=N)")
     found = []
+    operators = {op.id: op for op in job.operators}
     for s in job.streams:
-        a, b = job.operator(s.source), job.operator(s.target)
+        a, b = operators[s.source], operators[s.target]
         selectivity = s.cost.selectivity if s.cost else None
         if selectivity is None and outputs[s.source] == 1:
             if s.source in sources:

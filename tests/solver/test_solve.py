@@ -398,3 +398,16 @@ def test_memory_in_billions_of_bytes_is_solved_to_the_byte(backend):
     # The second keeps 1e9 bytes of state too: only one way fits, and with no byte to spare.
     assert result.status is Status.OPTIMAL
     assert result.plan.of("j") == {"a": ("u",), "b": ("t",)}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_latency_of_nought_is_proved(backend):
+    # Idle sources, no buffer timeout: every column of the latency is 0.
+    job = two_operators()
+    demand = job.operators[0].cost.demand.model_copy(update={"rates_per_s": (0.0,)})
+    idle = job.operators[0].cost.model_copy(update={"demand": demand})
+    still = job.operators[0].model_copy(update={"cost": idle})
+    job = job.revised(operators=(still, job.operators[1]), buffer_timeout_ms=0.0)
+    result = solve(job, one_site(), objective=("latency",), backend=backend)
+    assert result.status is Status.OPTIMAL
+    assert result.levels[0].value == 0

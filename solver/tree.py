@@ -1,0 +1,111 @@
+"""A tree of sites, rooted at its centre."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A rooted tree over sites, every edge a link in each direction.
+
+    Attributes
+    ----------
+    root
+        A centre: the largest distance to it is least.
+    parent
+        Parent of each site, -1 for the root, shape (n_sites,).
+    depth
+        Edges between a site and the root, shape (n_sites,).
+    up, down
+        Link from each site to its parent and back, -1 for the root, shape (n_sites,).
+    order
+        Sites by depth, the root first, shape (n_sites,).
+    """
+
+    root: int
+    parent: Ints
+    depth: Ints
+    up: Ints
+    down: Ints
+    order: Ints
+
+    @classmethod
+    def of(cls, n_sites: int, ends: Sequence[tuple[int, int]]) -> "Tree | None":
+        """Return the tree that some directed links form, None if they form none."""
+        link = {pair: i for i, pair in enumerate(ends)}
+        if len(link) != 2 * (n_sites - 1) or any((b, a) not in link for a, b in link):
+            return None
+        near: list[list[int]] = [[] for _ in range(n_sites)]
+        for a, b in ends:
+            near[a].append(b)
+        order, _ = _walk(near, 0)
+        if len(order) < n_sites:
+            return None
+        # The middle of a longest path: its ends are the farthest site from anywhere, and from it.
+        order, parent = _walk(near, order[-1])
+        path = [order[-1]]
+        while parent[path[-1]] >= 0:
+            path.append(parent[path[-1]])
+        root = path[len(path) // 2]
+        order, parent = _walk(near, root)
+        depth = np.zeros(n_sites, np.intp)
+        for s in order[1:]:
+            depth[s] = depth[parent[s]] + 1
+        return cls(
+            root=root,
+            parent=np.array(parent, np.intp),
+            depth=depth,
+            up=np.array([link.get((s, q), -1) for s, q in enumerate(parent)], np.intp),
+            down=np.array([link.get((q, s), -1) for s, q in enumerate(parent)], np.intp),
+            order=np.array(order, np.intp),
+        )
+
+    def route(self, a: int, b: int) -> tuple[int, ...]:
+        """Return the links from site a to site b."""
+        ups: list[int] = []
+        downs: list[int] = []
+        while a != b:
+            if self.depth[a] >= self.depth[b]:
+                ups.append(int(self.up[a]))
+                a = int(self.parent[a])
+            else:
+                downs.append(int(self.down[b]))
+                b = int(self.parent[b])
+        return (*ups, *reversed(downs))
+
+    def steps(self, a: Ints, b: Ints) -> Iterator[tuple[Ints, Ints]]:
+        """Yield what is crossed from sites a to sites b, at most one link of each pair at a time.
+
+        Yields
+        ------
+        tuple
+            Indices of pairs, and the link that each of them crosses.
+        """
+        a, b = a.copy(), b.copy()
+        while len(apart := np.flatnonzero(a != b)):
+            # The deeper end climbs; at equal depth the first one does.
+            climbs = self.depth[a[apart]] >= self.depth[b[apart]]
+            first, second = apart[climbs], apart[~climbs]
+            if len(first):
+                yield first, self.up[a[first]]
+                a[first] = self.parent[a[first]]
+            if len(second):
+                yield second, self.down[b[second]]
+                b[second] = self.parent[b[second]]
+
+
+def _walk(near: Sequence[Sequence[int]], start: int) -> tuple[list[int], list[int]]:
+    """Return the sites in the order of a breadth-first search, and the parent of each."""
+    parent = [-1] * len(near)
+    order = [start]
+    for s in order:
+        for t in near[s]:
+            if t != parent[s] and t != start and parent[t] < 0:
+                parent[t] = s
+                order.append(t)
+    return order, parent
