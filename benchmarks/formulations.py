@@ -170,7 +170,7 @@ def measure(name: str, problem: Problem, seconds: float) -> str:
     gap = (value - answer.bound) / value
     return (
         f"{problem.n:>8} {problem.m:>6} {name:>9} {len(form.model.upper):>9,} "
-        f"{len(form.model.rows):>9,} {built - began:>8.2f} {done - built:>8.2f} "
+        f"{form.model.n_rows:>9,} {built - began:>8.2f} {done - built:>8.2f} "
         f"{answer.outcome.value:>9} {value:>12.4f} {gap:>9.2e}"
     )
 

@@ -1,6 +1,6 @@
 """What a back end promises, whatever solver is behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -38,7 +38,7 @@ class Backend(Protocol):
     """True if real columns are rounded by more than the evaluator would overlook: a bound is a
     bound, but a value may be met by no plan."""
 
-    def add_rows(self, rows: list[Row]) -> None:
+    def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows."""
 
     def minimise(

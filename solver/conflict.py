@@ -115,7 +115,7 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
         if soft or not windows:
             break
         met = found.model_copy(update={"violations": windows})
-        model.rows.extend(form.missed(values, assignment, met))
+        model.single.extend(form.missed(values, assignment, met))
     return best
 
 
@@ -126,7 +126,7 @@ def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
     amount = Affine()
     for row in rigid.rows:
         if row.limit is None:
-            model.rows.append(row)
+            model.single.append(row)
             continue
         if row.limit not in exceeded:
             exceeded[row.limit] = model.column(Kind.BINARY)
@@ -137,7 +137,7 @@ def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
             terms[slack] = sign
             amount.add_term(slack, 1 / max(abs(row.bound), 1.0))
             model.at_most(Affine({slack: 1.0, exceeded[row.limit]: -most}), 0.0)
-        model.rows.append(dataclasses.replace(row, terms=terms))
+        model.single.append(dataclasses.replace(row, terms=terms))
     # A rule states what users know of the world; capacity can be bought. So a rule weighs more
     # than all other limits together.
     others = sum(limit[0] != "rule" for limit in exceeded)

@@ -6,7 +6,7 @@ the evaluator removes the rare solution that rounding lets in.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -46,7 +46,7 @@ class CpSat:
         self._workers = workers if workers and workers >= 8 else 1
         self.add_rows(model.rows)
 
-    def add_rows(self, rows: list[Row]) -> None:
+    def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows; see `Backend`."""
         for row in rows:
             coefficients, scale = self._scaled(row.terms, row.bound)

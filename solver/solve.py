@@ -76,7 +76,7 @@ def solve(
     workers
         Threads of the back end; None: one, which is deterministic.
     backend
-        `milp` (PuLP and HiGHS) or `cp-sat` (OR-Tools).
+        `milp` (HiGHS) or `cp-sat` (OR-Tools).
     progress
         Called with a line of text when something is found or proved.
 

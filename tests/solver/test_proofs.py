@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from oracle import Oracle
+from pulp_partner import least
 from strategies import OBJECTIVES, instances
 
 from edgeplace.model import ObjectiveLevel, Plan, Status
@@ -95,3 +96,18 @@ def test_general_network_form_agrees_with_the_tree_form(instance, objective):
         found.append((answer.outcome, answer.bound))
     assert found[0][0] == found[1][0]
     assert found[0][1] == found[1][1] or close(found[0][1], found[1][1])
+
+
+@wide
+@given(instance=instances(), objective=OBJECTIVES)
+def test_the_model_means_the_same_through_pulp(instance, objective):
+    job, cluster, rules, current = instance
+    problem = build([job], cluster, rules, plan_of(job, current))
+    assume(problem.allowed().any(axis=1).all())
+    name = ObjectiveLevel.parse(objective[0]).name
+    form = formulate(problem, [name], soft_rates=name == "throughput")
+    goal = form.model.objectives[name]
+    answer = Milp(form.model).minimise(goal, seconds=None, gap=0.0, start=None)
+    other = least(form.model, goal)
+    assert (answer.values is None) == (other is None)
+    assert other is None or close(answer.bound, other)

@@ -1,5 +1,7 @@
 """Routes on trees against networkx."""
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 from hypothesis import given, settings
@@ -30,7 +32,7 @@ def test_routes_are_those_of_the_graph(tree):
             crossed[i].append(link)
     for i, (s, d) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         path = nx.shortest_path(graph, s, d)
-        route = tuple(ends.index(hop) for hop in zip(path, path[1:], strict=False))
+        route = tuple(ends.index(hop) for hop in pairwise(path))
         assert found.route(s, d) == route
         assert sorted(crossed[i]) == sorted(route)
     far = [max(nx.shortest_path_length(graph, s).values()) for s in range(n)]
