@@ -229,7 +229,8 @@ def _largest_utilisation(p: Problem) -> float:
     """Return a utilisation that no placement exceeds."""
     cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
-    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
+    sent = p.bytes_per_s.sum() + p.return_bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()
+    bytes_ = sent / capacity
     trip = 2 * p.network.delay_ms.sum()
     credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
     return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
@@ -300,14 +301,24 @@ def _links(
     net = p.network
     load = [Affine() for _ in net.names]
     # Channels of parallel streams between the same two subtasks share their crossings.
-    flows: dict[tuple[int, int], float] = {}
-    for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
-        flows[k, j] = flows.get((k, j), 0.0) + w
+    flows: dict[tuple[int, int], tuple[float, float]] = {}
+    for k, j, w, answer in zip(
+        p.source.tolist(),
+        p.target.tolist(),
+        p.bytes_per_s.tolist(),
+        p.return_bytes_per_s.tolist(),
+        strict=True,
+    ):
+        before = flows.get((k, j), (0.0, 0.0))
+        flows[k, j] = before[0] + w, before[1] + answer
     routed = net.cuts is None
-    for (k, j), w in flows.items():
+    for (k, j), (w, answer) in flows.items():
         if w > 0 or routed:
             for link, share in crossings.of(k, j).items():
                 load[link].add(share, w)
+                back = int(net.opposite[link])
+                if answer and back >= 0:
+                    load[back].add(share, answer)
     if p.storage_site is not None:
         for k in np.flatnonzero(p.checkpoint_bytes_per_s).tolist():
             for s in sites.of(k):

@@ -15,6 +15,7 @@ from edgeplace.solver.origins import origins
 from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks, assignment_of
 from edgeplace.solver.traffic import propagate
+from edgeplace.solver.wire import on_wire
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -42,13 +43,16 @@ class Problem:
     group
         Slot sharing group of each operator, shape (n_operators,).
     source, target, bytes_per_s, stream
-        Channels, shape (n_channels,).
+        Channels, shape (n_channels,); bytes as a link carries them, see `wire`.
+    return_bytes_per_s
+        Bytes/s that the channel's receiver answers, shape (n_channels,).
     exchange_ms
         Time until a buffer of the channel is sent: filled, or the buffer timeout.
     buffer_bytes
         Bytes of the channel that are sent at once.
     window_bytes
-        Credit window of the channel: bytes in flight before the receiver must answer.
+        Credit window of the channel: bytes in flight before the receiver must answer, as a link
+        carries them.
     tm_slots, tm_memory, tm_disk, tm_node, tm_site, tm_class
         Of each TaskManager, shape (n_task_managers,).
     node_cores
@@ -74,6 +78,7 @@ class Problem:
     source: Ints
     target: Ints
     bytes_per_s: Floats
+    return_bytes_per_s: Floats
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
@@ -213,6 +218,11 @@ def build(
     with np.errstate(divide="ignore"):
         exchange = np.minimum(timeout, 1000 * cluster.buffer_bytes / flow)
     sent = np.clip(flow * exchange / 1000, joined("record_bytes"), cluster.buffer_bytes)
+    wire = on_wire(
+        flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes
+    )
+    with np.errstate(invalid="ignore"):
+        grown = np.where(flow > 0, wire.forward / flow, 1.0)
     fan_in = np.maximum(joined("fan_in"), 1)
     groups = [(job, op.slot_sharing_group) for job, op in subtasks.operators]
     group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
@@ -235,11 +245,13 @@ def build(
         group=np.array([group_index[g] for g in groups], np.intp),
         source=source,
         target=target,
-        bytes_per_s=flow,
+        bytes_per_s=wire.forward,
+        return_bytes_per_s=wire.back,
         live=joined("records_per_s") > 0,
         exchange_ms=exchange,
         buffer_bytes=sent,
-        window_bytes=cluster.buffer_bytes
+        window_bytes=grown
+        * cluster.buffer_bytes
         * (cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in),
         stream=np.concatenate([t.stream for t in traffic]),
         tm_slots=np.array([t.slots for t in tms], np.intp),

@@ -184,7 +184,13 @@ def _link_bytes(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[int,
         (a * n_sites + b)[apart], return_inverse=True, return_counts=True
     )
     flows = _total(p.bytes_per_s[apart], inverse, len(pairs))
+    answers = _total(p.return_bytes_per_s[apart], inverse, len(pairs))
     total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
+    # Answers take the way of the records back, as far as it leads back.
+    there_and_back = net.opposite >= 0
+    total[net.opposite[there_and_back]] += _on_links(
+        p, pairs // n_sites, pairs % n_sites, answers
+    )[there_and_back]
     unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
     checkpoints = np.zeros(len(net.names))
     if p.storage_site is not None:

@@ -117,19 +117,34 @@ class Oracle:
         c = op.cost.on(self.node[self.tms[tm].node].node_class)
         return 1 / c.true_rate_per_s, (c.cpu_ms_per_record or 1000 / c.true_rate_per_s) / 1000
 
+    def packed(self, records, payload):
+        """Bytes per second on the wire there and back: docs/formulation.md, the wire."""
+        mtu = self.cluster.mtu_bytes
+        if mtu is None:
+            return payload, 0.0
+        timeout = self.job.buffer_timeout_ms
+        ticks = 1000 / timeout if timeout else float("inf")
+        buffers = payload / self.cluster.buffer_bytes + min(records, ticks)
+        framed = payload + 47 * buffers
+        packets = max(framed / (mtu - 52) + buffers / 2, buffers)
+        return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)
+
     def judge(self, place):
         """Verdict on {subtask: TaskManager id}."""
         broken = set()
         load = defaultdict(float)
         windows = [0.0]
         cl = self.cluster
-        for k, j, _rec, w, _size, stream in self.channels:
+        for k, j, rec, w, _size, stream in self.channels:
             a, b = self.site_of[place[k]], self.site_of[place[j]]
             if (a, b) not in self.path:
                 broken.add("route")
                 continue
+            sent, answered = self.packed(rec, w)
             for hop in self.path[a, b]:
-                load[hop] += w
+                load[hop] += sent
+                if hop[::-1] in self.links:
+                    load[hop[::-1]] += answered
             if a != b and w > 0 and (b, a) in self.path:
                 trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
                 size = cl.buffer_bytes * (
@@ -152,7 +167,8 @@ class Oracle:
         for hop, w in load.items():
             room = self.links[hop].bandwidth_bytes_per_s
             if room is not None:
-                rho.append(w / (room * cl.link_target))
+                taken = self.links[hop].background_bytes_per_s
+                rho.append(w / (room * cl.link_target - taken))
         cores = defaultdict(float)
         server = 0.0
         tier = {s.id: s.tier for s in cl.sites}
