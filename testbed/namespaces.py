@@ -23,6 +23,7 @@ _PREFIX = "edgeplace-"
 _LOCK = Path("/run/edgeplace-testbed.lock")
 _PREFIX_OF_SITES = "10.88"
 _EVERYWHERE = f"{_PREFIX_OF_SITES}.0.0/16"
+_WIRE = "edgeplace0"
 _OUTSIDE, _INSIDE = "10.89.0.1", "10.89.0.2"
 _READY_SECONDS = 20.0
 
@@ -170,10 +171,9 @@ class Namespaces:
 
     def _join_outside(self) -> None:
         name = self.namespace(self._reached)
-        wire = "edgeplace0"
-        _run(["ip", *f"link add {wire} type veth peer name outside netns {name}".split()])
-        _run(["ip", *f"addr add {_OUTSIDE}/30 dev {wire}".split()])
-        _run(["ip", *f"link set {wire} up".split()])
+        _run(["ip", *f"link add {_WIRE} type veth peer name outside netns {name}".split()])
+        _run(["ip", *f"addr add {_OUTSIDE}/30 dev {_WIRE}".split()])
+        _run(["ip", *f"link set {_WIRE} up".split()])
         _ip(name, f"addr add {_INSIDE}/30 dev outside")
         _ip(name, "link set outside up")
 
@@ -214,12 +214,27 @@ def _only_one() -> Iterator[None]:
         yield
 
 
+def remove_left() -> None:
+    """Remove the namespaces that a killed testbed has left.
+
+    Raises
+    ------
+    TestbedError
+        If a testbed is running.
+    """
+    with _only_one():
+        _remove_all()
+
+
 def _remove_all() -> None:
     """Remove all namespaces of a testbed, this one's or a killed one's, and so their devices."""
     listed = json.loads(_run(["ip", "-j", "netns", "list"]) or "[]")
     for name in (entry["name"] for entry in listed):
         if name.startswith(_PREFIX):
             _run(["ip", "netns", "delete", name])
+    # It goes with its namespace, but later; gone at once if asked for.
+    if Path("/sys/class/net", _WIRE).exists():
+        _run(["ip", "link", "delete", _WIRE])
 
 
 def _make_namespace(name: str) -> None:

@@ -47,6 +47,20 @@ while time.monotonic() < end:
 """
 
 
+# Makes the same network, says so, and waits to be killed.
+KILLED = """
+import sys, time
+from pathlib import Path
+from testbed.namespaces import Host, Namespaces
+from testbed.wan_link import LinkSpec
+hosts = [Host("pi-1", "lyon"), Host("server", "cloud")]
+ends = [("lyon", "cloud"), ("cloud", "lyon")]
+with Namespaces(hosts, [LinkSpec(*e) for e in ends], "server", Path(sys.argv[1])):
+    print("up", flush=True)
+    time.sleep(600)
+"""
+
+
 def links(rate: float = RATE_BYTES_PER_S) -> "list[wan_link.LinkSpec]":
     ends = [(s, "cloud") for s in SITES[:2]] + [("cloud", s) for s in SITES[:2]]
     return [wan_link.LinkSpec(a, b, rate, DELAY_MS) for a, b in ends]
@@ -57,6 +71,12 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[namespaces.Na
     if os.geteuid() != 0 or not shutil.which("ip") or not Path("/dev/net/tun").exists():
         pytest.skip("root, iproute2 and /dev/net/tun are needed to make network namespaces")
     hosts = [namespaces.Host(name, site) for name, site in HOSTS]
+    # What a killed testbed leaves is in nobody's way.
+    killed = [sys.executable, "-c", KILLED, str(tmp_path_factory.mktemp("killed"))]
+    environment = {**os.environ, "PYTHONPATH": str(Path(namespaces.__file__).parents[1])}
+    with subprocess.Popen(killed, stdout=subprocess.PIPE, text=True, env=environment) as first:
+        assert first.stdout and first.stdout.readline() == "up\n"
+        first.kill()
     folder = tmp_path_factory.mktemp("wan")
     with namespaces.Namespaces(hosts, links(), "server", folder) as made:
         yield made

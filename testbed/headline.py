@@ -1,0 +1,357 @@
+"""The headline experiment: does placement pay, and does the model tell the truth about it?
+
+For each workload: stock Flink places it, a first placement measures its costs, and then, for each
+WAN, every policy's placement is applied to the running job and watched, first at a rate that all of
+them bear, then at full speed. All that edgeplace knows of the job its own commands have measured.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeplace import Cluster, JobGraph, Plan, evaluate
+from edgeplace.model import write
+from testbed.errors import TestbedError
+from testbed.flink_home import FLINK_VERSION, flink_home
+from testbed.loop import Found, Loop, placement_json
+from testbed.observe import Window, latency, middle, source_rates, windows
+from testbed.policies import (
+    between_data_and_use,
+    born_at_sites,
+    choices,
+    measuring,
+    sustained_per_subtask,
+    with_rate,
+)
+from testbed.workloads import WORKLOADS, Workload, compile_workloads
+from testbed.world import Wan, World
+
+WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
+_DELAY_MS = 25.0
+_WIDE = Wan(50.0, _DELAY_MS)
+_WINDOWS = 5
+_WINDOW_S = 4.0
+_RECORDS_A_WINDOW = 10.0
+"""Of a source subtask, at least: windows are longer where records are few."""
+_TRIALS = 3
+_BUSY_LIMIT = 0.85
+_MEASURE_S = 30
+_MEASURED_SHARE = 0.3
+"""Of full speed: busy enough to be measured, and no queue anywhere."""
+_WATCHED_SHARE = 0.6
+"""Of what the slowest policy should sustain."""
+_OVERLOAD = 1.5
+"""Times what a placement should sustain, to see what it does. Without a limit, a source that
+crosses no link would take the processors from all others."""
+_SETTLE_S = 6.0
+_FULL_SPEED_S = 6.0
+_FILL_S = 12.0
+"""Until the buffers before a thin link are full."""
+_TRICKLE = "1"
+_MAX = "max"
+_START_S = 90.0
+_IDLE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One placement of one workload over one WAN."""
+
+    workload: str
+    mbit_per_s: float
+    placement: str
+
+    @property
+    def key(self) -> str:
+        """Name among the results."""
+        return f"{self.workload} {self.mbit_per_s:g} {self.placement}"
+
+
+class Results:
+    """What has been measured so far, in a folder; a run that was ended goes on from there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = folder / "cells.jsonl"
+        lines = self._file.read_text().splitlines() if self._file.is_file() else []
+        self.cells = [json.loads(line) for line in lines]
+        self._keys = {cell["key"] for cell in self.cells}
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell.key in self._keys
+
+    def add(self, cell: Cell, found: Mapping[str, Any]) -> None:
+        """Keep what was measured of a cell."""
+        entry = {"key": cell.key, "workload": cell.workload, "mbit_per_s": cell.mbit_per_s, **found}
+        with self._file.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        self.cells.append(entry)
+        self._keys.add(cell.key)
+
+    def is_complete(self, workload: str) -> bool:
+        """Tell whether a workload has been measured over all WANs."""
+        return (self.folder / f"{workload}.done").is_file()
+
+    def complete(self, workload: str) -> None:
+        """Note that a workload has been measured over all WANs."""
+        (self.folder / f"{workload}.done").touch()
+
+
+def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) -> None:
+    """Run what is missing of the experiment.
+
+    Parameters
+    ----------
+    folder
+        Of the results; made if it is not there.
+    names
+        Workloads, empty for all.
+    mbit_per_s
+        The WANs, from wide to thin.
+
+    Raises
+    ------
+    TestbedError
+        If something does not come up, or this machine is busy with other things.
+    """
+    unknown = set(names) - {w.name for w in WORKLOADS}
+    if unknown:
+        raise TestbedError(
+            f"no workload {sorted(unknown)}; there are {[w.name for w in WORKLOADS]}"
+        )
+    results = Results(folder)
+    wanted = [w for w in WORKLOADS if not names or w.name in names]
+    missing = [w for w in wanted if not results.is_complete(w.name)]
+    if not missing:
+        return
+    home = flink_home()
+    with World(home, _WIDE) as world:
+        _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
+        jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
+        (folder / "environment.json").write_text(json.dumps(_environment(world), indent=1) + "\n")
+        for workload in missing:
+            with _running(world, jar, workload) as run:
+                _experiment(run, results, mbit_per_s)
+            results.complete(workload.name)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A workload that runs."""
+
+    world: World
+    workload: Workload
+    job_id: str
+    out: Path
+    loop: Loop
+
+    def rate(self, text: str) -> None:
+        """Let each source subtask emit so many records per second from now on."""
+        draft = self.out / "rate.draft"
+        draft.write_text(text)
+        draft.rename(self.out / "rate")
+
+
+@contextmanager
+def _running(world: World, jar: str, workload: Workload) -> Iterator[_Run]:
+    """Submit a workload, wait until stock Flink runs it, and cancel it in the end."""
+    out = world.cluster.scratch / workload.name
+    out.mkdir()
+    (out / "rate").write_text(_TRICKLE)
+    arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
+    job_id = world.cluster.rest.run(
+        jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
+    )
+
+    def runs() -> bool:
+        subtasks = world.cluster.rest.subtasks(job_id)
+        return bool(subtasks) and all(each.state == "RUNNING" for each in subtasks)
+
+    def ended() -> bool:
+        return world.cluster.rest.state(job_id) == "CANCELED"
+
+    world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
+    try:
+        yield _Run(world, workload, job_id, out, Loop(world, out))
+    finally:
+        world.set_wan(_WIDE)
+        world.cluster.rest.cancel(job_id)
+        world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
+
+
+def _experiment(run: _Run, results: Results, mbit_per_s: Sequence[float]) -> None:
+    stock = run.loop.discover()
+    seen: dict[str, list[str]] = {}
+    for subtask in run.world.cluster.rest.subtasks(run.job_id):
+        seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
+    flink = between_data_and_use(stock.job, seen)
+    measured = _measured(run, stock)
+    write(measured.job, results.folder / f"{run.workload.name}.job.json")
+    for mbit in mbit_per_s:
+        cluster = _over(measured.cluster, mbit)
+        planned = _planned(measured.job, cluster, flink)
+        rate = _WATCHED_SHARE * min(each.sustained for each in planned)
+        for each in planned:
+            placement = placement_json(each.plan.of(measured.job.name))
+            cell = Cell(run.workload.name, mbit, placement)
+            if cell in results:
+                continue
+            predicted = _predicted(measured.job, cluster, each, rate)
+            found = _watched(run, cluster, mbit, each.plan, rate, each.sustained)
+            results.add(
+                cell, {"policies": each.policies, "per_subtask": rate, **predicted, **found}
+            )
+            _say(_line(cell, results.cells[-1]))
+
+
+def _measured(run: _Run, stock: Found) -> Found:
+    """Return the job with costs measured in a placement of their own, at a moderate rate."""
+    run.loop.apply(measuring(stock.job), stock.cluster)
+    run.rate(_MAX)
+    time.sleep(_FULL_SPEED_S)
+    [top] = source_rates(run.out, windows(run.world, 1, _FULL_SPEED_S))
+    rate = _MEASURED_SHARE * top
+    run.rate(f"{rate:.4f}")
+    time.sleep(_SETTLE_S)
+    found = run.loop.measure(_MEASURE_S)
+    _say(f"{run.workload.name}: measured at {rate:,.1f} of {top:,.1f} records/s a source")
+    return Found(born_at_sites(found.job), found.cluster)
+
+
+def _over(cluster: Cluster, mbit: float) -> Cluster:
+    """Return the cluster with links of another rate."""
+    links = tuple(
+        link.model_copy(update={"bandwidth_bytes_per_s": mbit * 1e6 / 8}) for link in cluster.links
+    )
+    return cluster.model_copy(update={"links": links})
+
+
+@dataclass(frozen=True)
+class _Planned:
+    policies: tuple[str, ...]
+    plan: Plan
+    sustained: float
+    """Predicted, of a source subtask."""
+    binding: str
+
+
+def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
+    """Return every placement over one WAN, with what it should sustain."""
+    found = []
+    for choice in choices(job, cluster, flink):
+        rate, verdict = sustained_per_subtask(job, cluster, choice.plan)
+        limit = verdict.binding
+        name = f"{limit.kind} {limit.where}" if limit else "nothing"
+        found.append(_Planned(choice.policies, choice.plan, rate, name))
+    return found
+
+
+def _predicted(job: JobGraph, cluster: Cluster, planned: _Planned, rate: float) -> dict[str, Any]:
+    verdict = evaluate(with_rate(job, rate), cluster, planned.plan)
+    return {
+        "predicted": {
+            "wan_bytes_per_s": verdict.wan_bytes_per_s,
+            "checkpoint_bytes_per_s": verdict.checkpoint_bytes_per_s,
+            "link_bytes_per_s": {link.where: link.used for link in verdict.links},
+            "latency_ms": verdict.latency_ms,
+            "server_cores": verdict.server_cores,
+            "sustained_per_subtask": planned.sustained,
+            "binding": planned.binding,
+        }
+    }
+
+
+def _watched(
+    run: _Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
+) -> dict[str, Any]:
+    """Apply a placement and watch it, first at a rate that it should bear, then overloaded.
+
+    Raises
+    ------
+    TestbedError
+        If this machine is busy with other things, also when tried again.
+    """
+    run.rate(_TRICKLE)
+    run.world.set_wan(_WIDE)
+    run.loop.apply(plan, cluster)
+    run.world.set_wan(Wan(mbit, _DELAY_MS))
+    rejected = 0
+    while True:
+        run.rate(f"{rate:.4f}")
+        time.sleep(_SETTLE_S)
+        steady = windows(run.world, _WINDOWS, max(_WINDOW_S, _RECORDS_A_WINDOW / rate))
+        run.rate(f"{_OVERLOAD * sustained:.4f}")
+        time.sleep(_SETTLE_S if mbit >= _WIDE.mbit_per_s else _FILL_S)
+        full = windows(run.world, _WINDOWS, _WINDOW_S)
+        run.rate(_TRICKLE)
+        busy = max(w.machine_busy for w in [*steady, *full])
+        if busy <= _BUSY_LIMIT:
+            break
+        rejected += 1
+        _say(f"rejected: {busy:.0%} of this machine was busy")
+        if rejected == _TRIALS:
+            raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
+        time.sleep(_SETTLE_S)
+    seen = latency(run.out, steady)
+    return {
+        "rejected": rejected,
+        "steady": {**_summary(run, steady), "latency": asdict(seen) if seen else None},
+        "full": _summary(run, full),
+    }
+
+
+def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
+    """Return the medians, and every window of the figures that count."""
+    rates = source_rates(run.out, watched)
+    wan = [w.wan_bytes_per_s for w in watched]
+    links = watched[0].link_bytes_per_s
+    return {
+        "wan_bytes_per_s": middle(wan),
+        "wan_bytes_per_s_each": wan,
+        "per_subtask": middle(rates),
+        "per_subtask_each": rates,
+        "link_bytes_per_s": {
+            f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
+        },
+        "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
+        "machine_busy": max(w.machine_busy for w in watched),
+        "dropped_packets": sum(w.dropped for w in watched),
+        "seconds": watched[-1].end_s - watched[0].begin_s,
+    }
+
+
+def _line(cell: Cell, found: Mapping[str, Any]) -> str:
+    said, steady, full = found["predicted"], found["steady"], found["full"]
+    return (
+        f"{cell.workload} {cell.mbit_per_s:g} Mbit/s {', '.join(found['policies'])}: WAN "
+        f"{steady['wan_bytes_per_s']:,.0f} B/s (predicted {said['wan_bytes_per_s']:,.0f}), "
+        f"sustained {full['per_subtask']:,.1f}/s (predicted "
+        f"{said['sustained_per_subtask']:,.1f}, {said['binding']}), latency "
+        f"{steady['latency'] and round(steady['latency']['p95_ms'])} ms (predicted "
+        f"{said['latency_ms']:.0f}), busy {full['machine_busy']:.0%}"
+    )
+
+
+def _environment(world: World) -> dict[str, Any]:
+    """Return what this machine is, and what Flink sends when it has nothing to do."""
+    idle = windows(world, 1, _IDLE_S)[0]
+    return {
+        "flink": FLINK_VERSION,
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
+        "idle_link_bytes_per_s": {
+            f"{a} -> {b}": rate for (a, b), rate in idle.link_bytes_per_s.items()
+        },
+    }
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
