@@ -218,9 +218,7 @@ def build(
     with np.errstate(divide="ignore"):
         exchange = np.minimum(timeout, 1000 * cluster.buffer_bytes / flow)
     sent = np.clip(flow * exchange / 1000, joined("record_bytes"), cluster.buffer_bytes)
-    wire = on_wire(
-        flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes
-    )
+    wire = on_wire(flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes)
     with np.errstate(invalid="ignore"):
         grown = np.where(flow > 0, wire.forward / flow, 1.0)
     fan_in = np.maximum(joined("fan_in"), 1)

@@ -188,9 +188,9 @@ def _link_bytes(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[int,
     total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
     # Answers take the way of the records back, as far as it leads back.
     there_and_back = net.opposite >= 0
-    total[net.opposite[there_and_back]] += _on_links(
-        p, pairs // n_sites, pairs % n_sites, answers
-    )[there_and_back]
+    total[net.opposite[there_and_back]] += _on_links(p, pairs // n_sites, pairs % n_sites, answers)[
+        there_and_back
+    ]
     unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
     checkpoints = np.zeros(len(net.names))
     if p.storage_site is not None:

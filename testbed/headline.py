@@ -19,6 +19,7 @@ from edgeplace import Cluster, JobGraph, Plan, evaluate
 from edgeplace.model import write
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
+from testbed.headline_report import report
 from testbed.loop import Found, Loop, placement_json
 from testbed.observe import Window, latency, middle, source_rates, windows
 from testbed.policies import (
@@ -130,6 +131,7 @@ def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) ->
     wanted = [w for w in WORKLOADS if not names or w.name in names]
     missing = [w for w in wanted if not results.is_complete(w.name)]
     if not missing:
+        print(report(folder))
         return
     home = flink_home()
     with World(home, _WIDE) as world:
@@ -140,6 +142,7 @@ def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) ->
             with _running(world, jar, workload) as run:
                 _experiment(run, results, mbit_per_s)
             results.complete(workload.name)
+    print(report(folder))
 
 
 @dataclass(frozen=True)
@@ -346,6 +349,7 @@ def _environment(world: World) -> dict[str, Any]:
         "flink": FLINK_VERSION,
         "kernel": platform.release(),
         "cores": os.cpu_count(),
+        "delay_ms": _DELAY_MS,
         "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
         "idle_link_bytes_per_s": {
             f"{a} -> {b}": rate for (a, b), rate in idle.link_bytes_per_s.items()
