@@ -216,12 +216,17 @@ def _lost(p: Problem, a: Ints, b: Ints, count: Ints) -> dict[tuple[int, int], in
 
 
 def round_trips_ms(p: Problem, a: Ints, b: Ints) -> Floats:
-    """Return the round-trip times between sites a and b, 0 where one way is missing."""
+    """Return how long the credit of a buffer is under way between sites a and b.
+
+    From the first byte of the full buffer until the answer is back; 0 where one way is missing.
+    """
     n = p.network.n_sites
     pairs, inverse = np.unique(a * n + b, return_inverse=True)
     there, back = pairs // n, pairs % n
     delay = p.network.delay_ms
-    times = p.network.along(delay, there, back) + p.network.along(delay, back, there)
+    with np.errstate(divide="ignore"):
+        transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
+    times = p.network.along(delay + transfer, there, back) + p.network.along(delay, back, there)
     # A pair without a route is reported as such, not as a slow one.
     whole = p.network.joined_by_route(there, back) & p.network.joined_by_route(back, there)
     trip: Floats = np.where(whole, times, 0.0)[inverse]

@@ -19,8 +19,8 @@ from edgeplace import Cluster, JobGraph, Plan, evaluate
 from edgeplace.model import write
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
-from testbed.headline_report import report
-from testbed.loop import Found, Loop, placement_json
+from testbed.headline_report import CELLS, report
+from testbed.loop import Found, Loop
 from testbed.observe import Window, latency, middle, source_rates, windows
 from testbed.policies import (
     between_data_and_use,
@@ -36,13 +36,6 @@ from testbed.world import Wan, World
 WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _DELAY_MS = 25.0
 _WIDE = Wan(50.0, _DELAY_MS)
-_WINDOWS = 5
-_WINDOW_S = 4.0
-_RECORDS_A_WINDOW = 10.0
-"""Of a source subtask, at least: windows are longer where records are few."""
-_TRIALS = 3
-_BUSY_LIMIT = 0.85
-_MEASURE_S = 30
 _MEASURED_SHARE = 0.3
 """Of full speed: busy enough to be measured, and no queue anywhere."""
 _WATCHED_SHARE = 0.6
@@ -50,62 +43,61 @@ _WATCHED_SHARE = 0.6
 _OVERLOAD = 1.5
 """Times what a placement should sustain, to see what it does. Without a limit, a source that
 crosses no link would take the processors from all others."""
-_SETTLE_S = 6.0
-_FULL_SPEED_S = 6.0
-_FILL_S = 12.0
-"""Until the buffers before a thin link are full."""
+_TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
 _START_S = 90.0
-_IDLE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One placement of one workload over one WAN."""
+class Schedule:
+    """How long to look, in seconds."""
 
-    workload: str
-    mbit_per_s: float
-    placement: str
-
-    @property
-    def key(self) -> str:
-        """Name among the results."""
-        return f"{self.workload} {self.mbit_per_s:g} {self.placement}"
+    windows: int = 5
+    window_s: float = 4.0
+    records_a_window: float = 10.0
+    """Of a source subtask, at least: windows are longer where records are few."""
+    idle_s: float = 30.0
+    """At Flink without jobs."""
+    measure_s: int = 30
+    """With `edgeplace flink collect`."""
+    settle_s: float = 6.0
+    """After a change of the placement or the rate."""
+    fill_s: float = 12.0
+    """Until the buffers before a thin link are full."""
+    busy_limit: float = 0.85
+    """Share of this machine's processors above which what was seen is rejected."""
 
 
 class Results:
     """What has been measured so far, in a folder; a run that was ended goes on from there."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = folder / "cells.jsonl"
-        lines = self._file.read_text().splitlines() if self._file.is_file() else []
-        self.cells = [json.loads(line) for line in lines]
-        self._keys = {cell["key"] for cell in self.cells}
+        self.folder = folder
+        self._file = folder / CELLS
 
-    def __contains__(self, cell: Cell) -> bool:
-        return cell.key in self._keys
+    def workloads(self) -> set[str]:
+        """Return the names of the workloads that have been measured."""
+        if not self._file.is_file():
+            return set()
+        return {json.loads(line)["workload"] for line in self._file.read_text().splitlines()}
 
-    def add(self, cell: Cell, found: Mapping[str, Any]) -> None:
-        """Keep what was measured of a cell."""
-        entry = {"key": cell.key, "workload": cell.workload, "mbit_per_s": cell.mbit_per_s, **found}
+    def add(self, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
+        """Keep all that was measured of a workload, and the costs that it was planned with."""
+        name = cells[0]["workload"]
+        write(job, self.folder / f"{name}.job.json")
+        lines = "".join(json.dumps(cell) + "\n" for cell in cells)
         with self._file.open("a") as file:
-            file.write(json.dumps(entry) + "\n")
-        self.cells.append(entry)
-        self._keys.add(cell.key)
-
-    def is_complete(self, workload: str) -> bool:
-        """Tell whether a workload has been measured over all WANs."""
-        return (self.folder / f"{workload}.done").is_file()
-
-    def complete(self, workload: str) -> None:
-        """Note that a workload has been measured over all WANs."""
-        (self.folder / f"{workload}.done").touch()
+            file.write(lines)
 
 
-def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) -> None:
+def headline(
+    folder: Path,
+    names: Sequence[str],
+    mbit_per_s: Sequence[float],
+    schedule: Schedule = Schedule(),
+) -> None:
     """Run what is missing of the experiment.
 
     Parameters
@@ -116,6 +108,8 @@ def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) ->
         Workloads, empty for all.
     mbit_per_s
         The WANs, from wide to thin.
+    schedule
+        How long to look.
 
     Raises
     ------
@@ -129,7 +123,7 @@ def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) ->
         )
     results = Results(folder)
     wanted = [w for w in WORKLOADS if not names or w.name in names]
-    missing = [w for w in wanted if not results.is_complete(w.name)]
+    missing = [w for w in wanted if w.name not in results.workloads()]
     if not missing:
         print(report(folder))
         return
@@ -137,11 +131,12 @@ def headline(folder: Path, names: Sequence[str], mbit_per_s: Sequence[float]) ->
     with World(home, _WIDE) as world:
         _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
         jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
-        (folder / "environment.json").write_text(json.dumps(_environment(world), indent=1) + "\n")
+        (folder / "environment.json").write_text(
+            json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
+        )
         for workload in missing:
-            with _running(world, jar, workload) as run:
-                _experiment(run, results, mbit_per_s)
-            results.complete(workload.name)
+            with _running(world, jar, workload, schedule) as run:
+                results.add(*_experiment(run, mbit_per_s))
     print(report(folder))
 
 
@@ -154,6 +149,7 @@ class _Run:
     job_id: str
     out: Path
     loop: Loop
+    schedule: Schedule
 
     def rate(self, text: str) -> None:
         """Let each source subtask emit so many records per second from now on."""
@@ -163,7 +159,7 @@ class _Run:
 
 
 @contextmanager
-def _running(world: World, jar: str, workload: Workload) -> Iterator[_Run]:
+def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[_Run]:
     """Submit a workload, wait until stock Flink runs it, and cancel it in the end."""
     out = world.cluster.scratch / workload.name
     out.mkdir()
@@ -182,48 +178,52 @@ def _running(world: World, jar: str, workload: Workload) -> Iterator[_Run]:
 
     world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
     try:
-        yield _Run(world, workload, job_id, out, Loop(world, out))
+        yield _Run(world, workload, job_id, out, Loop(world, out), schedule)
     finally:
         world.set_wan(_WIDE)
         world.cluster.rest.cancel(job_id)
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
-def _experiment(run: _Run, results: Results, mbit_per_s: Sequence[float]) -> None:
+def _experiment(run: _Run, mbit_per_s: Sequence[float]) -> tuple[JobGraph, list[dict[str, Any]]]:
+    """Return the job with its measured costs, and what was seen of every placement over every WAN."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
     measured = _measured(run, stock)
-    write(measured.job, results.folder / f"{run.workload.name}.job.json")
+    cells = []
     for mbit in mbit_per_s:
         cluster = _over(measured.cluster, mbit)
         planned = _planned(measured.job, cluster, flink)
         rate = _WATCHED_SHARE * min(each.sustained for each in planned)
         for each in planned:
-            placement = placement_json(each.plan.of(measured.job.name))
-            cell = Cell(run.workload.name, mbit, placement)
-            if cell in results:
-                continue
-            predicted = _predicted(measured.job, cluster, each, rate)
-            found = _watched(run, cluster, mbit, each.plan, rate, each.sustained)
-            results.add(
-                cell, {"policies": each.policies, "per_subtask": rate, **predicted, **found}
+            cells.append(
+                {
+                    "workload": run.workload.name,
+                    "mbit_per_s": mbit,
+                    "policies": each.policies,
+                    "placement": each.plan.of(measured.job.name),
+                    "per_subtask": rate,
+                    **_predicted(measured.job, cluster, each, rate),
+                    **_watched(run, cluster, mbit, each.plan, rate, each.sustained),
+                }
             )
-            _say(_line(cell, results.cells[-1]))
+            _say(_line(cells[-1]))
+    return measured.job, cells
 
 
 def _measured(run: _Run, stock: Found) -> Found:
     """Return the job with costs measured in a placement of their own, at a moderate rate."""
     run.loop.apply(measuring(stock.job), stock.cluster)
     run.rate(_MAX)
-    time.sleep(_FULL_SPEED_S)
-    [top] = source_rates(run.out, windows(run.world, 1, _FULL_SPEED_S))
+    time.sleep(run.schedule.settle_s)
+    [top] = source_rates(run.out, windows(run.world, 1, run.schedule.settle_s))
     rate = _MEASURED_SHARE * top
     run.rate(f"{rate:.4f}")
-    time.sleep(_SETTLE_S)
-    found = run.loop.measure(_MEASURE_S)
+    time.sleep(run.schedule.settle_s)
+    found = run.loop.measure(run.schedule.measure_s)
     _say(f"{run.workload.name}: measured at {rate:,.1f} of {top:,.1f} records/s a source")
     return Found(born_at_sites(found.job), found.cluster)
 
@@ -285,28 +285,31 @@ def _watched(
     run.world.set_wan(_WIDE)
     run.loop.apply(plan, cluster)
     run.world.set_wan(Wan(mbit, _DELAY_MS))
-    rejected = 0
+    rejected, schedule = 0, run.schedule
     while True:
         run.rate(f"{rate:.4f}")
-        time.sleep(_SETTLE_S)
-        steady = windows(run.world, _WINDOWS, max(_WINDOW_S, _RECORDS_A_WINDOW / rate))
+        time.sleep(schedule.settle_s)
+        steady = windows(
+            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
+        )
+        at_rate, seen = _summary(run, steady), latency(run.out, steady)
         run.rate(f"{_OVERLOAD * sustained:.4f}")
-        time.sleep(_SETTLE_S if mbit >= _WIDE.mbit_per_s else _FILL_S)
-        full = windows(run.world, _WINDOWS, _WINDOW_S)
+        time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
+        full = windows(run.world, schedule.windows, schedule.window_s)
+        overloaded = _summary(run, full)
         run.rate(_TRICKLE)
         busy = max(w.machine_busy for w in [*steady, *full])
-        if busy <= _BUSY_LIMIT:
+        if busy <= schedule.busy_limit:
             break
         rejected += 1
         _say(f"rejected: {busy:.0%} of this machine was busy")
         if rejected == _TRIALS:
             raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
-        time.sleep(_SETTLE_S)
-    seen = latency(run.out, steady)
+        time.sleep(schedule.settle_s)
     return {
         "rejected": rejected,
-        "steady": {**_summary(run, steady), "latency": asdict(seen) if seen else None},
-        "full": _summary(run, full),
+        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
+        "full": overloaded,
     }
 
 
@@ -330,10 +333,10 @@ def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
     }
 
 
-def _line(cell: Cell, found: Mapping[str, Any]) -> str:
+def _line(found: Mapping[str, Any]) -> str:
     said, steady, full = found["predicted"], found["steady"], found["full"]
     return (
-        f"{cell.workload} {cell.mbit_per_s:g} Mbit/s {', '.join(found['policies'])}: WAN "
+        f"{found['workload']} {found['mbit_per_s']:g} Mbit/s {', '.join(found['policies'])}: WAN "
         f"{steady['wan_bytes_per_s']:,.0f} B/s (predicted {said['wan_bytes_per_s']:,.0f}), "
         f"sustained {full['per_subtask']:,.1f}/s (predicted "
         f"{said['sustained_per_subtask']:,.1f}, {said['binding']}), latency "
@@ -342,9 +345,9 @@ def _line(cell: Cell, found: Mapping[str, Any]) -> str:
     )
 
 
-def _environment(world: World) -> dict[str, Any]:
+def _environment(world: World, idle_s: float) -> dict[str, Any]:
     """Return what this machine is, and what Flink sends when it has nothing to do."""
-    idle = windows(world, 1, _IDLE_S)[0]
+    idle = windows(world, 1, idle_s)[0]
     return {
         "flink": FLINK_VERSION,
         "kernel": platform.release(),

@@ -11,6 +11,7 @@ from testbed.policies import EDGEPLACE, FLINK
 from testbed.workloads import WORKLOADS
 
 POLICIES = (FLINK, "all-server", "threshold", EDGEPLACE)
+CELLS = "cells.jsonl"
 TABLE = "README.md"
 PICTURE = "headline.svg"
 _WITH_WINDOWS = ("q5-hot-items", "q8-window-join", "q11-sessions", "sql-two-phase")
@@ -77,7 +78,7 @@ def report(folder: Path) -> str:
     FileNotFoundError
         If nothing has been measured.
     """
-    cells = [json.loads(line) for line in (folder / "cells.jsonl").read_text().splitlines()]
+    cells = [json.loads(line) for line in (folder / CELLS).read_text().splitlines()]
     order = [w.name for w in WORKLOADS]
     cells.sort(key=lambda c: (order.index(c["workload"]), -c["mbit_per_s"]))
     environment = json.loads((folder / "environment.json").read_text())

@@ -1,9 +1,7 @@
 """edgeplace's loop as a user goes it, by its own commands: discover, collect, costs, apply."""
 
-import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,8 +104,3 @@ def _with_cores(cluster: Cluster) -> Cluster:
     """Return the cluster with the quotas, of which Flink knows nothing."""
     nodes = tuple(n.model_copy(update={"cores": CORES[n.id]}) for n in cluster.nodes)
     return cluster.model_copy(update={"nodes": nodes})
-
-
-def placement_json(plan: Mapping[str, tuple[str, ...]]) -> str:
-    """Return a job's placement as one line, the same for the same placement."""
-    return json.dumps({op: list(tms) for op, tms in plan.items()}, sort_keys=True)

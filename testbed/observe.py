@@ -12,6 +12,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from testbed.errors import TestbedError
 from testbed.local_cluster import JOB_MANAGER
 from testbed.world import PIS, SERVER, World
@@ -87,19 +89,28 @@ def source_rates(out: Path, watched: Sequence[Window]) -> list[float]:
     """Return records per second of the slowest source subtask in each window.
 
     What a job sustains is what all of its sources can emit: one that crosses no link is not slowed
-    down by another one's link.
+    down by another one's link. The sources must go on as they were until this returns, since they
+    write once a second only.
 
     Raises
     ------
     TestbedError
-        If a source has not written during a window.
+        If a source has written nothing around the windows.
     """
     time.sleep(_SLACK_S)
     files = sorted(out.glob("source-*.jsonl"))
     if not files:
         raise TestbedError(f"{out}: no source has written how many records it has emitted")
-    series = [[(e["ts_ms"] / 1000, e["records"]) for e in _lines(file)] for file in files]
-    return [min(_slope(each, w, out) for each in series) for w in watched]
+    slowest = np.full(len(watched), np.inf)
+    edges = np.array([(w.begin_s, w.end_s) for w in watched])
+    for file in files:
+        lines = [(e["ts_ms"] / 1000, e["records"]) for e in _lines(file)]
+        at_s, records = np.array(lines, dtype=float).reshape(-1, 2).T
+        if not len(at_s) or at_s[-1] < edges[-1, 1] - _SLACK_S:
+            raise TestbedError(f"{file}: the source has stopped writing")
+        counted = np.interp(edges, at_s, records)
+        slowest = np.minimum(slowest, np.diff(counted)[:, 0] / np.diff(edges)[:, 0])
+    return [float(rate) for rate in slowest]
 
 
 @dataclass(frozen=True)
@@ -150,16 +161,6 @@ def _between(a: Moment, b: Moment) -> Window:
         cores={name: (b.cpu_s[name] - before) / took_s for name, before in a.cpu_s.items()},
         machine_busy=(b.machine_s - a.machine_s) / took_s / (os.cpu_count() or 1),
     )
-
-
-def _slope(series: Sequence[tuple[float, float]], window: Window, out: Path) -> float:
-    """Return the rise a second of a counter between the first and the last line of a window."""
-    inside = [point for point in series if window.begin_s <= point[0] <= window.end_s]
-    if len(inside) < 2:
-        took_s = window.end_s - window.begin_s
-        raise TestbedError(f"{out}: a source has written {len(inside)} times in {took_s:.0f} s")
-    (a_s, a), (b_s, b) = inside[0], inside[-1]
-    return (b - a) / (b_s - a_s)
 
 
 def _percentile(buckets: Mapping[float, int], count: int, share: float) -> float:

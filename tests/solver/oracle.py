@@ -147,6 +147,8 @@ class Oracle:
                     load[hop[::-1]] += answered
             if a != b and w > 0 and (b, a) in self.path:
                 trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
+                rates = [self.links[h].bandwidth_bytes_per_s for h in self.path[a, b]]
+                trip += sum(1000 * cl.buffer_bytes / rate for rate in rates if rate)
                 size = cl.buffer_bytes * (
                     cl.buffers_per_channel + cl.floating_buffers_per_gate / self.fan[j, stream]
                 )
