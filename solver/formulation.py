@@ -195,9 +195,10 @@ def formulate(
     """
     p = problem
     model = LinearModel()
-    candidates = np.ones((p.n, p.m), bool) if explicit else p.allowed()
-    if not explicit and not soft_rates:
-        candidates = candidates & (p.busy[:, p.tm_class] <= 1 + 1e-9)
+    if explicit:
+        candidates = np.ones((p.n, p.m), bool)
+    else:
+        candidates = p.allowed() if soft_rates else p.keeps_up
     with_latency = "latency" in objective or p.rules.max_latency_ms is not None
     with_moves = "moves" in objective or p.rules.max_moves is not None
     apart = explicit or with_latency or with_moves or "throughput" in objective

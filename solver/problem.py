@@ -109,6 +109,13 @@ class Problem:
         return self._allowed
 
     @cached_property
+    def keeps_up(self) -> Bools:
+        """Where each subtask may run and its thread keeps up, shape (n_subtasks, n_tms)."""
+        mask = self._allowed & (self.busy[:, self.tm_class] <= 1 + 1e-9)
+        mask.flags.writeable = False
+        return mask
+
+    @cached_property
     def _allowed(self) -> Bools:
         mask = allowed_by(self.constraints, self.n, self.m)
         mask.flags.writeable = False

@@ -21,6 +21,7 @@ from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.linear_model import Affine, LinearModel, Row
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.sites import decide
 from edgeplace.solver.tidy import tidy
 from edgeplace.solver.verdict import Verdict, judge
 
@@ -55,6 +56,7 @@ class Search:
         self._tell = tell
         self._bounds: list[float] = []
         self._caps: list[float] = []
+        self._floor = 0.0
         self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -65,15 +67,16 @@ class Search:
             return None
         return max(0.0, self._limit - (time.monotonic() - self._began))
 
-    def offer_baselines(self) -> None:
-        """Start from the current placement and from what others would do."""
+    def offer_current(self) -> None:
+        """Start from the current placement."""
         p = self._problem
-        if not p.m:
-            return
-        if p.current is not None and (p.current >= 0).all():
+        if p.m and p.current is not None and (p.current >= 0).all():
             self._offer(p.current)
+
+    def _offer_baselines(self) -> None:
+        """Start from what others would do."""
         for baseline in BASELINES.values():
-            self._offer(baseline(p))
+            self._offer(baseline(self._problem))
 
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
@@ -109,14 +112,30 @@ class Search:
         """
         self._load = load
         try:
-            # The first level alone needs a far smaller model than all of them.
-            self._lead()
+            if not self._decided():
+                self._offer_baselines()
+                # The first level alone needs a far smaller model than all of them.
+                self._lead()
             if self._caps and len(self._levels) > 1:
                 self._rest()
         except KeyboardInterrupt:
             self._stopped_by = StoppedBy.INTERRUPT
         except TimeoutError:
             self._stopped_by = StoppedBy.TIME_LIMIT
+
+    def _decided(self) -> bool:
+        """Return whether `wan`, if it comes first, is decided site by site."""
+        level = self._levels[0]
+        if level.name != "wan" or self.seconds_left() == 0.0:
+            return False
+        found = decide(self._problem, self._problem.keeps_up)
+        if found is None:
+            return False
+        self._floor = found.bound
+        self._offer(found.assignment)
+        if self.best is None or self._short(self.best.value("wan"), found.bound):
+            return False
+        return self._settle(level, Answer(Outcome.OPTIMAL, None, found.bound))
 
     def _lead(self) -> None:
         try:
@@ -150,13 +169,18 @@ class Search:
     def _descend(self, form: Formulation, backend: Backend, level: ObjectiveLevel) -> bool:
         """Minimise one level; return whether its value is proved or near enough to go on."""
         answer = self._minimise(form, backend, level, form.model.objectives[level.name])
-        if answer is None or self.best is None:
+        return answer is not None and self._settle(level, answer)
+
+    def _settle(self, level: ObjectiveLevel, answer: Answer) -> bool:
+        """Note what is known of a level; return whether it is enough to go on."""
+        if self.best is None:
             return False
         value = self.best.value(level.name)
-        bound = min(max(answer.bound, 0.0), value)
+        floor = 0.0 if self._bounds else self._floor
+        bound = min(max(answer.bound, floor), value)
         self._bounds.append(bound)
         self._tell(f"{level.name}: {value:.6g}, bound {bound:.6g}")
-        if value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE:
+        if self._short(value, bound):
             if value - bound <= self._gap * abs(value):
                 self._stopped_by = StoppedBy.GAP
             elif answer.outcome is Outcome.OPTIMAL:
@@ -166,6 +190,10 @@ class Search:
                 return False
         self._caps.append(value * (1 + level.tolerance))
         return True
+
+    @staticmethod
+    def _short(value: float, bound: float) -> bool:
+        return value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE
 
     def _cap(self, form: Formulation, backend: Backend, level: ObjectiveLevel, cap: float) -> None:
         """Keep a level that is done at its value."""
