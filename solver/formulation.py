@@ -26,6 +26,7 @@ from edgeplace.solver.verdict import Verdict, round_trips_ms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 _ROOM = 1.0 + 1e-6
 CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
 
@@ -164,6 +165,7 @@ def formulate(
     explicit: bool = False,
     form: CrossingForm | None = None,
     counted: bool = False,
+    may: Bools | None = None,
     known: Verdict | None = None,
     deadline: float | None = None,
 ) -> Formulation:
@@ -182,6 +184,9 @@ def formulate(
         How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
     counted
         Count subtasks that are alike instead of telling them apart, where that loses nothing.
+    may
+        Where each subtask may run, shape (n_subtasks, n_tms), where more is known of that than
+        the rules say.
     known
         A plan's verdict. What the first objective need not exceed bounds its column, which
         CP-SAT cuts into steps.
@@ -199,6 +204,8 @@ def formulate(
         candidates = np.ones((p.n, p.m), bool)
     else:
         candidates = p.allowed() if soft_rates else p.keeps_up
+    if may is not None:
+        candidates = candidates & may
     with_latency = "latency" in objective or p.rules.max_latency_ms is not None
     with_moves = "moves" in objective or p.rules.max_moves is not None
     apart = explicit or with_latency or with_moves or "throughput" in objective

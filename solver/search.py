@@ -27,6 +27,7 @@ from edgeplace.solver.verdict import Verdict, judge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 OPTIMAL_GAP = 1e-6
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
@@ -57,6 +58,7 @@ class Search:
         self._bounds: list[float] = []
         self._caps: list[float] = []
         self._floor = 0.0
+        self._site_by_site = False
         self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -132,6 +134,7 @@ class Search:
         if found is None:
             return False
         self._floor = found.bound
+        self._site_by_site = True
         self._offer(found.assignment)
         if self.best is None or self._short(self.best.value("wan"), found.bound):
             return False
@@ -146,7 +149,7 @@ class Search:
             self._descend(form, self._load(form.model), self._levels[0])
 
     def _rest(self) -> None:
-        form = self._formulate(self._levels)
+        form = self._formulate(self._levels, may=self._within_cap())
         backend = self._load(form.model)
         self._cap(form, backend, self._levels[0], self._caps[0])
         for level in self._levels[1:]:
@@ -154,13 +157,24 @@ class Search:
                 return
             self._cap(form, backend, level, self._caps[-1])
 
-    def _formulate(self, levels: Sequence[ObjectiveLevel], counted: bool = False) -> Formulation:
+    def _within_cap(self) -> Bools | None:
+        """Return where subtasks may run without losing `wan`, None if that is not known."""
+        if not self._site_by_site:
+            return None
+        p, cap = self._problem, self._caps[0]
+        found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
+        return None if found is None else found.within(cap + NEGLIGIBLE)
+
+    def _formulate(
+        self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
+    ) -> Formulation:
         left = self.seconds_left()
         return formulate(
             self._problem,
             [v.name for v in levels],
             soft_rates=self._soft,
             counted=counted,
+            may=may,
             known=self.best,
             # Half of the time is for building: without the rest to search in, it would be wasted.
             deadline=None if left is None else time.monotonic() + left / 2,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.far_hosts import Hub
-from edgeplace.solver.sites.patterns import stacks
+from edgeplace.solver.sites.patterns import Stack, stacks
 from edgeplace.solver.sites.relaxation import Relaxation
 
 Floats = NDArray[np.float64]
@@ -35,15 +35,57 @@ class Decided:
 
     assignment: Ints
     bound: float
+    _relaxed: Relaxation
+    _blocks: Blocks
+    _stacks: list[Stack]
+    _total: Floats
+    """`wan` of the best plan for each setting of the linking subtasks."""
+
+    def within(self, cap: float) -> Bools:
+        """Return where subtasks may run in plans with at most this `wan`, and maybe elsewhere.
+
+        Shape (n_subtasks, n_tms); of the plans that the relaxed problem had when this was decided.
+        """
+        found = self._blocks
+        most = cap * (1 + 1e-9) + 1e-9
+        may = self._relaxed.may.copy()
+        for g, k in enumerate(found.linking):
+            others = tuple(i for i in range(len(found.linking)) if i != g)
+            self._drop(may, k, self._total.min(axis=others) > most)
+        for stack in self._stacks:
+            axes = [
+                len(found.places[k]) if g in stack.linked else 1
+                for g, k in enumerate(found.linking)
+            ]
+            n_blocks = len(stack.members)
+            with np.errstate(invalid="ignore"):  # where no pattern holds: nothing is ruled out
+                rest = self._total - stack.value.reshape(n_blocks, *axes)
+            for i, least in enumerate(stack.least):
+                width = least.shape[1]
+                whole = rest[:, None] + least.reshape(n_blocks, width, *axes)
+                over = whole.reshape(n_blocks, width, -1).min(axis=2) > most
+                for b in np.flatnonzero(over.any(axis=1)).tolist():
+                    self._drop(may, int(stack.members[b, i]), over[b])
+        return may
+
+    def _drop(self, may: Bools, k: int, gone: Bools) -> None:
+        """Rule out places of a subtask, and what those with room stand for."""
+        p, roomy = self._relaxed.problem, self._relaxed.roomy
+        for t in self._blocks.places[k][gone].tolist():
+            may[k, t] = False
+            if roomy[t]:
+                may[k, p.tm_site == p.tm_site[t]] = False
 
 
-def decide(problem: Problem, may: Bools) -> Decided | None:
+def decide(problem: Problem, may: Bools, slack: float = 0.0) -> Decided | None:
     """Return the optimum of the relaxed problem, None if it is not of a kind that is solved here.
 
     Parameters
     ----------
     may
         Where each subtask may run, shape (n_subtasks, n_tms).
+    slack
+        How much worse than the optimum the plans may be that are not to be lost on the way.
     """
     if problem.network.tree is None or not may.any(axis=1).all():
         return None
@@ -51,13 +93,13 @@ def decide(problem: Problem, may: Bools) -> Decided | None:
     hub = Hub.of(relaxed)
     if hub is None:
         return _best(relaxed)
-    relaxed = relaxed.narrowed(hub.without_far_hosts(hub.at_home()))
+    relaxed = relaxed.narrowed(hub.without_far_hosts(hub.at_home(), slack))
     best = _best(relaxed)
     if best is None and (hub := Hub.of(relaxed)) is not None:
         # A better yardstick: the best plan with all at home that several branches might have.
         settled = _best(relaxed.narrowed(hub.settled()))
         if settled is not None:
-            best = _best(relaxed.narrowed(hub.without_far_hosts(settled.assignment)))
+            best = _best(relaxed.narrowed(hub.without_far_hosts(settled.assignment, slack)))
     return best
 
 
@@ -91,7 +133,7 @@ def _best(relaxed: Relaxation) -> Decided | None:
             taken = taken[:, setting[g]]
         chosen = np.take_along_axis(stack.places, taken[:, :, None], axis=2)[:, :, 0]
         assignment[stack.members] = chosen
-    return Decided(assignment, bound)
+    return Decided(assignment, bound, relaxed, found, stacked, constant + total)
 
 
 def _unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:

@@ -41,6 +41,9 @@ class Stack:
         `wan` of the best pattern for each setting of `linked`, shape (B, *places of linked).
     pattern
         That pattern: which place each member takes, shape (B, *places of linked, m).
+    least
+        `wan` of the best pattern in which a member takes a place, for each setting; of each member,
+        shape (B, places of the member, *places of linked).
     """
 
     members: Ints
@@ -48,6 +51,7 @@ class Stack:
     linked: tuple[int, ...]
     value: Floats
     pattern: Ints
+    least: tuple[Floats, ...]
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,9 @@ def _priced(
     total = np.broadcast_to(total, (n_blocks, len(pattern), *sizes))
     best = total.argmin(axis=1)
     value = np.take_along_axis(total, best[:, None], axis=1)[:, 0]
-    return Stack(members, places, tuple(linked), value, pattern[best])
+    by_place = total.reshape(n_blocks, *shape.width, *sizes)
+    least = tuple(by_place.min(axis=tuple(i + 1 for i in range(m) if i != own)) for own in range(m))
+    return Stack(members, places, tuple(linked), value, pattern[best], least)
 
 
 def _price(p: Problem, a: Ints, b: Ints) -> Floats:

@@ -102,6 +102,32 @@ def test_no_plan_within_the_slack_has_a_subtask_where_it_was_ruled_out(seed, sit
         assert outcome is Outcome.INFEASIBLE or bound > best + slack * (1 - 1e-6)
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 10_000),
+    sites=st.integers(2, 8),
+    share=st.sampled_from([0.0, 0.01, 0.3]),
+)
+def test_no_plan_within_the_cap_is_lost(seed, sites, share):
+    job, cluster, rules = star(sites, seed, 5.0)
+    problem = machines_only(build([job], cluster, rules))
+    found = decide(problem, problem.keeps_up)
+    event(f"decided: {found is not None}")
+    if found is None:
+        return
+    cap = found.bound * (1 + share)
+    slack = cap - found.bound + 1e-6
+    may = decide(problem, problem.keeps_up, slack).within(cap)
+    assert may[np.arange(problem.n), found.assignment].all()
+    gone = np.argwhere(problem.keeps_up & ~may)
+    event(f"dropped: {len(gone) > 0}")
+    for k, t in gone[:: max(len(gone) // 6, 1)].tolist():
+        held = problem.keeps_up.copy()
+        held[k] = np.arange(problem.m) == t
+        outcome, bound = least_wan(problem, held)
+        assert outcome is Outcome.INFEASIBLE or bound > cap
+
+
 @pytest.mark.parametrize("sites", [32, 60])
 def test_a_star_of_sites_is_decided_without_a_model(sites):
     job, cluster, rules = star(sites, seed=1)
