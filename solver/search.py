@@ -19,6 +19,8 @@ from edgeplace.solver.backend import Answer, Backend, Outcome
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
+from edgeplace.solver.groups import Groups
+from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import Affine, LinearModel, Row
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide
@@ -28,6 +30,7 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+Readable = Formulation | JointFormulation
 OPTIMAL_GAP = 1e-6
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
@@ -141,12 +144,25 @@ class Search:
         return self._settle(level, Answer(Outcome.OPTIMAL, None, found.bound))
 
     def _lead(self) -> None:
+        """Minimise the first level, with what is alike taken together as long as that will do."""
+        level = self._levels[0]
         try:
+            if level.name not in ("moves", "throughput") and self._problem.rules.max_moves is None:
+                apart = np.zeros(self._problem.m, bool)
+                while (groups := Groups.alike(self._problem, apart)) is not None:
+                    joint = JointFormulation.of(
+                        groups, level.name, self._load, self.seconds_left, self._building_ends()
+                    )
+                    try:
+                        self._descend(joint, self._load(joint.model), level)
+                        return
+                    except NotDealtError as e:
+                        apart |= e.full
             form = self._formulate(self._levels[:1], counted=True)
-            self._descend(form, self._load(form.model), self._levels[0])
+            self._descend(form, self._load(form.model), level)
         except SubtasksCountedError:
             form = self._formulate(self._levels[:1])
-            self._descend(form, self._load(form.model), self._levels[0])
+            self._descend(form, self._load(form.model), level)
 
     def _rest(self) -> None:
         form = self._formulate(self._levels, may=self._within_cap())
@@ -168,7 +184,6 @@ class Search:
     def _formulate(
         self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
     ) -> Formulation:
-        left = self.seconds_left()
         return formulate(
             self._problem,
             [v.name for v in levels],
@@ -176,11 +191,15 @@ class Search:
             counted=counted,
             may=may,
             known=self.best,
-            # Half of the time is for building: without the rest to search in, it would be wasted.
-            deadline=None if left is None else time.monotonic() + left / 2,
+            deadline=self._building_ends(),
         )
 
-    def _descend(self, form: Formulation, backend: Backend, level: ObjectiveLevel) -> bool:
+    def _building_ends(self) -> float | None:
+        """Return when a model must be built: half of the time is to search in it."""
+        left = self.seconds_left()
+        return None if left is None else time.monotonic() + left / 2
+
+    def _descend(self, form: Readable, backend: Backend, level: ObjectiveLevel) -> bool:
         """Minimise one level; return whether its value is proved or near enough to go on."""
         answer = self._minimise(form, backend, level, form.model.objectives[level.name])
         return answer is not None and self._settle(level, answer)
@@ -218,7 +237,7 @@ class Search:
         backend.add_rows([Row(limit.terms, slack)] if limit.terms else [])
 
     def _minimise(
-        self, form: Formulation, backend: Backend, level: ObjectiveLevel, objective: Affine
+        self, form: Readable, backend: Backend, level: ObjectiveLevel, objective: Affine
     ) -> Answer | None:
         """Minimise one level until the evaluator agrees; None: nothing more can be learnt."""
         while True:
@@ -228,6 +247,8 @@ class Search:
                 return None
             start = form.start(self.best.assignment) if self.best else None
             answer = backend.minimise(objective, seconds=left, gap=self._gap, start=start)
+            if not self._bounds and np.isfinite(answer.bound):
+                self._floor = max(self._floor, answer.bound)
             if answer.outcome is Outcome.INFEASIBLE:
                 if self.best is not None:
                     raise PlanMismatchError(
@@ -250,7 +271,7 @@ class Search:
                 return answer
 
     def _missed(
-        self, form: Formulation, values: Floats, assignment: Ints, found: Verdict
+        self, form: Readable, values: Floats, assignment: Ints, found: Verdict
     ) -> list[Row]:
         """Return rows for what the model leaves out; see `Formulation.missed`."""
         if form.rho is None and found.fixed_hold and (self._soft or found.rated_hold):
@@ -302,7 +323,9 @@ class Search:
         found = report(self.best)
         results = []
         for i, level in enumerate(self._levels):
-            bound = self._bounds[i] if i < len(self._bounds) else 0.0
+            bound = self._floor if i == 0 else 0.0
+            if i < len(self._bounds):
+                bound = self._bounds[i]
             results.append(
                 LevelResult(
                     name=level.name,
