@@ -114,6 +114,9 @@ class TreeCrossings:
         self._choices = sites.choices
         self._size = sites.choices.units.size
         self._n_sites = problem.network.n_sites
+        self.free: list[tuple[Ints, Ints, Ints, Ints]] = []
+        """Source, target, site and column of the crossings that no linear expression gives: how
+        often source and target cross the edge of the site outwards."""
         self._side = self._sides(problem)
         below, tms = [], []
         at, tm = problem.tm_site, np.arange(problem.m)
@@ -170,11 +173,12 @@ class TreeCrossings:
         link = np.where(upward, self._tree.up[s], self._tree.down[s])
         gain, loss = sign * self._size[v], -sign * self._size[u]
         y = self._model.columns(Kind.IMPLIED, (self._size[u] * self._size[v])[free].astype(float))
+        self.free.append((u[free], v[free], s[free], y))
         row = np.arange(len(y))
         self._model.all_at_most(
             *self.expand(
                 np.concatenate([row, row, row]),
-                np.concatenate([self._below(u, s)[free], self._below(v, s)[free], y]),
+                np.concatenate([self.below(u, s)[free], self.below(v, s)[free], y]),
                 np.concatenate([-gain[free], -loss[free], -np.ones(len(y))]),
             ),
             np.zeros(len(y)),
@@ -185,7 +189,7 @@ class TreeCrossings:
         return Crossed(
             pair=np.concatenate([pair[moving_u], pair[moving_v], pair[free], pair[free]]),
             link=np.concatenate([link[moving_u], link[moving_v], link[free], up]),
-            column=np.concatenate([self._below(u, s)[moving_u], self._below(v, s)[moving_v], y, y]),
+            column=np.concatenate([self.below(u, s)[moving_u], self.below(v, s)[moving_v], y, y]),
             value=np.concatenate([gain[moving_u], loss[moving_v], np.ones(2 * len(y))]),
             fixed_pair=np.concatenate([pair[fixed_u], pair[fixed_v]]),
             fixed_link=np.concatenate([link[fixed_u], link[fixed_v]]),
@@ -194,7 +198,12 @@ class TreeCrossings:
             ),
         )
 
-    def _below(self, u: Ints, s: Ints) -> Ints:
+    def machines(self, s: int) -> Ints:
+        """Return the TaskManagers below the edge of a site."""
+        return self._tms[self._first[s] : self._first[s + 1]]
+
+    def below(self, u: Ints, s: Ints) -> Ints:
+        """Return the shorthand for how many subtasks of units u run below the edges of sites s."""
         return _SHORTHAND + u * self._n_sites + s
 
     def expand(self, row: Ints, column: Ints, value: Floats) -> Entries:

@@ -16,6 +16,7 @@ from edgeplace.solver.crossings import (
     Sites,
     TreeCrossings,
 )
+from edgeplace.solver.envelopes import envelopes
 from edgeplace.solver.latency_rows import horizon_ms, latency
 from edgeplace.solver.limit_rows import cpu, slots, space
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, merged
@@ -228,6 +229,8 @@ def formulate(
     crossed = crossings.crossed(
         *np.divmod(pairs, len(units.size)), np.inf if deadline is None else deadline
     )
+    if counted and isinstance(crossings, TreeCrossings):
+        envelopes(p, model, choices, crossings)
     _links(p, model, choices, crossings, crossed, flow, rho)
     rules(p, model, choices, explicit)
     if with_moves:

@@ -21,10 +21,13 @@ _MACHINES = ("slots", "node cpu", "memory", "disk")
 class NotDealtError(Exception):
     """A group gets what its TaskManagers cannot share out."""
 
-    def __init__(self, full: Bools) -> None:
+    def __init__(self, full: Bools, near: Bools) -> None:
         super().__init__("a group gets what its TaskManagers cannot share out")
         self.full = full
         """The TaskManagers of such groups, shape (n_tms,)."""
+        self.near = near
+        """Where subtasks may run in plans that differ in what such groups get, shape
+        (n_subtasks, n_tms)."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ class JointFormulation:
         answer = self._any(dealt.model)
         if answer.values is not None:
             return dealt.assignment(answer.values)
-        raise NotDealtError(self._full(dealt.model))
+        full = self._full(dealt.model)
+        near = may | (groups.problem.keeps_up & (may @ full)[:, None])
+        raise NotDealtError(full, near)
 
     def _any(self, model: LinearModel) -> Answer:
         """Return any solution."""

@@ -30,6 +30,10 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_JOINT_SHARE = 0.75
+"""Share of the time left for a search over groups; what it finds is to be dealt out yet."""
+_MENDING_S = 10.0
+_MENDING_GAP = 1e-3
 Readable = Formulation | JointFormulation
 OPTIMAL_GAP = 1e-6
 NEGLIGIBLE = 1e-6
@@ -158,11 +162,26 @@ class Search:
                         return
                     except NotDealtError as e:
                         apart |= e.full
+                        self._mend(e.near)
             form = self._formulate(self._levels[:1], counted=True)
             self._descend(form, self._load(form.model), level)
         except SubtasksCountedError:
             form = self._formulate(self._levels[:1])
             self._descend(form, self._load(form.model), level)
+
+    def _mend(self, near: Bools) -> None:
+        """Look for a plan of the first level near one that could not be dealt out."""
+        level = self._levels[0]
+        form = self._formulate([level], counted=True, may=near)
+        left = self.seconds_left()
+        answer = self._load(form.model).minimise(
+            form.model.objectives[level.name],
+            seconds=_MENDING_S if left is None else min(left / 2, _MENDING_S),
+            gap=max(self._gap, _MENDING_GAP),
+            start=form.start(self.best.assignment) if self.best else None,
+        )
+        if answer.values is not None:
+            self._offer(form.assignment(answer.values))
 
     def _rest(self) -> None:
         form = self._formulate(self._levels, may=self._within_cap())
@@ -246,6 +265,8 @@ class Search:
                 self._stopped_by = StoppedBy.TIME_LIMIT
                 return None
             start = form.start(self.best.assignment) if self.best else None
+            if isinstance(form, JointFormulation) and left is not None:
+                left *= _JOINT_SHARE
             answer = backend.minimise(objective, seconds=left, gap=self._gap, start=start)
             if not self._bounds and np.isfinite(answer.bound):
                 self._floor = max(self._floor, answer.bound)
