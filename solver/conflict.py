@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Conflict, Limit
+from edgeplace.model import Conflict, Evaluation, Limit
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.cure import cured, describe
 from edgeplace.solver.evaluate import assess
@@ -60,20 +60,26 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
     nearest = _nearest(form, deadline, soft)
     if nearest is None:
         return None
-    found = assess(problem, nearest)
-    shortfalls = tuple(v for v in found.violations if not (soft and v.kind in _RATED))
+    shortfalls = _kept(assess(problem, nearest), soft)
+    mended = cured(problem, shortfalls)
+    # A link that did not exist has a credit window too, which shows once the link is there.
+    later = _kept(assess(mended, nearest), soft)
+    if later:
+        shortfalls += later
+        mended = cured(mended, later)
     members, irreducible = _clash(form, deadline)
     return Conflict(
         members=tuple(_title(problem, m) for m in members),
         irreducible=irreducible,
         shortfalls=shortfalls,
         cure=describe(problem, shortfalls),
-        confirmed=not [
-            v
-            for v in assess(cured(problem, shortfalls), nearest).violations
-            if not (soft and v.kind in _RATED)
-        ],
+        confirmed=not _kept(assess(mended, nearest), soft),
     )
+
+
+def _kept(found: Evaluation, soft: bool) -> tuple[Limit, ...]:
+    """Return the violations that count."""
+    return tuple(v for v in found.violations if not (soft and v.kind in _RATED))
 
 
 def _no_task_managers(problem: Problem) -> Conflict:

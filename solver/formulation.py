@@ -1,6 +1,5 @@
 """The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -8,16 +7,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, Limit, ObjectiveName
-from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
-from edgeplace.solver.crossings import Crossings, PairCrossings, Sites, TreeCrossings
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.choices import Choices
+from edgeplace.solver.crossings import (
+    Crossed,
+    Crossings,
+    Entries,
+    PairCrossings,
+    Sites,
+    TreeCrossings,
+)
+from edgeplace.solver.envelopes import envelopes
+from edgeplace.solver.latency_rows import horizon_ms, latency
+from edgeplace.solver.limit_rows import cpu, slots, space
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, merged
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.rule_rows import moves, rules
+from edgeplace.solver.units import Units
 from edgeplace.solver.verdict import Verdict, round_trips_ms
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 _ROOM = 1.0 + 1e-6
 CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
+
+
+class SubtasksCountedError(Exception):
+    """What must be stated needs subtasks told apart that the model counts."""
 
 
 @dataclass(frozen=True)
@@ -26,40 +42,46 @@ class Formulation:
 
     Attributes
     ----------
-    x
-        Column of "subtask k runs on TaskManager t", -1 where it cannot, shape
-        (n_subtasks, n_task_managers).
     rho
         Column of the largest utilisation; None unless `throughput` is an objective.
     """
 
     problem: Problem
     model: LinearModel
-    x: Ints
+    choices: Choices
     sites: Sites
-    crossings: Crossings
     rho: int | None
 
     def assignment(self, values: Floats) -> Ints:
         """Return the TaskManager of each subtask from column values."""
-        chosen = np.where(self.x >= 0, values[np.maximum(self.x, 0)], -1.0)
-        best: Ints = np.argmax(chosen, axis=1)
+        x, units = self.choices.x, self.choices.units
+        chosen = np.where(x >= 0, values[np.maximum(x, 0)], -1.0)
+        best: Ints = np.argmax(chosen, axis=1)[units.of]
+        for u in np.flatnonzero(units.size > 1).tolist():
+            counts = np.maximum(np.rint(chosen[u]), 0).astype(np.intp)
+            best[units.members(u)] = np.repeat(np.arange(len(counts)), counts)
         return best
 
     def start(self, assignment: Ints) -> dict[int, float] | None:
         """Return the placement columns of an assignment, None if one of them does not exist."""
-        if (self.x[np.arange(self.problem.n), assignment] < 0).any():
+        chosen = self.choices.x[self.choices.units.of, assignment]
+        if (chosen < 0).any():
             return None
-        values = {int(c): 0.0 for c in self.x[self.x >= 0]}
-        for k, t in enumerate(assignment.tolist()):
-            values[int(self.x[k, t])] = 1.0
-        return values
+        values = np.zeros(len(self.model.upper))
+        np.add.at(values, chosen, 1.0)
+        columns = self.choices.column
+        return dict(zip(columns.tolist(), values[columns].tolist(), strict=True))
 
     def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
         """Return rows that hold for every true plan and cut off this solution of the model.
 
         They state what the model leaves out until it matters: credit windows, and limits that the
         evaluator sees exceeded by less than the tolerance of a solver.
+
+        Raises
+        ------
+        SubtasksCountedError
+            If they cannot be stated in this model, but in one without counted units.
         """
         rows: list[Row] = []
         if self.rho is not None:
@@ -68,6 +90,8 @@ class Formulation:
             rows += self._credit_rows(assignment, 1.0)
         if rows or not found.violations:
             return rows
+        if (self.choices.units.size > 1).any():
+            raise SubtasksCountedError
         covers = [
             row
             for v in found.violations
@@ -78,19 +102,19 @@ class Formulation:
 
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
-        p = self.problem
+        p, x = self.problem, self.choices.x
         need, room = (
             (p.memory_bytes, p.tm_memory) if broken.kind == "memory" else (p.disk_bytes, p.tm_disk)
         )
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
         together = np.flatnonzero((assignment == t) & (need > 0))
         for small in np.flatnonzero(room < need[together].sum()).tolist():
-            columns = self.x[together, small]
+            columns = x[together, small]
             if (columns >= 0).all():
                 yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
 
     def _exclude(self, assignment: Ints) -> Row:
-        columns = self.x[np.arange(self.problem.n), assignment]
+        columns = self.choices.x[np.arange(self.problem.n), assignment]
         return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
 
     def _credit_rows(self, assignment: Ints, limit: float) -> list[Row]:
@@ -99,27 +123,32 @@ class Formulation:
         A channel's credit window is used to a share that its two sites fix; the share may not
         exceed `limit`.
         """
-        p = self.problem
+        p, units, sites = self.problem, self.choices.units, self.sites
         a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
         used = self._credit_share(np.arange(len(a)), a, b)
         tight = np.flatnonzero(used > limit * (1 + 1e-9))
-        rows = []
+        rows: dict[tuple[int, int, int, int, int], Row] = {}
         for i in tight.tolist():
-            k, j = int(p.source[i]), int(p.target[i])
-            for s in self.sites.of(k):
-                for d in self.sites.of(j):
+            k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
+            stream = int(p.stream[i])
+            if sites.size(k) > 1 and sites.size(j) > 1:
+                raise SubtasksCountedError
+            for s in sites.of(k):
+                for d in sites.of(j):
                     share = float(
                         self._credit_share(np.array([i]), np.array([s]), np.array([d]))[0]
                     )
-                    if s == d or share <= limit:
+                    if s == d or share <= limit or (k, j, s, d, stream) in rows:
                         continue
-                    both = Affine().add(self.sites.at(k, s)).add(self.sites.at(j, d))
+                    # All of a counted unit, or none of it, where the other end is.
+                    both = Affine().add(sites.at(k, s), 1 / sites.size(k))
+                    both.add(sites.at(j, d), 1 / sites.size(j))
                     if self.rho is None:
-                        rows.append(Row(both.terms, 1.0 - both.constant))
+                        rows[k, j, s, d, stream] = Row(both.terms, 1.0 - both.constant)
                     else:
                         scaled = Affine().add(both, share).add_term(self.rho, -1.0)
-                        rows.append(Row(scaled.terms, share - scaled.constant))
-        return rows
+                        rows[k, j, s, d, stream] = Row(scaled.terms, share - scaled.constant)
+        return list(rows.values())
 
     def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
         p = self.problem
@@ -136,6 +165,8 @@ def formulate(
     soft_rates: bool = False,
     explicit: bool = False,
     form: CrossingForm | None = None,
+    counted: bool = False,
+    may: Bools | None = None,
     known: Verdict | None = None,
     deadline: float | None = None,
 ) -> Formulation:
@@ -152,6 +183,11 @@ def formulate(
         relaxed one by one.
     form
         How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
+    counted
+        Count subtasks that are alike instead of telling them apart, where that loses nothing.
+    may
+        Where each subtask may run, shape (n_subtasks, n_tms), where more is known of that than
+        the rules say.
     known
         A plan's verdict. What the first objective need not exceed bounds its column, which
         CP-SAT cuts into steps.
@@ -165,17 +201,20 @@ def formulate(
     """
     p = problem
     model = LinearModel()
-    candidates = np.ones((p.n, p.m), bool) if explicit else p.allowed().copy()
-    if not explicit and not soft_rates:
-        candidates &= p.busy[:, p.tm_class] <= 1 + 1e-9
-    x = np.full((p.n, p.m), -1, np.intp)
-    for k, t in np.argwhere(candidates).tolist():
-        x[k, t] = model.column(Kind.BINARY)
-    for k in range(p.n):
-        model.equal(_sum(x[k]), 1.0)
-    sites = Sites(p, x)
-    form = form or (PairCrossings if p.network.cuts is None else TreeCrossings)
-    crossings = _Timed(form(p, model, sites), deadline)
+    if explicit:
+        candidates = np.ones((p.n, p.m), bool)
+    else:
+        candidates = p.allowed() if soft_rates else p.keeps_up
+    if may is not None:
+        candidates = candidates & may
+    with_latency = "latency" in objective or p.rules.max_latency_ms is not None
+    with_moves = "moves" in objective or p.rules.max_moves is not None
+    apart = explicit or with_latency or with_moves or "throughput" in objective
+    units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
+    choices = Choices.add(model, units, candidates)
+    sites = Sites(p, choices)
+    form = form or (PairCrossings if p.network.tree is None else TreeCrossings)
+    crossings = form(p, model, sites)
     rho = None
     if "throughput" in objective:
         largest = _largest_utilisation(p) if soft_rates else 1.0
@@ -183,235 +222,129 @@ def formulate(
             largest = min(largest, known.utilisation * _ROOM)
         rho = model.column(Kind.REAL, largest)
         model.objectives["throughput"] = Affine({rho: 1.0})
-    _slots(p, model, x)
-    _cpu(p, model, x, rho, explicit)
-    _bytes(p, model, x)
-    _links(p, model, sites, crossings, rho)
-    _rules(p, model, x, explicit)
-    _moves(p, model, x)
-    if "latency" in objective or p.rules.max_latency_ms is not None:
-        horizon = _horizon_ms(p)
+    slots(p, model, choices)
+    cpu(p, model, choices, rho, explicit)
+    space(p, model, choices)
+    pairs, pair_of, flow = _pairs(p, units, with_latency)
+    crossed = crossings.crossed(
+        *np.divmod(pairs, len(units.size)), np.inf if deadline is None else deadline
+    )
+    if counted and isinstance(crossings, TreeCrossings):
+        envelopes(p, model, choices, crossings)
+    _links(p, model, choices, crossings, crossed, flow, rho)
+    rules(p, model, choices, explicit)
+    if with_moves:
+        moves(p, model, choices)
+    if with_latency:
+        horizon = horizon_ms(p)
         if p.rules.max_latency_ms is not None and not explicit:
             horizon = min(horizon, p.rules.max_latency_ms * _ROOM)
         if known and objective[0] == "latency":
             horizon = min(horizon, known.latency_ms * _ROOM)
-        _latency(p, model, x, crossings, horizon)
-    model.objectives["server_cores"] = _weighted(
-        x[:, p.is_server], p.cores[:, p.tm_class[p.is_server]]
-    )
-    return Formulation(p, model, x, sites, crossings, rho)
+        latency(p, model, choices, crossings, crossed, pair_of, horizon)
+    k = units.first[choices.unit]
+    cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
+    model.objectives["server_cores"] = _affine(choices.column, cores)
+    return Formulation(p, model, choices, sites, rho)
 
 
-class _Timed:
-    """Crossings that stop at a deadline: all-to-all streams have very many."""
-
-    def __init__(self, inner: Crossings, deadline: float | None) -> None:
-        self._inner = inner
-        self._deadline = float("inf") if deadline is None else deadline
-
-    def of(self, source: int, target: int) -> dict[int, Affine]:
-        """Return the crossings of a channel; see `Crossings`."""
-        if time.monotonic() > self._deadline:
-            raise TimeoutError("the model is too large to be built in time")
-        return self._inner.of(source, target)
-
-
-def _sum(columns: Ints) -> Affine:
-    return Affine({int(c): 1.0 for c in columns.ravel() if c >= 0})
-
-
-def _weighted(columns: Ints, weights: Floats) -> Affine:
-    pairs = zip(columns.ravel().tolist(), weights.ravel().tolist(), strict=True)
-    return Affine({c: w for c, w in pairs if c >= 0 and w})
+def _affine(column: Ints, value: Floats) -> Affine:
+    used = value != 0
+    return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
 
 
 def _largest_utilisation(p: Problem) -> float:
     """Return a utilisation that no placement exceeds."""
     cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
-    sent = p.bytes_per_s.sum() + p.return_bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()
-    bytes_ = sent / capacity
+    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
     transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
     trip = 2 * p.network.delay_ms.sum() + transfer.sum()
     credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
     return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
 
 
-def _slots(p: Problem, model: LinearModel, x: Ints) -> None:
-    """Slots: sum over sharing groups of the largest number of subtasks of one operator."""
-    for t in range(p.m):
-        used = Affine()
-        here: dict[int, dict[int, Affine]] = {}
-        for k in np.flatnonzero(x[:, t] >= 0).tolist():
-            o = int(p.subtasks.operator_of[k])
-            operators = here.setdefault(int(p.group[o]), {})
-            operators.setdefault(o, Affine()).add_term(int(x[k, t]), 1.0)
-        for operators in here.values():
-            if len(operators) == 1:
-                used.add(next(iter(operators.values())))
-                continue
-            most = model.column(Kind.IMPLIED, max(len(e.terms) for e in operators.values()))
-            used.add_term(most, 1.0)
-            for e in operators.values():
-                model.at_most(e.add_term(most, -1.0), 0.0)
-        if used.terms:
-            model.at_most(used, float(p.tm_slots[t]), ("slots", t))
+def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
+    """Return the pairs of units whose crossings matter, each channel's, and bytes/s of each.
 
-
-def _cpu(p: Problem, model: LinearModel, x: Ints, rho: int | None, explicit: bool) -> None:
-    """CPU: busy share of each task thread, and cores of each node, against their limits."""
-    for v, room in enumerate(p.node_cores.tolist()):
-        on = np.flatnonzero(p.tm_node == v)
-        load = _weighted(x[:, on], p.cores[:, p.tm_class[on]] / room)
-        _rated(model, load, rho, ("node cpu", v))
-    for k in range(p.n):
-        busy = p.busy[k, p.tm_class]
-        if rho is not None or (explicit and busy.max(initial=0.0) > 1):
-            _rated(model, _weighted(x[k], busy), rho, ("subtask busy", k))
-
-
-def _rated(model: LinearModel, share: Affine, rho: int | None, limit: tuple[str, int]) -> None:
-    """Require a utilisation to be at most rho, or 1 where rho is no column."""
-    if rho is None:
-        model.at_most(share, 1.0, limit)
-    elif share.terms or share.constant:
-        model.at_most(share.add_term(rho, -1.0), 0.0, limit)
-
-
-def _bytes(p: Problem, model: LinearModel, x: Ints) -> None:
-    """Memory and disk of each TaskManager.
-
-    Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
-    byte all the same: `Formulation.missed` forbids what the scaling lets in.
+    A pair's flow is that between one subtask of one unit and one of the other. Channels of parallel
+    streams between the same two subtasks share their crossings.
     """
-    for kind, need, room in (
-        ("memory", p.memory_bytes, p.tm_memory),
-        ("disk", p.disk_bytes, p.tm_disk),
-    ):
-        for t in np.flatnonzero(np.isfinite(room)).tolist():
-            unit = power_of_two(max(float(room[t]), 1.0))
-            used = _weighted(x[:, t], need / unit)
-            if used.terms:
-                model.at_most(used, float(room[t]) / unit, (kind, t))
+    # On a tree every channel has a route: those without traffic do not matter.
+    matters = (p.bytes_per_s > 0) | (with_latency & p.live)
+    if p.network.tree is None:
+        matters[:] = True
+    a, b = units.of[p.source], units.of[p.target]
+    pair = a * len(units.size) + b
+    pairs, inverse = np.unique(pair[matters], return_inverse=True)
+    pair_of = np.full(len(pair), -1, np.intp)
+    pair_of[matters] = inverse
+    total = np.bincount(inverse, weights=p.bytes_per_s[matters], minlength=len(pairs))
+    u, v = np.divmod(pairs, len(units.size))
+    return pairs, pair_of, total / (units.size[u] * units.size[v])
 
 
 def _links(
-    p: Problem, model: LinearModel, sites: Sites, crossings: Crossings, rho: int | None
+    p: Problem,
+    model: LinearModel,
+    c: Choices,
+    crossings: Crossings,
+    crossed: Crossed,
+    flow: Floats,
+    rho: int | None,
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
-    load = [Affine() for _ in net.names]
-    # Channels of parallel streams between the same two subtasks share their crossings.
-    flows: dict[tuple[int, int], tuple[float, float]] = {}
-    for k, j, w, answer in zip(
-        p.source.tolist(),
-        p.target.tolist(),
-        p.bytes_per_s.tolist(),
-        p.return_bytes_per_s.tolist(),
-        strict=True,
-    ):
-        before = flows.get((k, j), (0.0, 0.0))
-        flows[k, j] = before[0] + w, before[1] + answer
-    routed = net.cuts is None
-    for (k, j), (w, answer) in flows.items():
-        if w > 0 or routed:
-            for link, share in crossings.of(k, j).items():
-                load[link].add(share, w)
-                back = int(net.opposite[link])
-                if answer and back >= 0:
-                    load[back].add(share, answer)
-    if p.storage_site is not None:
-        for k in np.flatnonzero(p.checkpoint_bytes_per_s).tolist():
-            for s in sites.of(k):
-                route = net.route(s, p.storage_site)
-                if route is None:
-                    model.at_most(sites.at(k, s), 0.0, ("route", 0))
-                for link in route or ():
-                    load[link].add(sites.at(k, s), float(p.checkpoint_bytes_per_s[k]))
-    wan = model.objectives["wan"] = Affine()
-    for link, e in enumerate(load):
-        wan.add(e, float(net.price[link]))
-        room = float(net.capacity_bytes_per_s[link])
-        if np.isfinite(room):
-            _rated(model, Affine().add(e, 1 / room), rho, ("link bandwidth", link))
-
-
-def _rules(p: Problem, model: LinearModel, x: Ints, explicit: bool) -> None:
-    """Rules, in their four compiled forms."""
-    for r, c in enumerate(p.constraints):
-        limit = ("rule", r)
-        match c:
-            case Restriction():
-                if explicit:
-                    outside = _sum(x[np.ix_(c.subtasks, np.flatnonzero(~c.allowed))])
-                    model.at_most(outside, 0.0, limit)
-            case Together():
-                for a, b in zip(c.first.tolist(), c.second.tolist(), strict=True):
-                    for q in np.unique(c.place):
-                        here = c.place == q
-                        model.equal(_sum(x[a, here]).add(_sum(x[b, here]), -1.0), 0.0, limit)
-            case Capped():
-                for q in np.unique(c.place):
-                    model.at_most(_sum(x[np.ix_(c.subtasks, c.place == q)]), float(c.count), limit)
-            case Alone():
-                for q in np.unique(c.place):
-                    here = c.place == q
-                    taken = model.column(Kind.IMPLIED)
-                    for k in c.subtasks.tolist():
-                        model.at_most(_sum(x[k, here]).add_term(taken, -1.0), 0.0)
-                    for k in c.others.tolist():
-                        model.at_most(_sum(x[k, here]).add_term(taken, 1.0), 1.0, limit)
-
-
-def _moves(p: Problem, model: LinearModel, x: Ints) -> None:
-    """Moves: subtasks that are not on their current TaskManager."""
-    moves = model.objectives["moves"] = Affine()
-    if p.current is None:
-        return
-    for k, t in enumerate(p.current.tolist()):
-        moves.constant += 1.0
-        if t >= 0 and x[k, t] >= 0:
-            moves.add_term(int(x[k, t]), -1.0)
-    if p.rules.max_moves is not None:
-        model.at_most(moves, float(p.rules.max_moves), ("moves", 0))
-
-
-def _latency(p: Problem, model: LinearModel, x: Ints, crossings: Crossings, horizon: float) -> None:
-    """Latency: potentials along channels with traffic; O(channels) rows instead of paths."""
-    net = p.network
-    with np.errstate(divide="ignore"):
-        per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    worst = model.column(Kind.REAL, horizon)
-    model.objectives["latency"] = Affine({worst: 1.0})
-    if p.rules.max_latency_ms is not None:
-        model.at_most(Affine({worst: 1.0}), p.rules.max_latency_ms, ("latency", 0))
-    done = {k: model.column(Kind.REAL, horizon) for k in range(p.n)}
-    fed = set(p.target[p.live].tolist())
-    feeds = set(p.source[p.live].tolist())
-    for k in range(p.n):
-        if k not in fed:
-            service = _weighted(x[k], p.service_ms[k, p.tm_class])
-            model.at_most(service.add_term(done[k], -1.0), 0.0)
-        if k not in feeds:
-            model.at_most(Affine({done[k]: 1.0, worst: -1.0}), 0.0)
-    for i in np.flatnonzero(p.live).tolist():
-        k, j = int(p.source[i]), int(p.target[i])
-        step = Affine({done[k]: 1.0, done[j]: -1.0}, float(p.exchange_ms[i]))
-        for link, share in crossings.of(k, j).items():
-            step.add(share, float(net.delay_ms[link] + p.buffer_bytes[i] * per_byte_ms[link]))
-        step.add(_weighted(x[j], p.service_ms[j, p.tm_class]))
-        model.at_most(step, 0.0)
-
-
-def _horizon_ms(p: Problem) -> float:
-    """Return a latency that no path exceeds: every stage at its worst."""
-    net = p.network
-    with np.errstate(divide="ignore"):
-        per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    service = p.service_ms.max(axis=1, initial=0.0)
-    stages = sum(
-        float(service[p.subtasks.range_of(o)].max()) for o in range(len(p.subtasks.operators))
+    link, column, value = _checkpoints(p, model, c)
+    link, column, value = merged(
+        np.concatenate([crossed.link, link]),
+        np.concatenate([crossed.column, column]),
+        np.concatenate([crossed.value * flow[crossed.pair], value]),
     )
-    longest = float(net.delay_ms.sum() + p.buffer_bytes.max(initial=0.0) * per_byte_ms.sum())
-    exchange = float(p.exchange_ms.max(initial=0.0))
-    return 1.0 + stages + len(p.subtasks.operators) * (exchange + longest)
+    fixed = np.zeros(len(net.names))
+    np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
+    _, columns, cost = merged(
+        *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
+    )
+    wan = model.objectives["wan"] = _affine(columns, cost)
+    wan.constant = float(fixed @ net.price)
+    room = net.capacity_bytes_per_s
+    limited = np.isfinite(room)
+    number = np.cumsum(limited) - 1
+    kept = limited[link]
+    load = crossings.expand(number[link[kept]], column[kept], (value / room[link])[kept])
+    bound = -(fixed / room)[limited]
+    if rho is None:
+        bound += 1.0
+    else:
+        rows = np.arange(len(bound))
+        load = (
+            np.concatenate([load[0], rows]),
+            np.concatenate([load[1], np.full(len(rows), rho)]),
+            np.concatenate([load[2], -np.ones(len(rows))]),
+        )
+    model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
+
+
+def _checkpoints(p: Problem, model: LinearModel, c: Choices) -> Entries:
+    """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
+    written = p.checkpoint_bytes_per_s[c.units.first[c.unit]]
+    i = np.flatnonzero(written)
+    if p.storage_site is None or not len(i):
+        none = np.zeros(0, np.intp)
+        return none, none, np.zeros(0)
+    site, storage = p.tm_site[c.tm[i]], np.full(len(i), p.storage_site)
+    lost = i[~p.network.joined_by_route(site, storage)]
+    rows = np.arange(len(lost))
+    model.all_at_most(
+        rows,
+        c.column[lost],
+        np.ones(len(lost)),
+        np.zeros(len(lost)),
+        "route",
+        np.zeros(len(lost), np.intp),
+    )
+    steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]
+    link = np.concatenate([np.zeros(0, np.intp), *(links for links, _ in steps)])
+    which = np.concatenate([np.zeros(0, np.intp), *(at for _, at in steps)])
+    return link, c.column[which], written[which]

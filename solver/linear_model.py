@@ -166,9 +166,17 @@ class LinearModel:
         """Require ``sum(value of row i) <= bound[i]`` for each i; entries may repeat."""
         self._rows(row, column, value, bound, False, what, which)
 
-    def all_equal(self, row: Ints, column: Ints, value: Floats, bound: Floats) -> None:
+    def all_equal(
+        self,
+        row: Ints,
+        column: Ints,
+        value: Floats,
+        bound: Floats,
+        what: str | None = None,
+        which: Ints | None = None,
+    ) -> None:
         """Require ``sum(value of row i) == bound[i]`` for each i; entries may repeat."""
-        self._rows(row, column, value, bound, True, None, None)
+        self._rows(row, column, value, bound, True, what, which)
 
     def _rows(
         self,

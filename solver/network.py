@@ -43,8 +43,6 @@ class Network:
         Bandwidth, infinite where not limited, shape (n_links,).
     delay_ms, price
         One-way delay and weight of a byte, shape (n_links,).
-    opposite
-        Link in the other direction, -1 where there is none, shape (n_links,).
     tree
         The tree that the sites form, if they form one with links in both directions, else None.
     """
@@ -56,7 +54,6 @@ class Network:
     capacity_bytes_per_s: Floats
     delay_ms: Floats
     price: Floats
-    opposite: Ints
     tree: Tree | None
     _routes: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
 
@@ -72,7 +69,6 @@ class Network:
         ]
         links = [way[0] for way in ways]
         ends = tuple((site[a], site[b]) for _, a, b in ways)
-        index = {pair: i for i, pair in enumerate(ends)}
         bandwidth = np.array([a.bandwidth_bytes_per_s or np.inf for a in links])
         return cls(
             n_sites=len(site),
@@ -83,7 +79,6 @@ class Network:
             - np.array([a.background_bytes_per_s for a in links]),
             delay_ms=np.array([a.delay_ms for a in links]),
             price=np.array([a.price_per_byte for a in links]),
-            opposite=np.array([index.get((b, a), -1) for a, b in ends], np.intp),
             tree=Tree.of(len(site), ends),
         )
 

@@ -43,9 +43,10 @@ class Problem:
     group
         Slot sharing group of each operator, shape (n_operators,).
     source, target, bytes_per_s, stream
-        Channels, shape (n_channels,); bytes as a link carries them, see `wire`.
-    return_bytes_per_s
-        Bytes/s that the channel's receiver answers, shape (n_channels,).
+        Channels, shape (n_channels,); bytes as a link carries them, see `wire`. What a receiver
+        answers on the wire is a channel of its own, from it to the sender.
+    live
+        Channels with records, shape (n_channels,); answers have none.
     exchange_ms
         Time until a buffer of the channel is sent: filled, or the buffer timeout.
     buffer_bytes
@@ -78,7 +79,6 @@ class Problem:
     source: Ints
     target: Ints
     bytes_per_s: Floats
-    return_bytes_per_s: Floats
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
@@ -112,6 +112,13 @@ class Problem:
         It is one array for all who ask, not to be written to.
         """
         return self._allowed
+
+    @cached_property
+    def keeps_up(self) -> Bools:
+        """Where each subtask may run and its thread keeps up, shape (n_subtasks, n_tms)."""
+        mask = self._allowed & (self.busy[:, self.tm_class] <= 1 + 1e-9)
+        mask.flags.writeable = False
+        return mask
 
     @cached_property
     def _allowed(self) -> Bools:
@@ -211,7 +218,7 @@ def build(
     op_of = subtasks.operator_of
     busy = rate[:, None] * busy_s[op_of]
     queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
-    state, checkpointed, memory, disk = kept(subtasks)
+    state, checkpointed, memory, disk = kept(subtasks, cluster.mtu_bytes)
     job_of = np.concatenate([np.full(len(t.source), j) for j, t in enumerate(traffic)])
     timeout = np.array([j.buffer_timeout_ms for j in jobs])[job_of.astype(int)]
     flow = joined("bytes_per_s")
@@ -222,6 +229,12 @@ def build(
     with np.errstate(invalid="ignore"):
         grown = np.where(flow > 0, wire.forward / flow, 1.0)
     fan_in = np.maximum(joined("fan_in"), 1)
+    window = grown * cluster.buffer_bytes
+    window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in
+    stream = np.concatenate([t.stream for t in traffic])
+    # Answers take the links without records: they are late for nobody, and need no credit.
+    back = np.flatnonzero(wire.back > 0)
+    none = np.zeros(len(back))
     groups = [(job, op.slot_sharing_group) for job, op in subtasks.operators]
     group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
     sites = [s.id for s in cluster.sites]
@@ -241,17 +254,14 @@ def build(
         state_bytes=state,
         checkpoint_bytes_per_s=checkpointed,
         group=np.array([group_index[g] for g in groups], np.intp),
-        source=source,
-        target=target,
-        bytes_per_s=wire.forward,
-        return_bytes_per_s=wire.back,
-        live=joined("records_per_s") > 0,
-        exchange_ms=exchange,
-        buffer_bytes=sent,
-        window_bytes=grown
-        * cluster.buffer_bytes
-        * (cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in),
-        stream=np.concatenate([t.stream for t in traffic]),
+        source=np.concatenate([source, target[back]]),
+        target=np.concatenate([target, source[back]]),
+        bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
+        live=np.concatenate([joined("records_per_s") > 0, none > 0]),
+        exchange_ms=np.concatenate([exchange, none]),
+        buffer_bytes=np.concatenate([sent, none]),
+        window_bytes=np.concatenate([window, none + np.inf]),
+        stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
         tm_slots=np.array([t.slots for t in tms], np.intp),
         tm_memory=np.array([np.inf if t.memory_bytes is None else t.memory_bytes for t in tms]),
         tm_disk=np.array([np.inf if t.disk_bytes is None else t.disk_bytes for t in tms]),

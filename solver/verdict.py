@@ -141,7 +141,7 @@ def judge(problem: Problem, assignment: Ints) -> Verdict:
     k = np.arange(p.n)
     site = p.tm_site[assignment]
     cls = p.tm_class[assignment]
-    link_bytes, checkpoint_bytes, unreachable = _link_bytes(p, site)
+    link_bytes, checkpoint_bytes, unreachable = bytes_on_links(p, site)
     cores = _total(p.cores[k, cls], p.tm_node[assignment], len(p.node_cores))
     apart = site[p.source] != site[p.target]
     far = np.flatnonzero(apart & p.live)
@@ -174,8 +174,14 @@ def _total(amounts: Floats, at: Ints, n: int) -> Floats:
     return np.bincount(at, weights=amounts, minlength=n).astype(float, copy=False)
 
 
-def _link_bytes(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[int, int], int]]:
-    """Return bytes/s on each link, the checkpoint part, and unreachable site pairs in use."""
+def bytes_on_links(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[int, int], int]]:
+    """Return bytes/s on each link, the checkpoint part, and unreachable site pairs in use.
+
+    Parameters
+    ----------
+    site
+        Where each subtask runs, shape (n_subtasks,).
+    """
     net = p.network
     n_sites = net.n_sites
     a, b = site[p.source], site[p.target]
@@ -184,13 +190,7 @@ def _link_bytes(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[int,
         (a * n_sites + b)[apart], return_inverse=True, return_counts=True
     )
     flows = _total(p.bytes_per_s[apart], inverse, len(pairs))
-    answers = _total(p.return_bytes_per_s[apart], inverse, len(pairs))
     total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
-    # Answers take the way of the records back, as far as it leads back.
-    there_and_back = net.opposite >= 0
-    total[net.opposite[there_and_back]] += _on_links(p, pairs // n_sites, pairs % n_sites, answers)[
-        there_and_back
-    ]
     unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
     checkpoints = np.zeros(len(net.names))
     if p.storage_site is not None:

@@ -143,8 +143,11 @@ class Oracle:
             sent, answered = self.packed(rec, w)
             for hop in self.path[a, b]:
                 load[hop] += sent
-                if hop[::-1] in self.links:
-                    load[hop[::-1]] += answered
+            if answered and (b, a) not in self.path:
+                broken.add("route")
+                continue
+            for hop in self.path[b, a] if answered else ():
+                load[hop] += answered
             if a != b and w > 0 and (b, a) in self.path:
                 trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
                 rates = [self.links[h].bandwidth_bytes_per_s for h in self.path[a, b]]
@@ -156,9 +159,11 @@ class Oracle:
         interval = self.job.checkpoint_interval_ms
         for k in self.subtasks:
             op = self.ops[k[0]]
-            written = op.cost.checkpointed_bytes if op.cost else None
+            written = (op.cost.checkpointed_bytes or 0) / op.parallelism if op.cost else 0
+            if cl.mtu_bytes:
+                written = written * cl.mtu_bytes / (cl.mtu_bytes - 52) + 8900
             if interval and written and cl.checkpoint_storage:
-                w = written / op.parallelism / (interval / 1000)
+                w = written / (interval / 1000)
                 a = self.site_of[place[k]]
                 if (a, cl.checkpoint_storage) not in self.path:
                     broken.add("route")

@@ -301,6 +301,26 @@ def test_a_thin_credit_window_forbids_a_far_channel():
     assert {v.kind for v in result.conflict.shortfalls} == {"credit window"}
 
 
+def test_a_link_that_cures_comes_with_the_buffers_that_it_needs():
+    job = filter_job(50_000.0)
+    cluster = filter_cluster()
+    slow = cluster.model_copy(
+        update={
+            "buffers_per_channel": 1,
+            "floating_buffers_per_gate": 0,
+            "buffer_bytes": 1024,
+            # Only from the cloud to the Pis.
+            "links": tuple(
+                Link(source="cloud", target=a.source, delay_ms=50.0) for a in cluster.links
+            ),
+        }
+    )
+    result = solve(job, slow, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
+    assert result.status is Status.INFEASIBLE
+    assert {v.kind for v in result.conflict.shortfalls} == {"route", "credit window"}
+    assert result.conflict.confirmed
+
+
 def test_every_reason_is_what_the_evaluator_says():
     job = filter_job(50_000.0)
     cluster = filter_cluster()

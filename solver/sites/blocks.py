@@ -1,0 +1,141 @@
+"""Which subtasks must be decided together, and which few tie such blocks to one another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.sites.relaxation import Relaxation
+
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+MOST_PATTERNS = 20_000
+"""Ways to place a block that are worth trying all."""
+MOST_LINKING = 12
+MOST_SETTINGS = 4096
+"""Ways to place all linking subtasks together."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A partition of the subtasks that have a choice.
+
+    Attributes
+    ----------
+    places
+        TaskManagers that are worth trying for each subtask.
+    linking
+        Subtasks that several blocks exchange with; they run only where there is room.
+    members
+        Subtasks of each block, with those fixed on the machines that it may fill.
+    """
+
+    places: tuple[Ints, ...]
+    linking: tuple[int, ...]
+    members: tuple[Ints, ...]
+
+
+def blocks(relaxed: Relaxation) -> Blocks | None:
+    """Return blocks small enough to try all their placements, None if there are none such."""
+    p = relaxed.problem
+    places = tuple(_worth_trying(relaxed))
+    width = np.array([len(t) for t in places])
+    if (width == 0).any():
+        return None
+    free = np.flatnonzero(width > 1)
+    node = np.where(relaxed.roomy, -1, p.tm_node)
+    anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
+    near = _neighbours(p, width > 1)
+    crowded = _by_node(p, places, node)
+    loose = {k for k, roomy in zip(free.tolist(), anywhere.tolist(), strict=True) if roomy}
+    linking: list[int] = []
+    while True:
+        found = _components(free.tolist(), near, crowded, set(linking))
+        logs = np.log(width)
+        large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
+        if not large:
+            break
+        # The subtask with most neighbours ties most together.
+        candidates = [k for c in large for k in c if k in loose]
+        if not candidates or len(linking) >= MOST_LINKING:
+            return None
+        linking.append(max(candidates, key=lambda k: (len(near.get(k, ())), -k)))
+        if np.prod(width[linking], dtype=float) > MOST_SETTINGS:
+            return None
+    fixed = [k for k in np.flatnonzero(width == 1).tolist() if node[places[k][0]] >= 0]
+    on_node: dict[int, list[int]] = {}
+    for k in fixed:
+        on_node.setdefault(int(node[places[k][0]]), []).append(k)
+    members = []
+    for c in found:
+        nodes = {int(v) for k in c for v in node[places[k]] if v >= 0}
+        members.append(np.array(sorted([*c, *(k for v in nodes for k in on_node.pop(v, []))])))
+    # Machines that only fixed subtasks use still have to hold them.
+    members += [np.array(own) for own in on_node.values()]
+    return Blocks(places, tuple(linking), tuple(members))
+
+
+def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
+    """Return the TaskManagers of each subtask; at a site with room, one that has it."""
+    p = relaxed.problem
+    order = np.lexsort((np.arange(p.m), ~relaxed.roomy, p.tm_site))
+    may = relaxed.may[:, order]
+    site, roomy = p.tm_site[order], relaxed.roomy[order]
+    found = []
+    for row in may:
+        own = np.flatnonzero(row)
+        first = np.ones(len(own), bool)
+        first[1:] = site[own][1:] != site[own][:-1]
+        begins = np.flatnonzero(first)[np.cumsum(first) - 1] if len(own) else own
+        found.append(np.sort(order[own[first | ~roomy[own[begins]]]]) if len(own) else own)
+    return found
+
+
+def _neighbours(p: Problem, free: Bools) -> dict[int, set[int]]:
+    near: dict[int, set[int]] = {}
+    both = free[p.source] & free[p.target] & (p.bytes_per_s > 0)
+    for k, j in zip(p.source[both].tolist(), p.target[both].tolist(), strict=True):
+        near.setdefault(k, set()).add(j)
+        near.setdefault(j, set()).add(k)
+    return near
+
+
+def _by_node(p: Problem, places: Sequence[Ints], node: Ints) -> list[list[int]]:
+    """Return the subtasks with a choice that may run on each node that is short of something."""
+    on: dict[int, list[int]] = {}
+    for k in range(p.n):
+        if len(places[k]) > 1:
+            for v in set(node[places[k]].tolist()) - {-1}:
+                on.setdefault(v, []).append(k)
+    return list(on.values())
+
+
+def _components(
+    free: list[int], near: dict[int, set[int]], crowded: list[list[int]], linking: set[int]
+) -> list[list[int]]:
+    """Return what hangs together without the linking subtasks."""
+    root = {k: k for k in free if k not in linking}
+
+    def find(k: int) -> int:
+        while root[k] != k:
+            root[k] = root[root[k]]
+            k = root[k]
+        return k
+
+    def join(k: int, j: int) -> None:
+        if k in root and j in root:
+            root[find(j)] = find(k)
+
+    for k, others in near.items():
+        for j in others:
+            join(k, j)
+    for own in crowded:
+        for j in own[1:]:
+            join(own[0], j)
+    found: dict[int, list[int]] = {}
+    for k in root:
+        found.setdefault(find(k), []).append(k)
+    return list(found.values())

@@ -1,0 +1,152 @@
+"""Subtasks that many sites feed do not belong at one of them.
+
+Let z be a site of a tree network, b one of the branches at z, and h a TaskManager outside b that
+holds all that may ever run there. Take a plan with subtask g in b, and change b to what it is in
+another plan, in which g is not there and what leaves b goes to h. On the links of b, `wan` was at
+least
+
+    D = what g exchanges with subtasks that can never be in b, at the price of b's link to z,
+
+and is now U, that of the other plan. On the way from z to h it grows by at most M = what all that
+may be in b exchanges, at the price of that way. If D > U + M, no optimal plan of the relaxed
+problem has g in b: an isolating cut (Dahlhaus et al., SIAM J. Comput. 23, 1994) that holds with
+capacities, since only h takes on more.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.sites.relaxation import Relaxation
+from edgeplace.solver.tree import Tree
+from edgeplace.solver.verdict import bytes_on_links
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A site, the branches at it, and a TaskManager where everything can go.
+
+    Attributes
+    ----------
+    home
+        The TaskManager h.
+    site_branch, tm_branch
+        Branch of each site, and of each TaskManager, -1 at the hub itself.
+    may_reach
+        Whether a subtask may be in a branch, shape (n_subtasks, n_branches).
+    """
+
+    relaxed: Relaxation
+    tree: Tree
+    home: int
+    site_branch: Ints
+    tm_branch: Ints
+    may_reach: Bools
+
+    @classmethod
+    def of(cls, relaxed: Relaxation) -> "Hub | None":
+        """Return the hub at the root of the tree, None if no TaskManager takes everything."""
+        p, tree = relaxed.problem, relaxed.problem.network.tree
+        count = (relaxed.may & relaxed.free[:, None]).sum(axis=0) * relaxed.roomy
+        if tree is None or len(tree.parent) < 2 or not count.any():
+            return None
+        home = int(count.argmax())
+        branch = _branches(tree)
+        at = branch[p.tm_site]
+        return cls(relaxed, tree, home, branch, at, _reach(relaxed.may, at, branch))
+
+    def at_home(self) -> Ints:
+        """Return the plan in which all that has a choice is at home, if it may."""
+        may = self.relaxed.may
+        plan: Ints = may.argmax(axis=1)
+        plan[self.relaxed.free & may[:, self.home]] = self.home
+        return plan
+
+    def settled(self) -> Bools:
+        """Return the places of plans in which only what one branch wants is not at home.
+
+        Shape (n_subtasks, n_tms).
+        """
+        may, branch = self.relaxed.may, self.tm_branch
+        crowded = may & ~self.relaxed.roomy
+        wanted = _reach(crowded, branch, self.site_branch)
+        own = wanted.argmax(axis=1)
+        one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)
+        places: Bools = crowded & one[:, None] & (branch == own[:, None])
+        places[:, self.home] |= may[:, self.home]
+        stuck = ~self.relaxed.free | ~may[:, self.home]
+        places[stuck] = may[stuck]
+        return places
+
+    def without_far_hosts(self, plan: Ints, slack: float = 0.0) -> Bools:
+        """Return where subtasks may run without making `wan` more than `slack` worse than optimal.
+
+        Parameters
+        ----------
+        plan
+            The other plan, `at_home` or one of those that are `settled`.
+        """
+        relaxed, p, reach, branch = (
+            self.relaxed,
+            self.relaxed.problem,
+            self.may_reach,
+            self.tm_branch,
+        )
+        n, price, free = reach.shape[1], p.network.price, self.relaxed.free
+        may = relaxed.may.copy()
+        tree = self.tree
+        # U: on the links of each branch, its link to the hub with them.
+        cost = bytes_on_links(p, p.tm_site[plan])[0] * price
+        below = np.flatnonzero(self.site_branch >= 0)
+        each = cost[tree.up[below]] + cost[tree.down[below]]
+        u = np.bincount(self.site_branch[below], weights=each, minlength=n)
+        # M: what is sent, checkpoints too, and what is got.
+        sent = p.checkpoint_bytes_per_s + np.bincount(
+            p.source, weights=p.bytes_per_s, minlength=p.n
+        )
+        got = np.bincount(p.target, weights=p.bytes_per_s, minlength=p.n)
+        hub, home = np.array([tree.root]), p.tm_site[[self.home]]
+        out, back = p.network.along(price, home, hub)[0], p.network.along(price, hub, home)[0]
+        m = (sent * out + got * back) @ (reach & free[:, None])
+        # Everything that may be in a branch must be free to go home.
+        goes = np.array(
+            [(relaxed.may[:, self.home] | ~free | ~reach[:, b]).all() for b in range(n)], bool
+        )
+        if branch[self.home] >= 0:
+            goes[branch[self.home]] = False
+        tops = np.flatnonzero(tree.parent == tree.root)  # numbered as the branches are
+        up, down = price[tree.up[tops]], price[tree.down[tops]]
+        least = (u + m) * (1 + 1e-9) + slack
+        for g in np.flatnonzero(free & (sent + got > 0) & (reach.sum(axis=1) > 1)).tolist():
+            # D, by both ways of the link between each branch and the hub.
+            sends, gets = p.source == g, p.target == g
+            d = up * (p.bytes_per_s[sends] @ ~reach[p.target[sends]])
+            d += down * (p.bytes_per_s[gets] @ ~reach[p.source[gets]])
+            gone = goes & reach[g] & (d > least)
+            if gone.any():
+                may[g] &= ~(gone[branch] & (branch >= 0))
+        return may
+
+
+def _branches(tree: Tree) -> Ints:
+    """Return the branch at the root that each site is in, -1 for the root."""
+    branch = np.full(len(tree.parent), -1, np.intp)
+    tops = np.flatnonzero(tree.parent == tree.root)
+    branch[tops] = np.arange(len(tops))
+    for s in tree.order[1:].tolist():
+        if tree.parent[s] != tree.root:
+            branch[s] = branch[tree.parent[s]]
+    return branch
+
+
+def _reach(may: Bools, tm_branch: Ints, site_branch: Ints) -> Bools:
+    """Return whether each subtask may be in each branch."""
+    reach = np.zeros((len(may), int(site_branch.max()) + 1), bool)
+    k, t = np.nonzero(may[:, tm_branch >= 0])
+    reach[k, tm_branch[tm_branch >= 0][t]] = True
+    return reach

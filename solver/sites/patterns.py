@@ -1,0 +1,260 @@
+"""All placements of many small blocks at once.
+
+Blocks of one shape (as many places for each subtask, the same channels, the same machines shared in
+the same way) are stacked, and every way to place them, a pattern, is priced and checked for all of
+them in one go: exact packing by enumeration.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.sites.blocks import Blocks
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+_CELLS = 4_000_000
+"""Patterns times settings that are priced in one go."""
+_ROOM = 1 + 1e-9
+_BYTES_ROOM = 1 + 1e-15
+"""As in the evaluator."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Blocks of one shape, B of them, of m members each, with their best patterns.
+
+    Attributes
+    ----------
+    members
+        Subtasks, shape (B, m).
+    places
+        TaskManagers of each member, shape (B, m, most places), -1 beyond the last.
+    linked
+        Linking subtasks that the blocks exchange with, by their position in `Blocks.linking`.
+    value
+        `wan` of the best pattern for each setting of `linked`, shape (B, *places of linked).
+    pattern
+        That pattern: which place each member takes, shape (B, *places of linked, m).
+    least
+        `wan` of the best pattern in which a member takes a place, for each setting; of each member,
+        shape (B, places of the member, *places of linked).
+    """
+
+    members: Ints
+    places: Ints
+    linked: tuple[int, ...]
+    value: Floats
+    pattern: Ints
+    least: tuple[Floats, ...]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the blocks of a stack have in common, in numbers of members."""
+
+    width: tuple[int, ...]
+    inner: tuple[tuple[int, int], ...]
+    """(producer, consumer) of each channel inside."""
+    outer: tuple[tuple[int, int, bool], ...]
+    """(member, linking subtask, whether the member is the producer)."""
+    seat: tuple[tuple[int, ...], ...]
+    """TaskManager of each place of each member, counted within the block; -1: there is room."""
+    desk: tuple[int, ...]
+    """Node of each such TaskManager, counted within the block."""
+    operator: tuple[int, ...]
+    group: tuple[int, ...]
+
+
+def stacks(p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats]) -> list[Stack]:
+    """Return all blocks with their best patterns, infinite `value` where none holds.
+
+    Parameters
+    ----------
+    unary
+        `wan` that each place of each subtask costs by itself.
+    """
+    position = {k: i for i, k in enumerate(found.linking)}
+    channels = _channels(p, found, position)
+    by_shape: dict[_Shape, list[tuple[Ints, Floats]]] = {}
+    for members, (inner, outer, flow) in zip(found.members, channels, strict=True):
+        shape = _shape(p, found, roomy, members, inner, outer)
+        by_shape.setdefault(shape, []).append((members, flow))
+    stacked = []
+    for shape, own in by_shape.items():
+        linked = sorted({g for _, g, _ in shape.outer})
+        cells = np.prod(shape.width, dtype=float)
+        for g in linked:
+            cells *= len(found.places[found.linking[g]])
+        step = max(int(_CELLS // cells), 1)
+        for i in range(0, len(own), step):
+            part = own[i : i + step]
+            members = np.stack([m for m, _ in part])
+            flow = np.stack([w for _, w in part])
+            stacked.append(_priced(p, found, shape, linked, members, flow, unary))
+    return stacked
+
+
+def _channels(
+    p: Problem, found: Blocks, position: dict[int, int]
+) -> list[tuple[list[tuple[int, int]], list[tuple[int, int, bool]], Floats]]:
+    """Return the channels of each block: inside, to linking subtasks, and the bytes/s of both."""
+    block = np.full(p.n, -1, np.intp)
+    local = np.full(p.n, -1, np.intp)
+    for b, members in enumerate(found.members):
+        block[members] = b
+        local[members] = np.arange(len(members))
+    free = np.array([len(t) > 1 for t in found.places], bool)
+    inner: list[list[tuple[int, int, float]]] = [[] for _ in found.members]
+    outer: list[list[tuple[int, int, bool, float]]] = [[] for _ in found.members]
+    matters = np.flatnonzero(free[p.source] & free[p.target] & (p.bytes_per_s > 0))
+    for k, j, w in zip(
+        p.source[matters].tolist(),
+        p.target[matters].tolist(),
+        p.bytes_per_s[matters].tolist(),
+        strict=True,
+    ):
+        if k in position and j in position:
+            continue
+        if j in position:
+            outer[block[k]].append((int(local[k]), position[j], True, w))
+        elif k in position:
+            outer[block[j]].append((int(local[j]), position[k], False, w))
+        else:
+            inner[block[k]].append((int(local[k]), int(local[j]), w))
+    result = []
+    for own, others in zip(inner, outer, strict=True):
+        own.sort()
+        others.sort()
+        flow = np.array([c[-1] for c in (*own, *others)], float)
+        result.append(([c[:2] for c in own], [c[:3] for c in others], flow))
+    return result
+
+
+def _shape(
+    p: Problem,
+    found: Blocks,
+    roomy: Bools,
+    members: Ints,
+    inner: list[tuple[int, int]],
+    outer: list[tuple[int, int, bool]],
+) -> _Shape:
+    seats: dict[int, int] = {}
+    seat = tuple(
+        tuple(-1 if roomy[t] else seats.setdefault(t, len(seats)) for t in found.places[k].tolist())
+        for k in members.tolist()
+    )
+    operator = p.subtasks.operator_of[members]
+    return _Shape(
+        width=tuple(len(found.places[k]) for k in members.tolist()),
+        inner=tuple(inner),
+        outer=tuple(outer),
+        seat=seat,
+        desk=_counted(p.tm_node[list(seats)].tolist()),
+        operator=_counted(operator.tolist()),
+        group=_counted(p.group[operator].tolist()),
+    )
+
+
+def _counted(names: Sequence[int]) -> tuple[int, ...]:
+    """Return names as numbers from 0, in the order in which they come."""
+    index: dict[int, int] = {}
+    return tuple(index.setdefault(n, len(index)) for n in names)
+
+
+def _priced(
+    p: Problem,
+    found: Blocks,
+    shape: _Shape,
+    linked: list[int],
+    members: Ints,
+    flow: Floats,
+    unary: Sequence[Floats],
+) -> Stack:
+    n_blocks, m = members.shape
+    most = max(shape.width)
+    places = np.full((n_blocks, m, most), -1, np.intp)
+    alone = np.zeros((n_blocks, m, most))
+    for i in range(m):
+        own = members[:, i].tolist()
+        places[:, i, : shape.width[i]] = [found.places[k] for k in own]
+        alone[:, i, : shape.width[i]] = [unary[k] for k in own]
+    pattern = np.stack(np.unravel_index(np.arange(np.prod(shape.width)), shape.width), axis=1)
+    site = p.tm_site[places]
+    cost = sum(alone[:, i, pattern[:, i]] for i in range(m))
+    for c, (i, j) in enumerate(shape.inner):
+        table = _price(p, site[:, i, : shape.width[i]], site[:, j, : shape.width[j]])
+        cost = cost + flow[:, c, None] * table[:, pattern[:, i], pattern[:, j]]
+    cost = np.where(_holds(p, shape, members, places, pattern), cost, np.inf)
+    sizes = [len(found.places[found.linking[g]]) for g in linked]
+    total = cost.reshape(n_blocks, -1, *(1 for _ in linked))
+    for c, (i, g, sends) in enumerate(shape.outer, start=len(shape.inner)):
+        there = p.tm_site[found.places[found.linking[g]]]
+        there = np.broadcast_to(there, (n_blocks, len(there)))
+        own = site[:, i, : shape.width[i]]
+        table = _price(p, own, there) if sends else _price(p, there, own).swapaxes(1, 2)
+        share = flow[:, c, None, None] * table[:, pattern[:, i]]
+        axes = [len(there[0]) if other == g else 1 for other in linked]
+        total = total + share.reshape(n_blocks, len(pattern), *axes)
+    total = np.broadcast_to(total, (n_blocks, len(pattern), *sizes))
+    best = total.argmin(axis=1)
+    value = np.take_along_axis(total, best[:, None], axis=1)[:, 0]
+    by_place = total.reshape(n_blocks, *shape.width, *sizes)
+    least = tuple(by_place.min(axis=tuple(i + 1 for i in range(m) if i != own)) for own in range(m))
+    return Stack(members, places, tuple(linked), value, pattern[best], least)
+
+
+def _price(p: Problem, a: Ints, b: Ints) -> Floats:
+    """Return the price of a byte from each of sites a to each of sites b, shape (B, a, b)."""
+    shape = (*a.shape, b.shape[1])
+    a = np.broadcast_to(a[:, :, None], shape).ravel()
+    b = np.broadcast_to(b[:, None, :], shape).ravel()
+    pairs, inverse = np.unique(a * p.network.n_sites + b, return_inverse=True)
+    a, b = np.divmod(pairs, p.network.n_sites)
+    prices: Floats = p.network.along(p.network.price, a, b)[inverse].reshape(shape)
+    return prices
+
+
+def _holds(p: Problem, shape: _Shape, members: Ints, places: Ints, pattern: Ints) -> Bools:
+    """Return which patterns the machines hold, shape (B, n_patterns)."""
+    n_blocks = len(members)
+    ok = np.ones((n_blocks, len(pattern)), bool)
+    desk = np.array([*shape.desk, -1])
+    seats = [np.array(seat)[pattern[:, i]] for i, seat in enumerate(shape.seat)]
+    for v in range(len(set(shape.desk))):
+        cores = np.zeros(ok.shape)
+        room = np.zeros(n_blocks)
+        for i, seat in enumerate(shape.seat):
+            here = np.flatnonzero(desk[list(seat)] == v)
+            if len(here):
+                tm = places[:, i, here[0]]
+                room = p.node_cores[p.tm_node[tm]]
+                share = p.cores[members[:, i], p.tm_class[tm]]
+                cores += share[:, None] * (desk[seats[i]] == v)
+        ok &= cores <= room[:, None] * _ROOM
+    for t in range(len(shape.desk)):
+        memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
+        tms = np.zeros(n_blocks, np.intp)
+        counts: dict[int, dict[int, Ints]] = {}
+        for i, seat in enumerate(shape.seat):
+            if t not in seat:
+                continue
+            tms = places[:, i, seat.index(t)]
+            there = seats[i] == t
+            memory += p.memory_bytes[members[:, i], None] * there
+            disk += p.disk_bytes[members[:, i], None] * there
+            group = counts.setdefault(shape.group[i], {})
+            o = shape.operator[i]
+            group[o] = group.get(o, np.zeros(len(pattern), np.intp)) + there
+        used = np.zeros(len(pattern), np.intp)
+        for group in counts.values():
+            used += np.max(list(group.values()), axis=0)
+        ok &= used[None, :] <= p.tm_slots[tms, None]
+        ok &= memory <= p.tm_memory[tms, None] * _BYTES_ROOM
+        ok &= disk <= p.tm_disk[tms, None] * _BYTES_ROOM
+    return ok

@@ -1,0 +1,164 @@
+"""The decomposition by site against the MILP of the same relaxed problem."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from stars import star
+from strategies import instances
+
+from edgeplace.model import Plan, Rules, Status, StoppedBy
+from edgeplace.solver import solve
+from edgeplace.solver.backend import Outcome
+from edgeplace.solver.constraints import Restriction
+from edgeplace.solver.formulation import formulate
+from edgeplace.solver.milp import Milp
+from edgeplace.solver.problem import build
+from edgeplace.solver.sites import decide
+from edgeplace.solver.sites.far_hosts import Hub
+from edgeplace.solver.sites.relaxation import Relaxation
+from edgeplace.solver.verdict import judge
+
+wide = settings(
+    max_examples=int(os.environ.get("EDGEPLACE_PROOFS", "150")),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+
+def machines_only(problem):
+    """The problem without all that the decomposition leaves out."""
+    network = dataclasses.replace(
+        problem.network,
+        capacity_bytes_per_s=np.full(len(problem.network.names), np.inf),
+    )
+    return dataclasses.replace(
+        problem,
+        network=network,
+        rules=Rules(),
+        window_bytes=np.full(len(problem.window_bytes), np.inf),
+        constraints=tuple(c for c in problem.constraints if isinstance(c, Restriction)),
+    )
+
+
+def least_wan(problem, may=None):
+    """(outcome, bound) of the MILP."""
+    if may is not None:
+        names = {f"may {k}": row for k, row in enumerate(may)}
+        held = [Restriction(n, np.array([k]), row) for k, (n, row) in enumerate(names.items())]
+        problem = dataclasses.replace(problem, constraints=(*problem.constraints, *held))
+    model = formulate(problem, ["wan"]).model
+    answer = Milp(model).minimise(model.objectives["wan"], seconds=None, gap=0.0, start=None)
+    return answer.outcome, answer.bound
+
+
+def close(a, b):
+    return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
+
+
+@wide
+@given(instance=instances(tree=True))
+def test_what_is_decided_is_the_optimum_of_the_relaxed_problem(instance):
+    job, cluster, rules, current = instance
+    plan = Plan(jobs={job.name: current}) if current else None
+    problem = machines_only(build([job], cluster, rules, plan))
+    found = decide(problem, problem.keeps_up)
+    event(f"decided: {found is not None}")
+    if found is None:
+        return
+    outcome, bound = least_wan(problem)
+    assert outcome is Outcome.OPTIMAL
+    assert close(bound, found.bound)
+    verdict = judge(problem, found.assignment)
+    assert verdict.fixed_hold
+    assert verdict.rated_hold
+    assert close(verdict.value("wan"), found.bound)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 10_000),
+    sites=st.integers(2, 8),
+    fan_in=st.sampled_from([0.2, 1.0, 5.0]),
+    slack=st.sampled_from([0.0, 10.0, 300.0]),
+)
+def test_no_plan_within_the_slack_has_a_subtask_where_it_was_ruled_out(seed, sites, fan_in, slack):
+    job, cluster, rules = star(sites, seed, fan_in)
+    problem = machines_only(build([job], cluster, rules))
+    relaxed = Relaxation.of(problem, problem.keeps_up)
+    hub = Hub.of(relaxed)
+    _, best = least_wan(problem)
+    may = hub.without_far_hosts(hub.at_home(), slack)
+    gone = np.argwhere(relaxed.may & ~may)
+    event(f"ruled out: {len(gone) > 0}")
+    for k, t in gone[:: max(len(gone) // 4, 1)].tolist():
+        held = relaxed.may.copy()
+        held[k] = np.arange(problem.m) == t
+        outcome, bound = least_wan(problem, held)
+        assert outcome is Outcome.INFEASIBLE or bound > best + slack * (1 - 1e-6)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 10_000),
+    sites=st.integers(2, 8),
+    share=st.sampled_from([0.0, 0.01, 0.3]),
+)
+def test_no_plan_within_the_cap_is_lost(seed, sites, share):
+    job, cluster, rules = star(sites, seed, 5.0)
+    problem = machines_only(build([job], cluster, rules))
+    found = decide(problem, problem.keeps_up)
+    event(f"decided: {found is not None}")
+    if found is None:
+        return
+    cap = found.bound * (1 + share)
+    slack = cap - found.bound + 1e-6
+    may = decide(problem, problem.keeps_up, slack).within(cap)
+    assert may[np.arange(problem.n), found.assignment].all()
+    gone = np.argwhere(problem.keeps_up & ~may)
+    event(f"dropped: {len(gone) > 0}")
+    for k, t in gone[:: max(len(gone) // 6, 1)].tolist():
+        held = problem.keeps_up.copy()
+        held[k] = np.arange(problem.m) == t
+        outcome, bound = least_wan(problem, held)
+        assert outcome is Outcome.INFEASIBLE or bound > cap
+
+
+@pytest.mark.parametrize("sites", [32, 60])
+def test_a_star_of_sites_is_decided_without_a_model(sites):
+    job, cluster, rules = star(sites, seed=1)
+    problem = build([job], cluster, rules)
+    found = decide(problem, problem.keeps_up)
+    assert found is not None
+    _, bound = least_wan(problem)
+    assert close(found.bound, bound)
+    result = solve(job, cluster, rules, objective=("wan",))
+    assert result.status is Status.OPTIMAL
+    assert result.stopped_by is StoppedBy.PROOF
+    assert close(result.levels[0].value, bound)
+
+
+def test_a_limit_that_is_left_out_is_not_forgotten():
+    job, cluster, rules = star(12, seed=1)
+    free = solve(job, cluster, rules, objective=("wan",))
+    used = {v.where: v.used for v in free.evaluation.links}
+    # One site's link is a little too thin for the plan without limits.
+    thin = cluster.model_copy(
+        update={
+            "links": tuple(
+                a.model_copy(update={"bandwidth_bytes_per_s": used["site-3 -> hub"] * 0.99 / 0.8})
+                if a.source == "site-3"
+                else a
+                for a in cluster.links
+            )
+        }
+    )
+    result = solve(job, thin, rules, objective=("wan",))
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
+    if result.evaluation:
+        assert result.evaluation.feasible
+        assert result.levels[0].value > free.levels[0].value
