@@ -37,7 +37,7 @@ soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anythin
 	$(RUN) python -m testbed soak
 
 headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2 h, goes on where it was ended)
-	$(RUN) --group figures python -m testbed headline --out benchmarks/headline
+	$(RUN) python -m testbed headline --out benchmarks/headline
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
 	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz

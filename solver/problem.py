@@ -51,6 +51,9 @@ class Problem:
         Time until a buffer of the channel is sent: filled, or the buffer timeout.
     buffer_bytes
         Bytes of the channel that are sent at once.
+    credit_ms
+        How long the exclusive buffers of the channel last: before the receiver's answer is back,
+        the sender has to wait for floating ones. Infinite without traffic.
     window_bytes
         Credit window of the channel: bytes in flight before the receiver must answer, as a link
         carries them.
@@ -82,6 +85,7 @@ class Problem:
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
+    credit_ms: Floats
     window_bytes: Floats
     stream: Ints
     tm_slots: Ints
@@ -222,8 +226,10 @@ def build(
     job_of = np.concatenate([np.full(len(t.source), j) for j, t in enumerate(traffic)])
     timeout = np.array([j.buffer_timeout_ms for j in jobs])[job_of.astype(int)]
     flow = joined("bytes_per_s")
-    with np.errstate(divide="ignore"):
-        exchange = np.minimum(timeout, 1000 * cluster.buffer_bytes / flow)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fill = 1000 * cluster.buffer_bytes / flow
+        exchange = np.minimum(timeout, fill)
+        lasts = np.where(flow > 0, cluster.buffers_per_channel * fill, np.inf)
     sent = np.clip(flow * exchange / 1000, joined("record_bytes"), cluster.buffer_bytes)
     wire = on_wire(flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes)
     with np.errstate(invalid="ignore"):
@@ -260,6 +266,7 @@ def build(
         live=np.concatenate([joined("records_per_s") > 0, none > 0]),
         exchange_ms=np.concatenate([exchange, none]),
         buffer_bytes=np.concatenate([sent, none]),
+        credit_ms=np.concatenate([lasts, none + np.inf]),
         window_bytes=np.concatenate([window, none + np.inf]),
         stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
         tm_slots=np.array([t.slots for t in tms], np.intp),

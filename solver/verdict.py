@@ -273,6 +273,8 @@ def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:
     a, b = site[p.source[far]], site[p.target[far]]
     delay[far] += net.along(net.delay_ms, a, b)
     delay[far] += p.buffer_bytes[far] * net.along(per_byte_ms, a, b)
+    for which, links in net.steps(a, b):
+        delay[far[which]] += np.maximum(net.turn_ms[links] - p.credit_ms[far[which]], 0)
     live = np.flatnonzero(p.live)
     source, target, delay = p.source[live], p.target[live], delay[live]
     service = p.service_ms[np.arange(p.n), cls]

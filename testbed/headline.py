@@ -43,6 +43,8 @@ _WATCHED_SHARE = 0.6
 _OVERLOAD = 1.5
 """Times what a placement should sustain, to see what it does. Without a limit, a source that
 crosses no link would take the processors from all others."""
+_FILLING = 4.0
+"""The same, until the buffers before a link are full: else they take what does not fit the link."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -186,7 +188,7 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 
 
 def _experiment(run: _Run, mbit_per_s: Sequence[float]) -> tuple[JobGraph, list[dict[str, Any]]]:
-    """Return the job with its measured costs, and what was seen of every placement over every WAN."""
+    """Return the job with its measured costs, and what was seen of all placements and WANs."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
@@ -293,8 +295,10 @@ def _watched(
             run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
         )
         at_rate, seen = _summary(run, steady), latency(run.out, steady)
-        run.rate(f"{_OVERLOAD * sustained:.4f}")
+        run.rate(f"{_FILLING * sustained:.4f}")
         time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
+        run.rate(f"{_OVERLOAD * sustained:.4f}")
+        time.sleep(schedule.settle_s)
         full = windows(run.world, schedule.windows, schedule.window_s)
         overloaded = _summary(run, full)
         run.rate(_TRICKLE)

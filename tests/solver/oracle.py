@@ -309,6 +309,9 @@ class Oracle:
                     hop_ms += link.delay_ms
                     if link.bandwidth_bytes_per_s:
                         hop_ms += 1000 * sent / link.bandwidth_bytes_per_s
+                    if w and hop[::-1] in self.links:
+                        turn = link.delay_ms + self.links[hop[::-1]].delay_ms
+                        hop_ms += max(turn - cl.buffers_per_channel * fill, 0)
                 rest = max(rest, wait + hop_ms + walk(j))
             return service(k) + rest
 
