@@ -60,6 +60,7 @@ def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Flo
     memory = np.zeros(subtasks.count)
     disk = np.zeros(subtasks.count)
     jobs = {j.name: j for j in subtasks.jobs}
+    fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
     for o, (job, op) in enumerate(subtasks.operators):
         own = subtasks.range_of(o)
         cost = op.cost
@@ -67,7 +68,8 @@ def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Flo
         interval = jobs[job].checkpoint_interval_ms
         if interval:
             of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
-            written[own] = checkpoint_on_wire(of_each, mtu_bytes) / (interval / 1000)
+            on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, mtu_bytes)
+            written[own] = on_wire / (interval / 1000)
         memory[own] = op.memory_bytes
         (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
     return state, written, memory, disk

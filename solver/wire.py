@@ -19,9 +19,11 @@ CREDIT_BYTES = 29
 """An `AddCredit` message."""
 HEADER_BYTES = 52
 """IP and TCP headers with timestamps, of every packet and so of a bare acknowledgement."""
-CHECKPOINT_BYTES = 8_900
-"""Messages between a subtask and the JobManager at each checkpoint, headers and both directions:
-9.3 and 8.5 kB on Flink 2.3 with 2 and 4 subtasks on a TaskManager, 12.6 kB with one alone."""
+SOURCE_CHECKPOINT_BYTES = 12_600
+"""Messages between a source's subtask and the JobManager at each checkpoint, headers and both
+directions: it is triggered, it acknowledges, it is told of the end."""
+CHECKPOINT_BYTES = 5_900
+"""The same for any other subtask, which barriers trigger."""
 _PACKETS_PER_ACK = 2.0
 """TCP acknowledges every second full packet (RFC 1122, 4.2.3.2)."""
 
@@ -71,7 +73,7 @@ def on_wire(
     )
 
 
-def checkpoint_on_wire(bytes_: float, mtu_bytes: int | None) -> float:
+def checkpoint_on_wire(bytes_: float, is_source: bool, mtu_bytes: int | None) -> float:
     """Return what a checkpoint of a subtask takes on the wire, the JobManager's messages included.
 
     These go both ways, and are counted in the direction of the state. The JobManager is taken to
@@ -81,9 +83,12 @@ def checkpoint_on_wire(bytes_: float, mtu_bytes: int | None) -> float:
     ----------
     bytes_
         Of state that it writes.
+    is_source
+        Whether it is fed by no other.
     mtu_bytes
         As for `on_wire`.
     """
     if mtu_bytes is None:
         return bytes_
-    return bytes_ * mtu_bytes / (mtu_bytes - HEADER_BYTES) + CHECKPOINT_BYTES
+    messages = SOURCE_CHECKPOINT_BYTES if is_source else CHECKPOINT_BYTES
+    return bytes_ * mtu_bytes / (mtu_bytes - HEADER_BYTES) + messages

@@ -299,7 +299,11 @@ def _watched(
         time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
         run.rate(f"{_OVERLOAD * sustained:.4f}")
         time.sleep(schedule.settle_s)
-        full = windows(run.world, schedule.windows, schedule.window_s)
+        full = windows(
+            run.world,
+            schedule.windows,
+            max(schedule.window_s, schedule.records_a_window / sustained),
+        )
         overloaded = _summary(run, full)
         run.rate(_TRICKLE)
         busy = max(w.machine_busy for w in [*steady, *full])

@@ -161,7 +161,9 @@ class Oracle:
             op = self.ops[k[0]]
             written = (op.cost.checkpointed_bytes or 0) / op.parallelism if op.cost else 0
             if cl.mtu_bytes:
-                written = written * cl.mtu_bytes / (cl.mtu_bytes - 52) + 8900
+                is_fed = any(s.target == k[0] for s in self.job.streams)
+                written *= cl.mtu_bytes / (cl.mtu_bytes - 52)
+                written += 5900 if is_fed else 12600
             if interval and written and cl.checkpoint_storage:
                 w = written / (interval / 1000)
                 a = self.site_of[place[k]]
@@ -312,7 +314,8 @@ class Oracle:
                     if w and hop[::-1] in self.links:
                         turn = link.delay_ms + self.links[hop[::-1]].delay_ms
                         hop_ms += max(turn - cl.buffers_per_channel * fill, 0)
-                rest = max(rest, wait + hop_ms + walk(j))
+                fed = any(c[1] == k for c in self.channels)
+                rest = max(rest, (wait / 2 if fed else wait) + hop_ms + walk(j))
             return service(k) + rest
 
         return max(walk(k) for k in self.subtasks)
