@@ -36,7 +36,7 @@ flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/fl
 soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak
 
-headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2 h, goes on where it was ended)
+headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2.5 h, goes on where it was ended)
 	$(RUN) python -m testbed headline --out benchmarks/headline
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)

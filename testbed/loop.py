@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +17,7 @@ _COLLECT_INTERVAL_S = 5
 
 @dataclass(frozen=True)
 class Found:
-    """What edgeplace knows of a running job.
-
-    Parameters
-    ----------
-    job
-        With the costs measured.
-    cluster
-        With the links at the time.
-    """
+    """What edgeplace knows of a running job, and of the cluster with its links of now."""
 
     job: JobGraph
     cluster: Cluster
@@ -56,10 +49,9 @@ class Loop:
         )
         return Found(read(job, JobGraph), _with_cores(read(cluster, Cluster)))
 
-    def measure(self, seconds: int) -> Found:
-        """Return the only job with the costs of its next seconds, and the cluster."""
-        found = self.discover()
-        log = self._folder / "metrics.jsonl.gz"
+    def record(self, name: str, seconds: int) -> Path:
+        """Return a metric log of the only job's next seconds."""
+        log = self._folder / f"{name}.jsonl.gz"
         log.unlink(missing_ok=True)
         self._edgeplace(
             "flink",
@@ -67,10 +59,14 @@ class Loop:
             *("--duration", f"{seconds}s", "--interval", str(_COLLECT_INTERVAL_S)),
             *("-o", str(log)),
         )
+        return log
+
+    def costs(self, logs: Sequence[Path], found: Found) -> JobGraph:
+        """Return a job with the costs that logs of it tell."""
         cluster, costs = self._folder / "measured-cluster.json", self._folder / "costs.json"
         write(found.cluster, cluster)
-        self._edgeplace("costs", str(log), "--cluster", str(cluster), "-o", str(costs))
-        return Found(found.job.with_costs(read(costs, Costs)), found.cluster)
+        self._edgeplace("costs", *map(str, logs), "--cluster", str(cluster), "-o", str(costs))
+        return found.job.with_costs(read(costs, Costs))
 
     def apply(self, plan: Plan, cluster: Cluster) -> None:
         """Move the job, verified.

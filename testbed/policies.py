@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeplace import Cluster, JobGraph, Plan, Rules, evaluate, solve
-from edgeplace.model import Evaluation, Pin
+from edgeplace.model import Evaluation, Pin, ShipStrategy
 from edgeplace.solver import policies
 from testbed.errors import TestbedError
 from testbed.workloads import SINK
@@ -45,26 +45,39 @@ def born_at_sites(job: JobGraph) -> JobGraph:
     return job.revised(operators=operators, notes=job.notes)
 
 
-def measuring(job: JobGraph) -> Plan:
+def at_the_edge(job: JobGraph) -> Plan:
+    """Return a placement with all that has a subtask for each site there, else on the server."""
+    pis = tuple(PIS.values())
+    hashed = _hashed(job)
+    return Plan(
+        jobs={
+            job.name: {
+                op.id: pis
+                if op.parallelism == len(pis) and op.id not in hashed
+                else (SERVER,) * op.parallelism
+                for op in job.operators
+            }
+        }
+    )
+
+
+def half_and_half(job: JobGraph) -> Plan:
     """Return a placement that shows each operator of several subtasks on both classes of machine.
 
     The first subtask of what may run at the sites is on its Pi, the others are on the server; of
     what is spread by key, the last is on a Pi. Operators of one subtask are on the server.
     """
-    sources = {op.id for op in job.sources()}
-    hashed = {s.target for s in job.streams if s.ship_strategy.value == "HASH"}
     pis = list(PIS.values())
-    places: dict[str, tuple[str, ...]] = {}
+    places = dict(at_the_edge(job).of(job.name))
     for op in job.operators:
-        if op.id in sources:
-            places[op.id] = tuple(pis)
-        elif op.parallelism == 1:
-            places[op.id] = (SERVER,)
-        elif op.id in hashed:
-            places[op.id] = (*[SERVER] * (op.parallelism - 1), pis[-1])
-        else:
-            places[op.id] = (pis[0], *[SERVER] * (op.parallelism - 1))
+        if op.parallelism > 1 and op not in job.sources():
+            rest = [SERVER] * (op.parallelism - 1)
+            places[op.id] = (*rest, pis[-1]) if op.id in _hashed(job) else (pis[0], *rest)
     return Plan(jobs={job.name: places})
+
+
+def _hashed(job: JobGraph) -> set[str]:
+    return {s.target for s in job.streams if s.ship_strategy is ShipStrategy.HASH}
 
 
 def between_data_and_use(job: JobGraph, seen: Mapping[str, Sequence[str]]) -> Plan:
