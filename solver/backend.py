@@ -60,3 +60,15 @@ class Backend(Protocol):
         start
             Column -> value of a solution to start from; only some columns need be given.
         """
+
+    def relax(
+        self, objective: Affine, *, seconds: float | None
+    ) -> tuple[float, NDArray[np.float64]] | None:
+        """Minimise an objective over the rows so far, with all columns continuous.
+
+        Returns
+        -------
+        tuple or None
+            The optimum, and by how much it grows at least for each unit of a column that is 0 in
+            it; None if the back end does not know.
+        """

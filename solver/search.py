@@ -42,6 +42,11 @@ RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
 """Kinds of limits that grow with the rates; soft where `throughput` comes first."""
 
 
+def _seconds_for(n_entries: int) -> float:
+    """Return what HiGHS may take to look at the clock again (measured, with room to spare)."""
+    return float(3.0 * (n_entries / 1e6) ** 1.5)
+
+
 class Search:
     """The lexicographic search: the best plan so far is kept here, outside the solvers."""
 
@@ -66,6 +71,7 @@ class Search:
         self._caps: list[float] = []
         self._floor = 0.0
         self._site_by_site = False
+        self._led: tuple[Readable, Backend] | None = None
         self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -193,12 +199,25 @@ class Search:
             self._cap(form, backend, level, self._caps[-1])
 
     def _within_cap(self) -> Bools | None:
-        """Return where subtasks may run without losing `wan`, None if that is not known."""
-        if not self._site_by_site:
+        """Return where subtasks may run without making the first level worse than its cap.
+
+        None if that is not known.
+        """
+        p, cap, name = self._problem, self._caps[0], self._levels[0].name
+        if self._site_by_site:
+            found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
+            return None if found is None else found.within(cap + NEGLIGIBLE)
+        if self._led is None:
             return None
-        p, cap = self._problem, self._caps[0]
-        found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
-        return None if found is None else found.within(cap + NEGLIGIBLE)
+        form, backend = self._led
+        left = self.seconds_left()
+        relaxed = backend.relax(
+            form.model.objectives[name], seconds=None if left is None else left / 4
+        )
+        if relaxed is None:
+            return None
+        least, growth = relaxed
+        return form.within(growth, cap - least + OPTIMAL_GAP * abs(cap) + NEGLIGIBLE)
 
     def _formulate(
         self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
@@ -219,7 +238,18 @@ class Search:
         return None if left is None else time.monotonic() + left / 2
 
     def _descend(self, form: Readable, backend: Backend, level: ObjectiveLevel) -> bool:
-        """Minimise one level; return whether its value is proved or near enough to go on."""
+        """Minimise one level; return whether its value is proved or near enough to go on.
+
+        Raises
+        ------
+        TimeoutError
+            If the model is too large for the time left: a solver looks at the clock too seldom.
+        """
+        left = self.seconds_left()
+        if left is not None and _seconds_for(form.model.n_entries) > left:
+            raise TimeoutError
+        if not self._bounds:
+            self._led = form, backend
         answer = self._minimise(form, backend, level, form.model.objectives[level.name])
         return answer is not None and self._settle(level, answer)
 
