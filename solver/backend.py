@@ -30,6 +30,14 @@ class Answer:
     """No solution has a lower objective."""
 
 
+class SolverInterrupt(KeyboardInterrupt):
+    """Ctrl-C while a solver ran; `answer` is what it had by then."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 class Backend(Protocol):
     """A solver loaded with one model, to which rows may be added."""
 
@@ -59,6 +67,11 @@ class Backend(Protocol):
             Relative gap at which the search may stop.
         start
             Column -> value of a solution to start from; only some columns need be given.
+
+        Raises
+        ------
+        SolverInterrupt
+            On Ctrl-C, if the solver can say what it had by then, else `KeyboardInterrupt`.
         """
 
     def relax(

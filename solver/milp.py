@@ -6,7 +6,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.backend import Answer, Outcome
+from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear_model import Affine, Block, Kind, LinearModel, Row, power_of_two
 
 _PROOF_GAP = 1e-7
@@ -58,7 +58,7 @@ class Milp:
         if start:
             columns = np.array(list(start), np.int32)
             highs.setSolution(len(columns), columns, np.array(list(start.values())))
-        _run(highs)
+        finished = _run(highs)
         status = highs.getModelStatus()
         info = highs.getInfo()
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -67,7 +67,10 @@ class Milp:
         values = np.array(highs.getSolution().col_value) if found else None
         proved = status == highspy.HighsModelStatus.kOptimal and found
         bound = info.mip_dual_bound / scale if np.isfinite(info.mip_dual_bound) else -float("inf")
-        return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        if not finished:
+            raise SolverInterrupt(answer)
+        return answer
 
     def relax(
         self, objective: Affine, *, seconds: float | None
@@ -80,7 +83,8 @@ class Milp:
         highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
         highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
         highs.clearSolver()
-        _run(highs)
+        if not _run(highs):
+            raise KeyboardInterrupt
         optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
         least = highs.getInfo().objective_function_value / scale
         growth = np.maximum(np.array(highs.getSolution().col_dual), 0.0) / scale
@@ -139,8 +143,14 @@ def _block(row: Row) -> Block:
     return Block(at, columns, values, np.array([row.bound], float), row.equality)
 
 
-def _run(highs: highspy.Highs) -> None:
-    """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has."""
+def _run(highs: highspy.Highs) -> bool:
+    """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Returns
+    -------
+    bool
+        False if it was asked to.
+    """
     highs.HandleUserInterrupt = True
     highs.startSolve()
     try:
@@ -149,4 +159,5 @@ def _run(highs: highspy.Highs) -> None:
     except KeyboardInterrupt:
         highs.cancelSolve()
         highs.wait()
-        raise
+        return False
+    return True
