@@ -30,6 +30,14 @@ class Answer:
     """No solution has a lower objective."""
 
 
+class SolverInterrupt(KeyboardInterrupt):
+    """Ctrl-C while a solver ran; `answer` is what it had by then."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 class Backend(Protocol):
     """A solver loaded with one model, to which rows may be added."""
 
@@ -59,4 +67,21 @@ class Backend(Protocol):
             Relative gap at which the search may stop.
         start
             Column -> value of a solution to start from; only some columns need be given.
+
+        Raises
+        ------
+        SolverInterrupt
+            On Ctrl-C, if the solver can say what it had by then, else `KeyboardInterrupt`.
+        """
+
+    def relax(
+        self, objective: Affine, *, seconds: float | None
+    ) -> tuple[float, NDArray[np.float64]] | None:
+        """Minimise an objective over the rows so far, with all columns continuous.
+
+        Returns
+        -------
+        tuple or None
+            The optimum, and by how much it grows at least for each unit of a column that is 0 in
+            it; None if the back end does not know.
         """

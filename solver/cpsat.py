@@ -105,3 +105,6 @@ class CpSat:
         values = np.array([solver.value(c) for c in self._columns]) / np.array(self._steps)
         proved = status == cp_model.OPTIMAL
         return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+
+    def relax(self, objective: Affine, *, seconds: float | None) -> None:
+        """Return None: CP-SAT has whole numbers only; see `Backend`."""

@@ -72,6 +72,25 @@ class Formulation:
         columns = self.choices.column
         return dict(zip(columns.tolist(), values[columns].tolist(), strict=True))
 
+    def within(self, growth: Floats, slack: float) -> Bools:
+        """Return where subtasks may run, given how much worse a plan may be than the relaxation.
+
+        Reduced-cost fixing (Dantzig, Fulkerson and Johnson, Oper. Res. 2(4), 1954).
+
+        Parameters
+        ----------
+        growth
+            By how much the objective grows at least for each unit of a column, shape (n_columns,).
+
+        Returns
+        -------
+        array
+            Shape (n_subtasks, n_task_managers).
+        """
+        x = self.choices.x
+        may: Bools = (growth[np.maximum(x, 0)] <= slack)[self.choices.units.of]
+        return may
+
     def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
         """Return rows that hold for every true plan and cut off this solution of the model.
 

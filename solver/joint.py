@@ -92,6 +92,10 @@ class JointFormulation:
         near = may | (groups.problem.keeps_up & (may @ full)[:, None])
         raise NotDealtError(full, near)
 
+    def within(self, growth: Floats, slack: float) -> Bools:
+        """Return where subtasks may run, as `Formulation.within` does."""
+        return self.form.within(growth, slack)[:, self.groups.of]
+
     def _any(self, model: LinearModel) -> Answer:
         """Return any solution."""
         left = self.seconds_left()

@@ -136,6 +136,11 @@ class LinearModel:
         """Number of rows."""
         return sum(len(b.bound) for b in self.blocks) + len(self.single)
 
+    @property
+    def n_entries(self) -> int:
+        """Number of coefficients in all rows."""
+        return sum(len(b.row) for b in self.blocks) + sum(len(r.terms) for r in self.single)
+
     def at_most(self, expression: Affine, bound: float, limit: Limited | None = None) -> None:
         """Require ``expression <= bound``."""
         self._row(expression, bound, False, limit)

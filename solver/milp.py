@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
-from edgeplace.solver.backend import Answer, Outcome
+from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear_model import Affine, Block, Kind, LinearModel, Row, power_of_two
 
 _PROOF_GAP = 1e-7
@@ -22,7 +23,8 @@ class Milp:
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
         self._columns = len(model.upper)
-        _pass(self._highs, model)
+        self._whole = np.array([k in (Kind.BINARY, Kind.COUNT) for k in model.kinds], bool)
+        _pass(self._highs, model, self._whole)
         for option, value in (
             ("threads", workers or 1),
             ("random_seed", seed),
@@ -49,18 +51,14 @@ class Milp:
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
         highs = self._highs
-        cost = np.zeros(self._columns)
-        cost[list(objective.terms)] = list(objective.terms.values())
-        scale = power_of_two(1e4 / max(np.abs(cost).max(initial=0.0), 1e-300))
-        highs.changeColsCost(self._columns, np.arange(self._columns, dtype=np.int32), cost * scale)
-        highs.changeObjectiveOffset(objective.constant * scale)
+        scale = self._aim(objective)
         highs.setOptionValue("mip_rel_gap", max(gap, _PROOF_GAP))
         highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
         highs.clearSolver()
         if start:
             columns = np.array(list(start), np.int32)
             highs.setSolution(len(columns), columns, np.array(list(start.values())))
-        _run(highs)
+        finished = _run(highs)
         status = highs.getModelStatus()
         info = highs.getInfo()
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -69,10 +67,42 @@ class Milp:
         values = np.array(highs.getSolution().col_value) if found else None
         proved = status == highspy.HighsModelStatus.kOptimal and found
         bound = info.mip_dual_bound / scale if np.isfinite(info.mip_dual_bound) else -float("inf")
-        return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        if not finished:
+            raise SolverInterrupt(answer)
+        return answer
+
+    def relax(
+        self, objective: Affine, *, seconds: float | None
+    ) -> tuple[float, NDArray[np.float64]] | None:
+        """Minimise with all columns continuous; see `Backend`."""
+        highs = self._highs
+        scale = self._aim(objective)
+        every = np.arange(self._columns, dtype=np.int32)
+        kinds = self._whole.astype(np.uint8)
+        highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
+        highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
+        highs.clearSolver()
+        if not _run(highs):
+            raise KeyboardInterrupt
+        optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        least = highs.getInfo().objective_function_value / scale
+        growth = np.maximum(np.array(highs.getSolution().col_dual), 0.0) / scale
+        highs.changeColsIntegrality(self._columns, every, kinds)
+        return (least, growth) if optimal else None
+
+    def _aim(self, objective: Affine) -> float:
+        """Set the objective, and return what it is scaled by."""
+        cost = np.zeros(self._columns)
+        cost[list(objective.terms)] = list(objective.terms.values())
+        scale = power_of_two(1e4 / max(np.abs(cost).max(initial=0.0), 1e-300))
+        every = np.arange(self._columns, dtype=np.int32)
+        self._highs.changeColsCost(self._columns, every, cost * scale)
+        self._highs.changeObjectiveOffset(objective.constant * scale)
+        return scale
 
 
-def _pass(highs: highspy.Highs, model: LinearModel) -> None:
+def _pass(highs: highspy.Highs, model: LinearModel, whole: NDArray[np.bool_]) -> None:
     """Pass all columns and rows in one call: one by one they take longer than the proof."""
     start, column, value, lower, upper = [], [], [], [], []
     entries = 0
@@ -87,7 +117,6 @@ def _pass(highs: highspy.Highs, model: LinearModel) -> None:
         lower.append(block.bound if block.equality else np.full(len(block.bound), -np.inf))
     none = np.zeros(0)
     n = len(model.upper)
-    whole = [kind in (Kind.BINARY, Kind.COUNT) for kind in model.kinds]
     highs.passModel(
         n,
         sum(map(len, upper)),
@@ -103,7 +132,7 @@ def _pass(highs: highspy.Highs, model: LinearModel) -> None:
         np.concatenate([none, *start, [entries]]).astype(np.int32),
         np.concatenate([none, *column]).astype(np.int32),
         np.concatenate([none, *value]),
-        np.array(whole, np.int32),
+        whole.astype(np.int32),
     )
 
 
@@ -114,8 +143,14 @@ def _block(row: Row) -> Block:
     return Block(at, columns, values, np.array([row.bound], float), row.equality)
 
 
-def _run(highs: highspy.Highs) -> None:
-    """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has."""
+def _run(highs: highspy.Highs) -> bool:
+    """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Returns
+    -------
+    bool
+        False if it was asked to.
+    """
     highs.HandleUserInterrupt = True
     highs.startSolve()
     try:
@@ -124,4 +159,5 @@ def _run(highs: highspy.Highs) -> None:
     except KeyboardInterrupt:
         highs.cancelSolve()
         highs.wait()
-        raise
+        return False
+    return True

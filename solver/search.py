@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,15 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.solver.backend import Answer, Backend, Outcome
+from edgeplace.solver.agreement import check_agreement
+from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import Affine, LinearModel, Row
+from edgeplace.solver.neighbourhood import Neighbourhoods
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide
 from edgeplace.solver.tidy import tidy
@@ -30,10 +33,10 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
-_JOINT_SHARE = 0.75
-"""Share of the time left for a search over groups; what it finds is to be dealt out yet."""
-_MENDING_S = 10.0
-_MENDING_GAP = 1e-3
+_PROVING_SHARE = 0.75
+"""Share of the time left for the proof of the first level; the rest is to look for plans."""
+_MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
+"""How long to look for one plan, and how near to the best of those looked at it may be."""
 Readable = Formulation | JointFormulation
 OPTIMAL_GAP = 1e-6
 NEGLIGIBLE = 1e-6
@@ -53,6 +56,7 @@ class Search:
         began: float,
         time_limit_s: float | None,
         gap: float,
+        seed: int,
         tell: Callable[[str], None],
     ) -> None:
         self._problem = problem
@@ -61,11 +65,13 @@ class Search:
         self._began = began
         self._limit = time_limit_s
         self._gap = gap
+        self._seed = seed
         self._tell = tell
         self._bounds: list[float] = []
         self._caps: list[float] = []
         self._floor = 0.0
         self._site_by_site = False
+        self._led: tuple[Readable, Backend] | None = None
         self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -85,7 +91,8 @@ class Search:
     def _offer_baselines(self) -> None:
         """Start from what others would do."""
         for baseline in BASELINES.values():
-            self._offer(baseline(self._problem))
+            if self.best is None or self.seconds_left() != 0.0:
+                self._offer(baseline(self._problem))
 
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
@@ -124,7 +131,12 @@ class Search:
             if not self._decided():
                 self._offer_baselines()
                 # The first level alone needs a far smaller model than all of them.
-                self._lead()
+                try:
+                    self._lead()
+                except TimeoutError:
+                    self._stopped_by = StoppedBy.TIME_LIMIT
+                if self._stopped_by is StoppedBy.TIME_LIMIT:
+                    self._polish()
             if self._caps and len(self._levels) > 1:
                 self._rest()
         except KeyboardInterrupt:
@@ -162,28 +174,42 @@ class Search:
                         return
                     except NotDealtError as e:
                         apart |= e.full
-                        self._mend(e.near)
+                        left = self.seconds_left()
+                        self._look(
+                            e.near, _MENDING_S if left is None else min(left / 2, _MENDING_S)
+                        )
             form = self._formulate(self._levels[:1], counted=True)
             self._descend(form, self._load(form.model), level)
         except SubtasksCountedError:
             form = self._formulate(self._levels[:1])
             self._descend(form, self._load(form.model), level)
 
-    def _mend(self, near: Bools) -> None:
-        """Look for a plan of the first level near one that could not be dealt out."""
+    def _look(self, near: Bools, seconds: float) -> bool:
+        """Look for a plan of the first level among some; return whether there is no better one."""
         level = self._levels[0]
         form = self._formulate([level], counted=True, may=near)
+        self._check_time_for(form.model)
         left = self.seconds_left()
         answer = self._load(form.model).minimise(
             form.model.objectives[level.name],
-            seconds=_MENDING_S if left is None else min(left / 2, _MENDING_S),
-            gap=max(self._gap, _MENDING_GAP),
+            seconds=seconds if left is None else min(left, seconds),
+            gap=max(self._gap, _LOOKING_GAP),
             start=form.start(self.best.assignment) if self.best else None,
         )
         if answer.values is not None:
             self._offer(form.assignment(answer.values))
+        return answer.outcome is not Outcome.STOPPED
+
+    def _polish(self) -> None:
+        """Decide parts of the best plan anew until the time is up."""
+        parts = Neighbourhoods(self._problem, self._seed)
+        while self.best is not None and self.seconds_left() != 0.0:
+            parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
 
     def _rest(self) -> None:
+        if self._led is not None:
+            # The model of all levels is larger still.
+            self._check_time_for(self._led[0].model)
         form = self._formulate(self._levels, may=self._within_cap())
         backend = self._load(form.model)
         self._cap(form, backend, self._levels[0], self._caps[0])
@@ -193,12 +219,25 @@ class Search:
             self._cap(form, backend, level, self._caps[-1])
 
     def _within_cap(self) -> Bools | None:
-        """Return where subtasks may run without losing `wan`, None if that is not known."""
-        if not self._site_by_site:
+        """Return where subtasks may run without making the first level worse than its cap.
+
+        None if that is not known.
+        """
+        p, cap, name = self._problem, self._caps[0], self._levels[0].name
+        if self._site_by_site:
+            found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
+            return None if found is None else found.within(cap + NEGLIGIBLE)
+        if self._led is None:
             return None
-        p, cap = self._problem, self._caps[0]
-        found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
-        return None if found is None else found.within(cap + NEGLIGIBLE)
+        form, backend = self._led
+        left = self.seconds_left()
+        relaxed = backend.relax(
+            form.model.objectives[name], seconds=None if left is None else left / 4
+        )
+        if relaxed is None:
+            return None
+        least, growth = relaxed
+        return form.within(growth, cap - least + OPTIMAL_GAP * abs(cap) + NEGLIGIBLE)
 
     def _formulate(
         self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
@@ -219,9 +258,25 @@ class Search:
         return None if left is None else time.monotonic() + left / 2
 
     def _descend(self, form: Readable, backend: Backend, level: ObjectiveLevel) -> bool:
-        """Minimise one level; return whether its value is proved or near enough to go on."""
+        """Minimise one level; return whether its value is proved or near enough to go on.
+
+        Raises
+        ------
+        TimeoutError
+            If the model is too large for the time left: a solver looks at the clock too seldom.
+        """
+        self._check_time_for(form.model)
+        if not self._bounds:
+            self._led = form, backend
         answer = self._minimise(form, backend, level, form.model.objectives[level.name])
         return answer is not None and self._settle(level, answer)
+
+    def _check_time_for(self, model: LinearModel) -> None:
+        """Raise `TimeoutError` if a solver may not look at the clock again in time."""
+        left = self.seconds_left()
+        # Measured with HiGHS, with room to spare.
+        if left is not None and 3.0 * (model.n_entries / 1e6) ** 1.5 > left:
+            raise TimeoutError
 
     def _settle(self, level: ObjectiveLevel, answer: Answer) -> bool:
         """Note what is known of a level; return whether it is enough to go on."""
@@ -265,11 +320,17 @@ class Search:
                 self._stopped_by = StoppedBy.TIME_LIMIT
                 return None
             start = form.start(self.best.assignment) if self.best else None
-            if isinstance(form, JointFormulation) and left is not None:
-                left *= _JOINT_SHARE
-            answer = backend.minimise(objective, seconds=left, gap=self._gap, start=start)
-            if not self._bounds and np.isfinite(answer.bound):
-                self._floor = max(self._floor, answer.bound)
+            if not self._bounds and left is not None:
+                left *= _PROVING_SHARE
+            try:
+                answer = backend.minimise(objective, seconds=left, gap=self._gap, start=start)
+            except SolverInterrupt as e:
+                self._raise_floor(e.answer.bound)
+                with suppress(NotDealtError):
+                    if e.answer.values is not None:
+                        self._offer(form.assignment(e.answer.values))
+                raise
+            self._raise_floor(answer.bound)
             if answer.outcome is Outcome.INFEASIBLE:
                 if self.best is not None:
                     raise PlanMismatchError(
@@ -285,11 +346,16 @@ class Search:
             found = self._offer(assignment)
             rows = self._missed(form, answer.values, assignment, found)
             if not rows:
-                self._agree(backend, level, objective, answer, found)
+                check_agreement(backend, level.name, objective, answer, found, self.best)
                 return answer
             backend.add_rows(rows)
             if answer.outcome is Outcome.STOPPED and self.best is not None:
                 return answer
+
+    def _raise_floor(self, bound: float) -> None:
+        """Note a bound of the first level."""
+        if not self._bounds and np.isfinite(bound):
+            self._floor = max(self._floor, bound)
 
     def _missed(
         self, form: Readable, values: Floats, assignment: Ints, found: Verdict
@@ -300,32 +366,6 @@ class Search:
         said = report(found)
         kept = tuple(v for v in said.violations if not (self._soft and v.kind in RATED))
         return form.missed(values, assignment, said.model_copy(update={"violations": kept}))
-
-    def _agree(
-        self,
-        backend: Backend,
-        level: ObjectiveLevel,
-        objective: Affine,
-        answer: Answer,
-        found: Verdict,
-    ) -> None:
-        """Raise if the back end's figures and the evaluator's contradict each other."""
-        known = self.best.value(level.name) if self.best else float("inf")
-        if answer.bound > known + 1e-5 * abs(known) + 1e-6:
-            raise PlanMismatchError(
-                f"{backend.name} says {level.name} cannot be below {answer.bound:.9g}, the "
-                f"evaluator knows a plan with {known:.9g}",
-                "try the other back end, and please report this with the input files",
-            )
-        if answer.outcome is not Outcome.OPTIMAL or answer.values is None or backend.coarse:
-            return
-        claimed = objective.constant + sum(v * answer.values[c] for c, v in objective.terms.items())
-        actual = found.value(level.name)
-        if actual > claimed + 1e-5 * abs(actual) + 1e-6:
-            raise PlanMismatchError(
-                f"{backend.name} says {level.name} = {claimed:.9g}, the evaluator {actual:.9g}",
-                "please report this with the input files",
-            )
 
     def result(self, backend: str, conflict: Conflict | None) -> Result:
         """Return the answer."""

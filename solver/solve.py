@@ -92,7 +92,7 @@ def solve(
         )
     problem = build(jobs, cluster, rules, current)
     soft = levels[0].name == "throughput"
-    search = Search(problem, levels, soft, began, time_limit_s, gap, tell)
+    search = Search(problem, levels, soft, began, time_limit_s, gap, seed, tell)
     search.offer_current()
     if problem.m and problem.allowed().any(axis=1).all():
         search.run(lambda model: _load(backend, model, seed, workers))

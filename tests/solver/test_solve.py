@@ -1,6 +1,7 @@
 """What `solve` promises, on instances small enough to reason about."""
 
 import time
+from unittest.mock import patch
 
 import pytest
 from seeds import cost, filter_cluster, filter_job, operator, stream
@@ -431,3 +432,18 @@ def test_a_latency_of_nought_is_proved(backend):
     result = solve(job, one_site(), objective=("latency",), backend=backend)
     assert result.status is Status.OPTIMAL
     assert result.levels[0].value == 0
+
+
+def test_ctrl_c_in_a_solver_keeps_its_incumbent_and_its_bound():
+    job, cluster = filter_job(50_000.0), filter_cluster(1e6)
+    best = solve(job, cluster, objective=("wan",))
+    with (
+        patch("edgeplace.solver.search.decide", return_value=None),
+        patch("edgeplace.solver.search.BASELINES", {}),
+        patch("edgeplace.solver.milp._run", side_effect=lambda highs: bool(highs.run()) and False),
+    ):
+        result = solve(job, cluster, objective=("wan", "latency"))
+    assert result.stopped_by is StoppedBy.INTERRUPT
+    assert result.status is Status.FEASIBLE
+    assert result.levels[0].value == best.levels[0].value
+    assert result.levels[0].bound == pytest.approx(best.levels[0].value)
