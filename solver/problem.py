@@ -44,7 +44,9 @@ class Problem:
         Slot sharing group of each operator, shape (n_operators,).
     source, target, bytes_per_s, stream
         Channels, shape (n_channels,); bytes as a link carries them, see `wire`. What a receiver
-        answers on the wire is a channel of its own, from it to the sender.
+        answers on the wire is a channel of its own, from it to the sender, behind all others.
+    n_feeding
+        Number of channels of records.
     live
         Channels with records, shape (n_channels,); answers have none.
     exchange_ms
@@ -83,6 +85,7 @@ class Problem:
     source: Ints
     target: Ints
     bytes_per_s: Floats
+    n_feeding: int
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
@@ -100,6 +103,11 @@ class Problem:
     storage_site: int | None
     current: Ints | None
     notes: tuple[str, ...]
+
+    @property
+    def feeding(self) -> tuple[Ints, Ints]:
+        """Producer and consumer of each channel of records: they form no cycle."""
+        return self.source[: self.n_feeding], self.target[: self.n_feeding]
 
     @property
     def n(self) -> int:
@@ -268,6 +276,7 @@ def build(
         source=np.concatenate([source, target[back]]),
         target=np.concatenate([target, source[back]]),
         bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
+        n_feeding=len(source),
         live=np.concatenate([joined("records_per_s") > 0, none > 0]),
         exchange_ms=np.concatenate([exchange, none]),
         buffer_bytes=np.concatenate([sent, none]),

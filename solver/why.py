@@ -118,8 +118,8 @@ def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]
         places.append(("on servers", servers))
     near = []
     for k in own:
-        into = p.target == k
-        if into.any():
+        into = np.flatnonzero(p.feeding[1] == k)
+        if len(into):
             sites = p.tm_site[assignment[p.source[into]]]
             main = np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax()
             near.append(np.flatnonzero(allowed[k] & (p.tm_site == main)))

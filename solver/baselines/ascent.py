@@ -85,7 +85,7 @@ def first_with_room(filler: Filler, k: int, ladder: list[int]) -> None:
 
 def _root(p: Problem) -> int:
     feeds = np.zeros(p.n, bool)
-    feeds[p.source] = True
+    feeds[p.feeding[0]] = True
     allowed = p.allowed()
     held = []
     for k in np.flatnonzero(~feeds).tolist():

@@ -38,7 +38,7 @@ class Scale:
         compute = compute_share(p)
         state = p.checkpoint_bytes_per_s
         sent = np.zeros(p.n)
-        np.add.at(sent, p.source, p.bytes_per_s)
+        np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
         least = np.array([compute.min(axis=1).sum(), state.sum(), 0.0]) / p.m
         most = np.array([_fullest(p, cost) for cost in (compute.max(axis=1), state, sent)])
         return cls(least, np.maximum(least, most))
@@ -68,8 +68,8 @@ def worker_loads(problem: Problem, assignment: Ints) -> Floats:
     loads = np.zeros((p.m, 3))
     np.add.at(loads[:, 0], assignment, compute_share(p)[np.arange(p.n), assignment])
     np.add.at(loads[:, 1], assignment, p.checkpoint_bytes_per_s)
-    a, b = assignment[p.source], assignment[p.target]
-    np.add.at(loads[:, 2], a[a != b], p.bytes_per_s[a != b])
+    a, b = (assignment[ends] for ends in p.feeding)
+    np.add.at(loads[:, 2], a[a != b], p.bytes_per_s[: p.n_feeding][a != b])
     return loads
 
 

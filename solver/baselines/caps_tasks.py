@@ -121,7 +121,8 @@ class Tasks:
 
 def _streams(p: Problem) -> Iterator[tuple[Ints, bool]]:
     """Yield the channels of each stream, and whether it joins subtasks one to one."""
-    ends = np.stack([p.subtasks.operator_of[p.source], p.subtasks.operator_of[p.target], p.stream])
+    source, target = (p.subtasks.operator_of[ends] for ends in p.feeding)
+    ends = np.stack([source, target, p.stream[: p.n_feeding]])
     streams, at = np.unique(ends, axis=1, return_inverse=True)
     for i, (a, b, _) in enumerate(streams.T.tolist()):
         channels = np.flatnonzero(at.ravel() == i)

@@ -13,7 +13,8 @@ Ints = NDArray[np.intp]
 def downstream(problem: Problem) -> Ints:
     """Return all subtasks, producers before consumers, operator by operator."""
     operator = problem.subtasks.operator_of
-    streams = np.unique(np.stack([operator[problem.source], operator[problem.target]]), axis=1)
+    source, target = problem.feeding
+    streams = np.unique(np.stack([operator[source], operator[target]]), axis=1)
     depth = np.zeros(len(problem.group), np.intp)
     while True:
         deeper = depth.copy()
@@ -25,10 +26,8 @@ def downstream(problem: Problem) -> Ints:
 
 def neighbours(problem: Problem) -> tuple[list[Ints], list[Ints]]:
     """Return the producers and the consumers of each subtask."""
-    return (
-        _gathered(problem.target, problem.source, problem.n),
-        _gathered(problem.source, problem.target, problem.n),
-    )
+    source, target = problem.feeding
+    return _gathered(target, source, problem.n), _gathered(source, target, problem.n)
 
 
 def _gathered(of: Ints, what: Ints, n: int) -> list[Ints]:

@@ -52,14 +52,16 @@ def _offloads(p: Problem, k: int) -> bool:
 
 def _depth(p: Problem) -> list[int]:
     depth = [0] * p.n
+    source, target = p.feeding
     for _ in p.subtasks.operators:
-        for k, j in zip(p.source.tolist(), p.target.tolist(), strict=True):
+        for k, j in zip(source.tolist(), target.tolist(), strict=True):
             depth[j] = max(depth[j], depth[k] + 1)
     return depth
 
 
 def _main_site(p: Problem, k: int, assignment: NDArray[np.intp]) -> int:
-    into = np.flatnonzero((p.target == k) & (assignment[p.source] >= 0))
+    source, target = p.feeding
+    into = np.flatnonzero((target == k) & (assignment[source] >= 0))
     if not len(into):
         return -1
     sites = p.tm_site[assignment[p.source[into]]]

@@ -108,6 +108,7 @@ class Oracle:
             if c[2] > 0:
                 fan[c[1], c[5]] += 1
         self.fan = fan
+        self.fed = {c[1] for c in self.channels}
 
     def cost(self, k, tm):
         """(busy seconds, core seconds) per record of subtask k on a TaskManager"""
@@ -314,8 +315,7 @@ class Oracle:
                     if w and hop[::-1] in self.links:
                         turn = link.delay_ms + self.links[hop[::-1]].delay_ms
                         hop_ms += max(turn - cl.buffers_per_channel * fill, 0)
-                fed = any(c[1] == k for c in self.channels)
-                rest = max(rest, (wait / 2 if fed else wait) + hop_ms + walk(j))
+                rest = max(rest, (wait / 2 if k in self.fed else wait) + hop_ms + walk(j))
             return service(k) + rest
 
         return max(walk(k) for k in self.subtasks)
