@@ -6,7 +6,7 @@ UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
 RUN = $(UV) run --frozen --all-extras --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench agent flink-compat soak record typing wheel-test clean
+.PHONY: help demo test check bench agent flink-compat soak headline record typing wheel-test clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/fl
 
 soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak
+
+headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2.5 h, goes on where it was ended)
+	$(RUN) python -m testbed headline --out benchmarks/headline
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
 	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz

@@ -18,31 +18,18 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from edgeplace.adapters.flink.collect_poll import SUBTASK_METRICS
 from edgeplace.spark_stats import measure
 from edgeplace.spark_stats.session import local_session
 
 JOB = "9339ac76019ab1be7e6d8e4d2f32a4c1"
-METRICS = (
-    "numRecordsIn",
-    "numRecordsOut",
-    "numBytesIn",
-    "numBytesOut",
-    "busyTimeMsPerSecond",
-    "idleTimeMsPerSecond",
-    "backPressuredTimeMsPerSecond",
-    "accumulateBusyTimeMs",
-    "accumulateIdleTimeMs",
-    "accumulateBackPressuredTimeMs",
-    "Shuffle.Netty.Input.numBytesInLocal",
-    "Shuffle.Netty.Input.numBytesInRemote",
-)
 VERTICES, PARALLELISM, PERIOD_MS = 5, 16, 5000
 
 
 def write_log(path: Path, values: int, bad_lines: int, seed: int = 0) -> int:
     """Write a canonical log of a running pipeline; return the number of metric values in it."""
     dice = random.Random(seed)  # noqa: S311
-    per_poll = VERTICES * PARALLELISM * len(METRICS)
+    per_poll = VERTICES * PARALLELISM * len(SUBTASK_METRICS)
     polls = max(values // per_poll, 2)
     ids = [f"{0xA0 + v:032x}" for v in range(VERTICES)]
     names = [f"operator {v}" for v in range(VERTICES)]
@@ -74,7 +61,7 @@ def write_log(path: Path, values: int, bad_lines: int, seed: int = 0) -> int:
                 answer = [
                     {"id": f"{s}.{metric}", "value": str((poll + 1) * (1000 + 37 * m + s + number))}
                     for s in range(PARALLELISM)
-                    for m, metric in enumerate(METRICS)
+                    for m, metric in enumerate(SUBTASK_METRICS)
                 ]
                 dice.shuffle(answer)
                 write(ts_ms + number, f"{at}/metrics", answer)

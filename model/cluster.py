@@ -1,5 +1,6 @@
 """The cluster: sites, nodes, TaskManagers and the links between sites."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
@@ -65,6 +66,8 @@ class Link(Frozen):
     """None: not limited."""
     delay_ms: NonNegative = 0.0
     """One-way delay."""
+    background_bytes_per_s: NonNegative = 0.0
+    """What others send over the link, in its direction: it takes from the bandwidth."""
     price_per_byte: NonNegative = 1.0
     """Weight of a byte on this link in the `wan` objective, in any unit of the user's."""
     both_ways: bool = False
@@ -96,6 +99,9 @@ class Cluster(Frozen):
     """`taskmanager.network.memory.floating-buffers-per-gate`; fixed since Flink 2.0."""
     buffer_bytes: int = Field(default=32768, ge=1)
     """`taskmanager.memory.segment-size`"""
+    mtu_bytes: int | None = Field(default=None, ge=576)
+    """Largest IP packet on the way between sites. With it, links carry headers, acknowledgements,
+    credits and the messages of checkpoints too; None: records and state only."""
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -139,6 +145,13 @@ class Cluster(Frozen):
                         f"link {link.source!r} -> {link.target!r}: {end!r} is not among the sites "
                         f"{sorted(sites)}"
                     )
+            room = (link.bandwidth_bytes_per_s or math.inf) * self.link_target
+            if link.background_bytes_per_s >= room:
+                raise ValueError(
+                    f"link {link.source!r} -> {link.target!r}: its background traffic of "
+                    f"{link.background_bytes_per_s:g} bytes/s leaves nothing of the {room:g} that "
+                    "plans may use"
+                )
             if link.source == link.target:
                 raise ValueError(f"link {link.source!r} -> {link.target!r} leads nowhere")
         _unique("link", (f"{a.source} -> {a.target}" for a in self.directed_links()))

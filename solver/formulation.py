@@ -277,7 +277,8 @@ def _largest_utilisation(p: Problem) -> float:
     cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
     bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
-    trip = 2 * p.network.delay_ms.sum()
+    transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
+    trip = 2 * p.network.delay_ms.sum() + transfer.sum()
     credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
     return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
 

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, Operator
 from edgeplace.solver.subtasks import Subtasks
+from edgeplace.solver.wire import checkpoint_on_wire
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -52,21 +53,23 @@ def class_costs(
     return busy_s, cpu_s
 
 
-def kept(subtasks: Subtasks) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return state bytes, checkpoint bytes/s, memory and disk of each subtask."""
+def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return state bytes, checkpoint bytes/s on the wire, memory and disk of each subtask."""
     state = np.zeros(subtasks.count)
     written = np.zeros(subtasks.count)
     memory = np.zeros(subtasks.count)
     disk = np.zeros(subtasks.count)
     jobs = {j.name: j for j in subtasks.jobs}
+    fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
     for o, (job, op) in enumerate(subtasks.operators):
         own = subtasks.range_of(o)
         cost = op.cost
         state[own] = (cost.state_bytes or 0.0) / op.parallelism if cost else 0.0
         interval = jobs[job].checkpoint_interval_ms
-        if cost and interval:
-            bytes_each = cost.checkpointed_bytes or 0.0
-            written[own] = bytes_each / op.parallelism / (interval / 1000)
+        if interval:
+            of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
+            on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, mtu_bytes)
+            written[own] = on_wire / (interval / 1000)
         memory[own] = op.memory_bytes
         (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
     return state, written, memory, disk

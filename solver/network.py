@@ -37,7 +37,8 @@ class Network:
     names
         ``a -> b`` of each directed link.
     capacity_bytes_per_s
-        Bandwidth times target, infinite where not limited, shape (n_links,).
+        Bandwidth times target without what others send, infinite where not limited, shape
+        (n_links,).
     bandwidth_bytes_per_s
         Bandwidth, infinite where not limited, shape (n_links,).
     delay_ms, price
@@ -74,11 +75,20 @@ class Network:
             ends=ends,
             names=tuple(f"{a} -> {b}" for _, a, b in ways),
             bandwidth_bytes_per_s=bandwidth,
-            capacity_bytes_per_s=bandwidth * cluster.link_target,
+            capacity_bytes_per_s=bandwidth * cluster.link_target
+            - np.array([a.background_bytes_per_s for a in links]),
             delay_ms=np.array([a.delay_ms for a in links]),
             price=np.array([a.price_per_byte for a in links]),
             tree=Tree.of(len(site), ends),
         )
+
+    @cached_property
+    def turn_ms(self) -> Floats:
+        """Delay of each link there and back, 0 where none leads back, shape (n_links,)."""
+        opposite = {(b, a): float(self.delay_ms[i]) for i, (a, b) in enumerate(self.ends)}
+        back = np.array([opposite.get(pair, np.nan) for pair in self.ends])
+        turn: Floats = np.nan_to_num(self.delay_ms + back)
+        return turn
 
     @cached_property
     def _graph(self) -> "nx.DiGraph[int]":

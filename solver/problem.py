@@ -15,6 +15,7 @@ from edgeplace.solver.origins import origins
 from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks, assignment_of
 from edgeplace.solver.traffic import propagate
+from edgeplace.solver.wire import on_wire
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -42,13 +43,21 @@ class Problem:
     group
         Slot sharing group of each operator, shape (n_operators,).
     source, target, bytes_per_s, stream
-        Channels, shape (n_channels,).
+        Channels, shape (n_channels,); bytes as a link carries them, see `wire`. What a receiver
+        answers on the wire is a channel of its own, from it to the sender.
+    live
+        Channels with records, shape (n_channels,); answers have none.
     exchange_ms
-        Time until a buffer of the channel is sent: filled, or the buffer timeout.
+        How long a record waits until its buffer is sent, filled or at the buffer timeout: nearly as
+        long as that takes where it starts, half as long on average further on.
     buffer_bytes
         Bytes of the channel that are sent at once.
+    credit_ms
+        How long the exclusive buffers of the channel last: before the receiver's answer is back,
+        the sender has to wait for floating ones. Infinite without traffic.
     window_bytes
-        Credit window of the channel: bytes in flight before the receiver must answer.
+        Credit window of the channel: bytes in flight before the receiver must answer, as a link
+        carries them.
     tm_slots, tm_memory, tm_disk, tm_node, tm_site, tm_class
         Of each TaskManager, shape (n_task_managers,).
     node_cores
@@ -77,6 +86,7 @@ class Problem:
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
+    credit_ms: Floats
     window_bytes: Floats
     stream: Ints
     tm_slots: Ints
@@ -213,14 +223,29 @@ def build(
     op_of = subtasks.operator_of
     busy = rate[:, None] * busy_s[op_of]
     queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
-    state, checkpointed, memory, disk = kept(subtasks)
+    state, checkpointed, memory, disk = kept(subtasks, cluster.mtu_bytes)
     job_of = np.concatenate([np.full(len(t.source), j) for j, t in enumerate(traffic)])
     timeout = np.array([j.buffer_timeout_ms for j in jobs])[job_of.astype(int)]
     flow = joined("bytes_per_s")
-    with np.errstate(divide="ignore"):
-        exchange = np.minimum(timeout, 1000 * cluster.buffer_bytes / flow)
-    sent = np.clip(flow * exchange / 1000, joined("record_bytes"), cluster.buffer_bytes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fill = 1000 * cluster.buffer_bytes / flow
+        held = np.minimum(timeout, fill)
+        lasts = np.where(flow > 0, cluster.buffers_per_channel * fill, np.inf)
+    sent = np.clip(flow * held / 1000, joined("record_bytes"), cluster.buffer_bytes)
+    is_fed = np.zeros(subtasks.count, bool)
+    is_fed[target] = True
+    # Timers tick at equal intervals: beyond the first, a path meets each at a moment of its own.
+    exchange = np.where(is_fed[source], held / 2, held)
+    wire = on_wire(flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes)
+    with np.errstate(invalid="ignore"):
+        grown = np.where(flow > 0, wire.forward / flow, 1.0)
     fan_in = np.maximum(joined("fan_in"), 1)
+    window = grown * cluster.buffer_bytes
+    window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in
+    stream = np.concatenate([t.stream for t in traffic])
+    # Answers take the links without records: they are late for nobody, and need no credit.
+    back = np.flatnonzero(wire.back > 0)
+    none = np.zeros(len(back))
     groups = [(job, op.slot_sharing_group) for job, op in subtasks.operators]
     group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
     sites = [s.id for s in cluster.sites]
@@ -240,15 +265,15 @@ def build(
         state_bytes=state,
         checkpoint_bytes_per_s=checkpointed,
         group=np.array([group_index[g] for g in groups], np.intp),
-        source=source,
-        target=target,
-        bytes_per_s=flow,
-        live=joined("records_per_s") > 0,
-        exchange_ms=exchange,
-        buffer_bytes=sent,
-        window_bytes=cluster.buffer_bytes
-        * (cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in),
-        stream=np.concatenate([t.stream for t in traffic]),
+        source=np.concatenate([source, target[back]]),
+        target=np.concatenate([target, source[back]]),
+        bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
+        live=np.concatenate([joined("records_per_s") > 0, none > 0]),
+        exchange_ms=np.concatenate([exchange, none]),
+        buffer_bytes=np.concatenate([sent, none]),
+        credit_ms=np.concatenate([lasts, none + np.inf]),
+        window_bytes=np.concatenate([window, none + np.inf]),
+        stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
         tm_slots=np.array([t.slots for t in tms], np.intp),
         tm_memory=np.array([np.inf if t.memory_bytes is None else t.memory_bytes for t in tms]),
         tm_disk=np.array([np.inf if t.disk_bytes is None else t.disk_bytes for t in tms]),

@@ -7,8 +7,12 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION
+from testbed.headline import WAN_MBIT_PER_S, headline
 from testbed.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
 from testbed.soak import KILLS, MOVES, soak
+from testbed.up import down, run, up
+from testbed.workloads import WORKLOADS
+from testbed.world import Wan
 
 
 def main() -> int:
@@ -23,18 +27,47 @@ def main() -> int:
     soaking.add_argument("--flink", default=FLINK_VERSION, metavar="VERSION")
     soaking.add_argument("--moves", type=int, default=MOVES)
     soaking.add_argument("--kills", type=int, default=KILLS, help="of TaskManagers")
+    heading = commands.add_parser("headline", help="does placement pay? (needs root)")
+    heading.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the results")
+    heading.add_argument("--workloads", nargs="*", default=[], metavar="NAME", help="default: all")
+    heading.add_argument("--wan", type=float, nargs="*", default=WAN_MBIT_PER_S, metavar="MBIT/S")
+    upping = commands.add_parser("up", help="a Flink over a WAN until Ctrl-C (needs root)")
+    upping.add_argument("--wan", type=float, default=4.0, metavar="MBIT/S", help="default: 4")
+    upping.add_argument("--delay", type=float, default=25.0, metavar="MS", help="default: 25")
+    upping.add_argument("--jitter", type=float, default=0.0, metavar="MS", help="default: 0")
+    upping.add_argument("--loss", type=float, default=0.0, metavar="SHARE", help="default: 0")
+    running = commands.add_parser("run", help="start a workload in the Flink that is up")
+    running.add_argument("workload", choices=[w.name for w in WORKLOADS])
+    running.add_argument(
+        "--rate", default="500", help="records/s of each source subtask, or max; default: 500"
+    )
+    commands.add_parser("down", help="take it down, and remove what a killed one has left")
     arguments = parser.parse_args()
     # As an exception, so that the cluster is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        if arguments.command == "soak":
-            return 0 if soak(arguments.flink, arguments.moves, arguments.kills) else 1
-        record(arguments.out, arguments.seconds, arguments.warm_up)
+        return _run(arguments)
     except TestbedError as error:
         print(f"testbed: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    match arguments.command:
+        case "record":
+            record(arguments.out, arguments.seconds, arguments.warm_up)
+        case "soak":
+            return 0 if soak(arguments.flink, arguments.moves, arguments.kills) else 1
+        case "headline":
+            headline(arguments.out, arguments.workloads, arguments.wan)
+        case "up":
+            up(Wan(arguments.wan, arguments.delay, arguments.jitter, arguments.loss))
+        case "run":
+            run(arguments.workload, arguments.rate)
+        case "down":
+            down()
     return 0
 
 

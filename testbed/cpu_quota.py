@@ -67,16 +67,18 @@ class CpuQuotas:
         self._root.rmdir()
         os.close(self._lock)
 
-    def create(self, name: str, cores: float | None) -> None:
-        """Create a group that gets at most this many cores, or as many as it wants."""
+    def create(self, name: str) -> None:
+        """Create a group that gets as much as it wants."""
+        (self._root / name).mkdir()
+
+    def limit(self, name: str, cores: float) -> None:
+        """Let a group have at most this many cores from now on."""
+        quota = round(cores * _PERIOD_US)
+        if quota < _MIN_QUOTA_US:
+            raise ValueError(f"a quota of {cores} cores is below {_MIN_QUOTA_US / _PERIOD_US}")
         group = self._root / name
-        group.mkdir()
-        if cores is not None:
-            quota = round(cores * _PERIOD_US)
-            if quota < _MIN_QUOTA_US:
-                raise ValueError(f"a quota of {cores} cores is below {_MIN_QUOTA_US / _PERIOD_US}")
-            (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-            (group / "cpu.cfs_quota_us").write_text(str(quota))
+        (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
+        (group / "cpu.cfs_quota_us").write_text(str(quota))
 
     def add(self, name: str, pid: int) -> None:
         """Move a process into a group; its later children follow it."""

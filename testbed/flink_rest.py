@@ -85,6 +85,7 @@ class FlinkRest:
         arguments: Sequence[str],
         savepoint: str | None = None,
         options: Mapping[str, str] | None = None,
+        main_class: str | None = None,
     ) -> str:
         """Start the job of an uploaded jar and return the job's id.
 
@@ -98,12 +99,16 @@ class FlinkRest:
             Path from which to restore the job's state.
         options
             Flink options of the job, e.g. ``state.backend.type``.
+        main_class
+            Class with the main method, with its package; ``None`` for the one the jar names.
         """
         request: dict[str, Any] = {"programArgsList": list(arguments)}
         if savepoint is not None:
             request["savepointPath"] = savepoint
         if options:
             request["flinkConfiguration"] = dict(options)
+        if main_class is not None:
+            request["entryClass"] = main_class
         answer = self._post(f"/jars/{jar_id}/run", request, _SUBMIT_TIMEOUT_S)
         job_id: str = answer["jobid"]
         return job_id

@@ -13,7 +13,7 @@ from testbed.errors import TestbedError
 from testbed.flink_config import QUICK
 from testbed.flink_rest import FlinkRest
 from testbed.job_jar import compile_own_job
-from testbed.local_cluster import JOB_MANAGER, LocalCluster, TaskManagerSpec
+from testbed.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, TaskManagerSpec
 
 # Unlike machines, and two of them behind one address.
 TASK_MANAGERS = (
@@ -59,7 +59,9 @@ class LiveFlink:
             agent = {"env.java.opts.jobmanager": option}
         self._home = home
         self.task_managers = task_managers
-        self.cluster = LocalCluster(home, task_managers, QUICK, agent, ha=True)
+        self.cluster = LocalCluster(
+            home, task_managers, QUICK, JobManagerSpec(options=agent), ha=True
+        )
         self._cleanup = ExitStack()
         self._jars: dict[str, Path] = {}
 

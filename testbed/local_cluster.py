@@ -1,4 +1,4 @@
-"""A standalone Flink cluster of processes on loopback addresses."""
+"""A standalone Flink cluster of processes, on loopback addresses or in network namespaces."""
 
 import os
 import socket
@@ -39,7 +39,7 @@ class TaskManagerSpec:
     name
         Its ``taskmanager.resource-id``, the id it has in REST answers.
     host
-        A loopback address; several TaskManagers may share one.
+        A loopback address, or one of its namespace; several TaskManagers may share one.
     slots
         Number of task slots.
     process_memory
@@ -48,6 +48,8 @@ class TaskManagerSpec:
         CPU quota, ``None`` for none; needs root.
     options
         Flink options on top of those of the cluster.
+    namespace
+        Network namespace to run in, empty for this process's own.
     """
 
     name: str
@@ -56,6 +58,29 @@ class TaskManagerSpec:
     process_memory: str
     cores: float | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class JobManagerSpec:
+    """Where the JobManager runs.
+
+    Parameters
+    ----------
+    host
+        Address that TaskManagers reach it at.
+    rest_host
+        Address that this process reaches it at.
+    options
+        Flink options of the JobManager only.
+    namespace
+        Network namespace to run in, empty for this process's own.
+    """
+
+    host: str = _HOST
+    rest_host: str = _HOST
+    options: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
 
 
 class LocalCluster:
@@ -71,8 +96,8 @@ class LocalCluster:
         The TaskManagers, started in this order.
     settings
         Flink options on top of those the cluster needs, the same for all processes.
-    job_manager_settings
-        Flink options of the JobManager only.
+    job_manager
+        Where the JobManager runs.
     ha
         Whether jobs survive the JobManager: its state is in a ZooKeeper and the scratch folder.
 
@@ -97,13 +122,13 @@ class LocalCluster:
         home: Path,
         task_managers: Sequence[TaskManagerSpec],
         settings: Mapping[str, str],
-        job_manager_settings: Mapping[str, str] | None = None,
+        job_manager: JobManagerSpec = JobManagerSpec(),
         ha: bool = False,
     ) -> None:
         self._home = home
         self._task_managers = task_managers
         self._settings = settings
-        self._job_manager_settings = job_manager_settings or {}
+        self._job_manager = job_manager
         self._ha = ha
         self._cleanup = ExitStack()
         self._quotas: CpuQuotas | None = None
@@ -113,13 +138,16 @@ class LocalCluster:
         with ExitStack() as cleanup:
             if any(spec.cores is not None for spec in self._task_managers):
                 self._quotas = cleanup.enter_context(CpuQuotas())
-                self._quotas.create(JOB_MANAGER, None)
-                for spec in self._task_managers:
-                    self._quotas.create(spec.name, spec.cores)
+                for name in (JOB_MANAGER, *(spec.name for spec in self._task_managers)):
+                    self._quotas.create(name)
             self.scratch = cleanup.enter_context(scratch_folder())
             cleanup.callback(self._kill_all)
             self._configure()
             self.start_missing()
+            # Only now: a JVM that starts on a quarter of a core takes minutes.
+            for spec in self._task_managers:
+                if self._quotas and spec.cores is not None:
+                    self._quotas.limit(spec.name, spec.cores)
             self._cleanup = cleanup.pop_all()
         return self
 
@@ -147,6 +175,8 @@ class LocalCluster:
         }
         # The script ends in an exec: its process id becomes the JVM's.
         command = [str(self._home / "bin" / script), "start-foreground"]
+        if namespace := self._namespace(name):
+            command = ["ip", "netns", "exec", namespace, *command]
         self._processes[name] = launch(command, self._log(name), environment)
         if self._quotas:
             self._quotas.add(name, self._processes[name].pid)
@@ -224,16 +254,17 @@ class LocalCluster:
     def _configure(self) -> None:
         """Write every process's configuration, and start ZooKeeper if wanted."""
         rpc_port, rest_port, zookeeper_port = _free_ports(3)
-        self.rest = FlinkRest(f"http://{_HOST}:{rest_port}")
+        where = self._job_manager
+        self.rest = FlinkRest(f"http://{where.rest_host}:{rest_port}")
         checkpoints = (self.scratch / "checkpoints").as_uri()
         common = {
-            **self._settings,
-            "jobmanager.rpc.address": _HOST,
+            "jobmanager.rpc.address": where.host,
             "jobmanager.rpc.port": str(rpc_port),
-            "rest.address": _HOST,
+            "rest.address": where.rest_host,
             "rest.port": str(rest_port),
             "execution.checkpointing.dir": checkpoints,
             "state.checkpoints.dir": checkpoints,  # Its name before Flink 1.20.
+            **self._settings,
         }
         if self._ha:
             folder = self.scratch / _ZOOKEEPER
@@ -242,10 +273,10 @@ class LocalCluster:
             )
             common |= high_availability(folder / "ha", zookeeper_port, rpc_port)
         job_manager = {
-            "jobmanager.bind-host": _HOST,
-            "rest.bind-address": _HOST,
+            "jobmanager.bind-host": where.host,
+            "rest.bind-address": where.rest_host,
             "web.tmpdir": str(self.scratch),
-            **self._job_manager_settings,
+            **where.options,
         }
         self._write_config(JOB_MANAGER, {_JOB_MANAGER_MEMORY: "1000m", **common, **job_manager})
         for spec in self._task_managers:
@@ -261,6 +292,10 @@ class LocalCluster:
     def _write_config(self, name: str, options: Mapping[str, str]) -> None:
         own_folder = {"io.tmp.dirs": str(self.scratch / name)}
         write_config(self.conf_dir(name), self._home, {**options, **own_folder})
+
+    def _namespace(self, name: str) -> str:
+        specs = {spec.name: spec.namespace for spec in self._task_managers}
+        return {**specs, JOB_MANAGER: self._job_manager.namespace}.get(name, "")
 
     def _kill_all(self) -> None:
         for process in self._processes.values():

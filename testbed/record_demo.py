@@ -1,26 +1,29 @@
 """Record the demo log: two sites of Pis, one server, a camera job placed by stock Flink."""
 
 import gzip
-import io
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
+from edgeplace.adapters.flink.client import FlinkClient
+from edgeplace.adapters.flink.collect_poll import Poller
+from edgeplace.model import EdgeplaceError
 from testbed.cpu_quota import require_quotas
 from testbed.errors import TestbedError
 from testbed.flink_home import flink_home
 from testbed.flink_rest import FlinkRest
 from testbed.job_jar import compile_job
 from testbed.local_cluster import JOB_MANAGER, LocalCluster, TaskManagerSpec
-from testbed.rest_log import RestLog
 
 POLL_SECONDS = 5.0
 WARM_UP_SECONDS = 90.0
 
+# Between the fetch that a poll starts and the reading of the metrics.
+_FETCH_SECONDS = 1.0
 _PI_CORES = 0.25
 _FRAMES_PER_SECOND = 100
 _PI_SLOTS = 4
@@ -50,6 +53,7 @@ _SETTINGS = {
     # The first compiler only: it is done after seconds, even on a quarter of a core, and so all
     # machines run the same machine code while they are measured.
     "env.java.opts.taskmanager": "-XX:TieredStopAtLevel=1",
+    # Between _FETCH_SECONDS and POLL_SECONDS: each poll brings a fetch of its own, and only one.
     "metrics.fetcher.update-interval": "2500 ms",
     "execution.checkpointing.interval": "10 s",
     "execution.checkpointing.incremental": "true",
@@ -97,7 +101,7 @@ def record(out: Path, seconds: float, warm_up: float = WARM_UP_SECONDS) -> None:
         print(f"recording for {seconds:.0f} s", flush=True)
         before = _usage(cluster)
         with _complete_gzip(out) as log:
-            _poll(cluster, RestLog(cluster.rest, job_id, log), seconds)
+            _poll(cluster, job_id, log, seconds)
         _report(before, _usage(cluster))
         cluster.rest.cancel(job_id)
     print(f"{out}: {out.stat().st_size} bytes")
@@ -161,27 +165,33 @@ def _sleep(cluster: LocalCluster, seconds: float) -> None:
         time.sleep(min(left, 1.0))
 
 
-def _poll(cluster: LocalCluster, rest_log: RestLog, seconds: float) -> None:
-    rest_log.refresh()
-    _sleep(cluster, POLL_SECONDS)
-    start = time.monotonic()
-    for poll in range(round(seconds / POLL_SECONDS)):
-        _sleep(cluster, start + poll * POLL_SECONDS - time.monotonic())
-        rest_log.poll()
+def _poll(cluster: LocalCluster, job_id: str, log: gzip.GzipFile, seconds: float) -> None:
+    # One request at a time: the machine is measured meanwhile.
+    with FlinkClient(cluster.rest.url) as client, ThreadPoolExecutor(1) as pool:
+        poller = Poller(client, job_id, _FETCH_SECONDS, pool)
+        start = time.monotonic()
+        for number in range(round(seconds / POLL_SECONDS)):
+            _sleep(cluster, start + number * POLL_SECONDS - time.monotonic())
+            try:
+                poll = poller.poll(describe=False)
+            except EdgeplaceError as error:
+                raise TestbedError(f"poll {number + 1}: {error.what}") from error
+            if not poll.lines:
+                raise TestbedError(f"poll {number + 1}: the job is {poll.state}, not RUNNING")
+            log.write(poll.lines)
 
 
 @contextmanager
-def _complete_gzip(out: Path) -> Iterator[TextIO]:
-    """Open a gzip'ed text file that takes its name only when it is complete."""
+def _complete_gzip(out: Path) -> Iterator[gzip.GzipFile]:
+    """Open a gzip'ed file that takes its name only when it is complete."""
     draft = out.with_name(out.name + ".part")
     try:
         with (
             draft.open("wb") as file,
             # Neither a name nor a time in the header: the bytes depend on the content only.
             gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed,
-            io.TextIOWrapper(packed, encoding="utf-8", newline="\n") as text,
         ):
-            yield text
+            yield packed
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)

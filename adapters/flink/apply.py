@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from edgeplace.adapters.flink.agent_files import JobStatus
 from edgeplace.adapters.flink.errors import (
@@ -16,6 +15,7 @@ from edgeplace.adapters.flink.errors import (
     FlinkUnreachableError,
     PlanNotWrittenError,
 )
+from edgeplace.adapters.flink.former_plan import FormerPlan
 from edgeplace.adapters.flink.live import Checkpoints, JobException, LiveFlink, Subtask
 from edgeplace.adapters.flink.plan_file import Places
 from edgeplace.adapters.flink.plans_folder import PlansFolder, sha256
@@ -125,7 +125,7 @@ class _Transition:
         self._last_exception_ms = max(
             (e.at_ms for e in live.exceptions(self._job.id, 0)), default=-1
         )
-        self._former = _FormerPlan(folder, proposal)
+        self._former = FormerPlan(folder, proposal.change)
 
     def run(self) -> Outcome:
         try:
@@ -403,67 +403,6 @@ class _Transition:
                     raise _FailedError(f"Flink could not be asked: {unanswered.what}")
                 return False
             time.sleep(pause_s)
-
-
-class _FormerPlan:
-    """What a plan file held, made ready before it is written: going back needs no space.
-
-    Raises
-    ------
-    PlanNotWrittenError
-        If it cannot be made ready.
-    """
-
-    def __init__(self, folder: PlansFolder, proposal: Proposal) -> None:
-        self._folder = folder
-        self._path = proposal.change.path
-        self._former = proposal.change.former
-        self._way_back = proposal.change.way_back
-        self._staged: dict[str, Path] = {}
-        try:
-            for text in (self._former, self._way_back):
-                if text is not None and text not in self._staged:
-                    self._staged[text] = folder.stage(text)
-        except PlanNotWrittenError:
-            self.discard()
-            raise
-        self.needed = False
-        """The file may be changed, and the change has not proved itself."""
-
-    def restore(self, moved: bool) -> str | None:
-        """Put back what was there, or what leads back if the job was moved; return its text.
-
-        Raises
-        ------
-        PlanNotWrittenError
-            If that is not possible.
-        """
-        text = self._way_back if moved else self._former
-        if not self._stands(text):
-            try:
-                if text is None:
-                    self._folder.remove(self._path)
-                else:
-                    staged = self._staged.pop(text, None) or self._folder.stage(text)
-                    self._folder.put(staged, self._path)
-            except PlanNotWrittenError:
-                # What cannot be done is said, and not tried for ever.
-                self.needed = False
-                raise
-        self.needed = False
-        return text
-
-    def discard(self) -> None:
-        """Remove what was made ready."""
-        for path in self._staged.values():
-            path.unlink(missing_ok=True)
-        self._staged = {}
-
-    def _stands(self, text: str | None) -> bool:
-        try:
-            return self._folder.read(self._path) == text
-        except InvalidInputError:
-            return False
 
 
 def _attempts(subtasks: Mapping[str, tuple[Subtask, ...]]) -> list[tuple[int, int]]:

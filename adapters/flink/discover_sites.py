@@ -31,6 +31,8 @@ class Sites(Frozen):
     node_classes: tuple[NodeClass, ...] = ()
     checkpoint_storage: str | None = None
     """As in a cluster file."""
+    mtu_bytes: int | None = None
+    """As in a cluster file."""
 
     def site_of(self, host: str, resource_ids: tuple[str, ...]) -> SiteHosts:
         """Return the site of a machine.

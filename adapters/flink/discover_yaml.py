@@ -45,6 +45,12 @@ def cluster_yaml(found: Discovered, url: str) -> str:
         _dumped({"checkpoint_storage": cluster.checkpoint_storage})
         if cluster.checkpoint_storage
         else _comment("default: checkpoints are not counted.", "checkpoint_storage: SITE"),
+        _dumped({"mtu_bytes": cluster.mtu_bytes})
+        if cluster.mtu_bytes
+        else _comment(
+            "default: headers, acknowledgements and credits are not counted. With the largest",
+            "packet between sites they are, such as mtu_bytes: 1500",
+        ),
         _comment("Network buffers, by the JobManager's configuration.")
         + "".join(
             _dumped({field: getattr(cluster, field)})

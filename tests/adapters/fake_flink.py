@@ -1,97 +1,23 @@
 """A Flink of memory: its REST API on a loopback port, and an agent that obeys plan files.
 
-It keeps to the answers of Flink 2.3 and to docs/flink-agent.md, as far as our client looks.
+It keeps to the answers of Flink 2.3, as far as our client looks.
 """
 
-import hashlib
 import json
-import os
 import re
 import ssl
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.plans_folder import key
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
+from fake_agent import FakeAgent
+from fake_job import FakeJob, FakeTaskManager, now_ms, wordcount
 
 JAR = "/opt/flink/opt/edgeplace-flink-agent.jar"
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
-
-
-@dataclass
-class FakeVertex:
-    id: str
-    name: str
-    places: list[str | None]
-    group: str = "g1"
-    state_bytes: int = 1000
-
-
-@dataclass
-class FakeJob:
-    id: str
-    name: str
-    vertices: list[FakeVertex]
-    state: str = "RUNNING"
-    interval_ms: int | None = 200
-    """None: checkpointing is off."""
-    checkpoints_fail: bool = False
-    deployed_ms: int = field(default_factory=lambda: now_ms() - 60_000)
-    attempt: int = 0
-    exceptions: list[tuple[int, str]] = field(default_factory=list)
-    vertex_state: str = "RUNNING"
-    moves: int = 0
-    waiting_for: list[str] = field(default_factory=list)
-    """TaskManagers without which its subtasks are nowhere."""
-    applied: str | None = None
-    """Text of the plan it has."""
-
-    @property
-    def placement(self) -> dict[str, tuple[str | None, ...]]:
-        return {v.id: tuple(v.places) for v in self.vertices}
-
-    def place(self, placement: dict[str, tuple[str, ...]]) -> None:
-        for v in self.vertices:
-            v.places = list(placement[v.id])
-        self.vertex_state = "RUNNING"
-        self.waiting_for = []
-        self.restart()
-        self.moves += 1
-
-    def restart(self) -> None:
-        self.deployed_ms = now_ms()
-        self.attempt += 1
-
-
-@dataclass
-class FakeTaskManager:
-    id: str
-    host: str
-    slots: int
-
-
-def wordcount(name: str = "wordcount", job_id: str = "a" * 32) -> FakeJob:
-    """Two sources and two maps that share slots on pi-1 and pi-2, a sink on the server."""
-    return FakeJob(
-        job_id,
-        name,
-        [
-            FakeVertex(f"{1:032x}", "Source: lines", ["pi-1", "pi-2"]),
-            FakeVertex(f"{2:032x}", "map", ["pi-1", "pi-2"]),
-            FakeVertex(f"{3:032x}", "Sink: out", ["server"]),
-        ],
-    )
 
 
 class FakeFlink:
@@ -108,7 +34,6 @@ class FakeFlink:
     def __init__(
         self, plans: Path | None, jobs: list[FakeJob] | None = None, tls: Path | None = None
     ) -> None:
-        self.plans = plans
         self.jobs = jobs if jobs is not None else [wordcount()]
         self.task_managers = [
             FakeTaskManager("pi-1", "10.0.0.1", 2),
@@ -123,20 +48,11 @@ class FakeFlink:
         self.metrics: dict[str, str] = {}
         """Metric -> value, overrides those that each subtask and TaskManager has."""
         self.web_page = False
-        self.agent_alive = True
-        self.resource_manager = True
-        self.judge: Callable[[FakeJob, str], tuple[str, list[str]] | None] | None = None
-        """Overrides what the agent says of a plan: (state, reasons), or None for its own view."""
-        self.on_move: Callable[[FakeJob], None] = lambda job: None
-        """Called when the agent has moved a job."""
-        self.lies = False
-        """The agent says placed and moves nothing."""
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []
-        self._tls = tls
-        self._seen: dict[str, str | None] = {}
-        self._stop = threading.Event()
         self.lock = threading.RLock()
+        self.agent = None if plans is None else FakeAgent(self, plans)
+        self._tls = tls
 
     def __enter__(self) -> "FakeFlink":
         flink = self
@@ -170,24 +86,18 @@ class FakeFlink:
             self._server.handle_error = lambda *args: None  # type: ignore[method-assign]
             scheme = "https"
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
-        self._threads = [threading.Thread(target=self._server.serve_forever, args=(0.02,))]
-        if self.plans is not None:
-            self.agent_beats()
-            for job in self.jobs:
-                self._obey(job)
-            self._threads.append(threading.Thread(target=self._agent))
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        if self.agent:
+            self.agent.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stop.set()
+        if self.agent:
+            self.agent.stop()
         self._server.shutdown()
         self._server.server_close()
-        for thread in self._threads:
-            thread.join()
-
-    # --- REST
+        self._thread.join()
 
     def answer(self, target: str, authorization: str | None) -> tuple[int, Any]:
         if self.web_page:
@@ -417,132 +327,6 @@ class FakeFlink:
             "-Xmx444596224",
             "-Dlog4j.configurationFile=file:/opt/flink/conf/log4j.properties",
         ]
-        if self.plans is not None:
-            options.append(f"-javaagent:{JAR}=plans={self.plans},lost=strict")
+        if self.agent:
+            options.append(f"-javaagent:{JAR}=plans={self.agent.plans},lost=strict")
         return {"jvm": {"version": "17", "arch": "amd64", "options": options}, "classpath": []}
-
-    # --- the agent
-
-    def agent_beats(self, age_s: float = 0.0) -> None:
-        """Write agent.json, as of some seconds ago."""
-        assert self.plans is not None
-        self._write(
-            "agent.json",
-            {
-                "edgeplace_agent": 1,
-                "version": "0.2.0",
-                "flink": "2.3.0",
-                "pid": os.getpid(),
-                "lost": "strict",
-                "fallback_after_s": 30,
-                "plans": str(self.plans),
-                "started_ms": 1,
-                "now_ms": now_ms() - int(age_s * 1000),
-                "resource_manager": self.resource_manager,
-                "task_managers": [
-                    {"id": t.id, "host": t.host, "slots": t.slots} for t in self.task_managers
-                ],
-            },
-        )
-
-    def _agent(self) -> None:
-        beaten = 0.0
-        while not self._stop.wait(0.02):
-            if not self.agent_alive:
-                continue
-            if time.monotonic() - beaten > 1:
-                self.agent_beats()
-                beaten = time.monotonic()
-            with self.lock:
-                for job in self.jobs:
-                    self._obey(job)
-
-    def _plan_file(self, job: FakeJob) -> Path | None:
-        assert self.plans is not None
-        for k in (job.id, key(job.name)):
-            untils = []
-            for path in self.plans.glob(f"{k}.until-*.schedulercfg"):
-                expires_s = int(path.name.split(".until-")[1].split(".")[0])
-                if expires_s > time.time():
-                    untils.append((expires_s, path))
-            if untils:
-                return max(untils)[1]
-        paths = [self.plans / f"{k}.schedulercfg" for k in (job.id, key(job.name))]
-        return next((p for p in paths if p.exists()), None)
-
-    def _obey(self, job: FakeJob) -> None:
-        path = self._plan_file(job)
-        raw = path.read_bytes() if path else None
-        sha = hashlib.sha256(raw).hexdigest() if raw is not None else None
-        if job.id in self._seen and self._seen[job.id] == sha:
-            return
-        self._seen[job.id] = sha
-        if raw is None:
-            self._status(job, "unplanned" if job.applied is None else "placed", None, None, [])
-            return
-        text = raw.decode(errors="replace")
-        verdict = self.judge(job, text) if self.judge else None
-        if verdict is None:
-            verdict = self._place(job, text)
-        self._status(job, verdict[0], path, sha, verdict[1])
-
-    def _place(self, job: FakeJob, text: str) -> tuple[str, list[str]]:
-        graph = JobGraph(
-            name=job.name,
-            operators=tuple(
-                Operator(id=v.id, name=v.name, parallelism=len(v.places), max_parallelism=32768)
-                for v in job.vertices
-            ),
-        )
-        try:
-            wanted = schedulercfg.parse(text, job=graph, cluster=self._cluster(), dialect="modern")
-        except InvalidInputError as e:
-            return "rejected", [e.what]
-        if job.checkpoints_fail:
-            return "rejected", ["the checkpoint before the move failed: storage is full"]
-        job.applied = hashlib.sha256(text.encode()).hexdigest()
-        if wanted != job.placement and not self.lies:
-            job.place(wanted)
-            job.exceptions.append((job.deployed_ms - 1, "PlanChanged: placement plan changed"))
-            self.on_move(job)
-        return "placed", []
-
-    def _cluster(self) -> Cluster:
-        return Cluster(
-            sites=(Site(id="s"),),
-            nodes=(Node(id="n", site="s", cores=1.0),),
-            task_managers=tuple(
-                TaskManager(id=t.id, node="n", slots=t.slots, host=t.host)
-                for t in self.task_managers
-            ),
-        )
-
-    def _status(
-        self, job: FakeJob, state: str, path: Path | None, sha: str | None, reasons: list[str]
-    ) -> None:
-        total = sum(len(v.places) for v in job.vertices)
-        self._write(
-            f"{job.id}.status.json",
-            {
-                "edgeplace_status": 1,
-                "job_id": job.id,
-                "job_name": job.name,
-                "state": state,
-                "plan_file": str(path) if path else None,
-                "plan_sha256": sha,
-                "applied_sha256": job.applied,
-                "reasons": reasons,
-                "waiting_for": job.waiting_for,
-                "away": [],
-                "subtasks": total,
-                "exact": total if state == "placed" else 0,
-                "moves": job.moves,
-                "updated_ms": now_ms(),
-            },
-        )
-
-    def _write(self, name: str, content: Any) -> None:
-        assert self.plans is not None
-        part = self.plans / f".{name}.part"
-        part.write_text(json.dumps(content))
-        part.rename(self.plans / name)

@@ -6,7 +6,8 @@ import re
 from urllib.parse import urlsplit
 
 import pytest
-from fake_flink import FakeFlink, FakeVertex, wordcount
+from fake_flink import FakeFlink
+from fake_job import FakeVertex, wordcount
 
 from edgeplace.adapters.flink import answers_from_log
 from edgeplace.adapters.flink.client import FlinkClient
@@ -122,6 +123,23 @@ def test_a_log_has_what_costs_need(flink, collected):
         )
     ]
     assert done.values == sum(len(x["answer"]) for x in lines if x["path"].endswith("/metrics"))
+
+
+def test_an_answer_is_logged_as_flink_gave_it(flink, collected):
+    flink.jobs[0].name = "capteurs à Nice"
+    _, lines = collected(Steps())
+    [plan] = [line["answer"] for line in lines if line["path"] == f"{JOB}/plan"]
+    assert (200, plan) == flink.answer(f"{JOB}/plan", None)
+    assert plan["plan"]["name"] == "capteurs à Nice"
+
+
+def test_neither_other_metrics_nor_secrets_are_logged(flink, collected):
+    flink.metrics = {"noise": "1", "decode.numRecordsOut": "1", "Shuffle.numBytesInRemote": "1"}
+    flink.configuration["s3.secret-key"] = "hunter2"
+    _, lines = collected(Steps())
+    logged = json.dumps(lines)
+    assert not [name for name in (*flink.metrics, "hunter2") if name in logged]
+    assert "0.Source__lines.numRecordsOut" in logged
 
 
 def test_the_log_is_read_as_one(flink, collected, tmp_path):

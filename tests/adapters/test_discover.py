@@ -5,7 +5,8 @@ from contextlib import closing
 
 import pytest
 import yaml
-from fake_flink import FakeFlink, FakeTaskManager
+from fake_flink import FakeFlink
+from fake_job import FakeTaskManager
 
 from edgeplace.adapters.flink.client import FlinkClient
 from edgeplace.adapters.flink.discover import born_where_it_runs, discover
@@ -29,6 +30,7 @@ SITES = Sites.model_validate(
         ],
         "node_classes": [{"id": "pi", "speed": 0.3}, {"id": "server", "speed": 1}],
         "checkpoint_storage": "cloud",
+        "mtu_bytes": 1400,
     }
 )
 
@@ -101,6 +103,7 @@ def test_sites_are_found_by_host_or_resource_id(discovered):
     assert cluster.links == SITES.links
     assert cluster.node_classes == SITES.node_classes
     assert cluster.checkpoint_storage == "cloud"
+    assert cluster.mtu_bytes == 1400
     assert not [note for note in cluster.notes if note.startswith("default: ")]
 
 

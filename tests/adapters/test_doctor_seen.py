@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from doctor_case import agent
 
 from edgeplace.adapters.flink.doctor import look
 from edgeplace.adapters.flink.errors import FlinkNotFoundError
@@ -11,19 +12,6 @@ from edgeplace.model import InvalidInputError
 
 NOW_S = 1_000.0
 JOB = "9339ac76019ab1be7e6d8e4d2f32a4c1"
-AGENT = {
-    "edgeplace_agent": 1,
-    "version": "0.2.0",
-    "flink": "2.3.0",
-    "pid": 1,
-    "lost": "strict",
-    "fallback_after_s": 30,
-    "plans": "/p",
-    "started_ms": 0,
-    "now_ms": 999_000,
-    "resource_manager": True,
-    "task_managers": [],
-}
 
 
 class Answers:
@@ -112,7 +100,7 @@ def test_a_folder_that_is_not_there_is_an_error_only_if_it_was_given(flink, tmp_
 
 
 def test_the_folder_of_plans_is_read(flink, tmp_path):
-    (tmp_path / "agent.json").write_text(json.dumps(AGENT))
+    (tmp_path / "agent.json").write_text(agent().model_dump_json())
     (tmp_path / f"{JOB}.status.json").write_text(
         json.dumps({"edgeplace_status": 1, "job_id": JOB, "job_name": "m", "state": "placed"})
     )
@@ -121,7 +109,7 @@ def test_the_folder_of_plans_is_read(flink, tmp_path):
     (tmp_path / "m.until-1001.schedulercfg").write_text("a (1/2); pi-3\n")
     (tmp_path / ".draft.schedulercfg").write_text("a (1/2); hidden\n")
     plans = look(flink, NOW_S, tmp_path).plans
-    assert plans.agent.pid == 1
+    assert plans.agent.pid == 4711
     assert plans.unreadable == ()
     assert plans.locations == {
         "m.schedulercfg": {"pi-1", "pi-2"},

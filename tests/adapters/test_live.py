@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from fake_flink import FakeFlink, now_ms, wordcount
+from fake_flink import FakeFlink
+from fake_job import now_ms, wordcount
 
 from edgeplace.adapters.flink.client import FlinkClient
 from edgeplace.adapters.flink.errors import FlinkNotFoundError

@@ -53,6 +53,16 @@ def run_java(java: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([java, *arguments], capture_output=True, text=True, timeout=60)
 
 
+def run_check(
+    java: str, agent_jar: Path, class_path: str, plans: Path
+) -> "subprocess.CompletedProcess[str]":
+    """Load the agent into a JVM that checks it against the Flink on the class path."""
+    agent = f"-javaagent:{agent_jar}=plans={plans}"
+    return run_java(
+        java, agent, "-Xverify:all", "-cp", class_path, "dev.edgeplace.flink.FlinkCheck"
+    )
+
+
 def test_the_same_sources_give_the_same_jar(
     agent_jar: Path, javac: str, home: Path, tmp_path: Path
 ) -> None:
@@ -73,14 +83,7 @@ def test_agent_and_package_are_of_one_version() -> None:
 
 
 def test_the_agent_fits_this_flink(agent_jar: Path, java: str, home: Path, tmp_path: Path) -> None:
-    ran = run_java(
-        java,
-        f"-javaagent:{agent_jar}=plans={tmp_path}",
-        "-Xverify:all",
-        "-cp",
-        f"{home}/lib/*",
-        "dev.edgeplace.flink.FlinkCheck",
-    )
+    ran = run_check(java, agent_jar, f"{home}/lib/*", tmp_path)
     assert (ran.returncode, ran.stdout) == (0, "")
 
 
@@ -105,41 +108,30 @@ def test_the_jobmanager_does_not_start_where_the_agent_cannot_work(
     assert said in ran.stderr
 
 
-def test_a_flink_without_a_hook_point_is_refused(
-    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("emptied", "said"),
+    [
+        (
+            "org.apache.flink.runtime.resourcemanager.slotmanager.FineGrainedSlotManager",
+            "expected 2 hook points in {}, found 0(.|\n)*Flink 1.18 to 2.3",
+        ),
+        (
+            "org.apache.flink.runtime.util.ResourceCounter",
+            "{}.getResourcesWithCount .* is missing",
+        ),
+    ],
+    ids=["hook-point", "member"],
+)
+def test_a_flink_that_lacks_what_the_agent_needs_is_refused(
+    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path, emptied: str, said: str
 ) -> None:
-    package = "org.apache.flink.runtime.resourcemanager.slotmanager"
-    source = tmp_path / "FineGrainedSlotManager.java"
-    source.write_text(f"package {package}; public class FineGrainedSlotManager {{ }}")
+    package, _, name = emptied.rpartition(".")
+    source = tmp_path / f"{name}.java"
+    source.write_text(f"package {package}; public class {name} {{ }}")
     subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
-    ran = run_java(
-        java,
-        f"-javaagent:{agent_jar}=plans={tmp_path}",
-        "-cp",
-        f"{tmp_path}:{home}/lib/*",
-        "dev.edgeplace.flink.FlinkCheck",
-    )
+    ran = run_check(java, agent_jar, f"{tmp_path}:{home}/lib/*", tmp_path)
     assert ran.returncode == REFUSED
-    assert f"expected 2 hook points in {package}.FineGrainedSlotManager, found 0" in ran.stderr
-    assert "Flink 1.18 to 2.3" in ran.stderr
-
-
-def test_a_flink_without_a_member_is_refused(
-    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path
-) -> None:
-    package = "org.apache.flink.runtime.util"
-    source = tmp_path / "ResourceCounter.java"
-    source.write_text(f"package {package}; public class ResourceCounter {{ }}")
-    subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
-    ran = run_java(
-        java,
-        f"-javaagent:{agent_jar}=plans={tmp_path}",
-        "-cp",
-        f"{tmp_path}:{home}/lib/*",
-        "dev.edgeplace.flink.FlinkCheck",
-    )
-    assert ran.returncode == REFUSED
-    assert re.search(rf"{package}.ResourceCounter.getResourcesWithCount .* is missing", ran.stderr)
+    assert re.search(said.format(re.escape(emptied)), ran.stderr)
 
 
 JOB = JobGraph.model_validate(

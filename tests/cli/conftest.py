@@ -1,4 +1,4 @@
-"""Runs commands in this process, on the small instances of the solver's tests."""
+"""Runs commands in this process, on small instances and a Flink of memory."""
 
 import sys
 from dataclasses import dataclass
@@ -12,9 +12,12 @@ from edgeplace.console import Console
 from edgeplace.model import Cluster, JobGraph, MissingExtraError, write
 from edgeplace.status import ExitStatus
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "solver"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
 
+from fake_flink import FakeFlink
+from flink_case import write_plan
 from seeds import filter_cluster, filter_job
 
 OVERRIDES = ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -41,6 +44,12 @@ def plain_environment(monkeypatch):
     """Take away what tells rich to treat every file as a terminal."""
     for name in OVERRIDES:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_credentials(monkeypatch):
+    for name in ("TOKEN", "USER", "PASSWORD"):
+        monkeypatch.delenv(f"EDGEPLACE_FLINK_{name}", raising=False)
 
 
 @pytest.fixture
@@ -112,3 +121,30 @@ def needs_spark() -> None:
         find_java_home()
     except MissingExtraError as e:
         pytest.skip(f"no Java for Spark: {e}")
+
+
+@pytest.fixture
+def plans(tmp_path) -> Path:
+    (tmp_path / "plans").mkdir()
+    return tmp_path / "plans"
+
+
+@pytest.fixture
+def flink(plans):
+    with FakeFlink(plans) as running:
+        yield running
+
+
+@pytest.fixture
+def plan(tmp_path) -> Path:
+    return write_plan(tmp_path / "plan.json")
+
+
+@pytest.fixture
+def apply(edgeplace, flink, plan):
+    """Apply the plan to the running Flink."""
+
+    def run(*more, of=plan):
+        return edgeplace("flink", "apply", of, "--jobmanager", flink.url, "--timeout", 3, *more)
+
+    return run

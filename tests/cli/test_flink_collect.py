@@ -6,16 +6,13 @@ import os
 import re
 import signal
 import socket
-import sys
 from pathlib import Path
 
 import pytest
+from fake_flink import FakeFlink
+from fake_job import wordcount
 
 from edgeplace.status import ExitStatus
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
-
-from fake_flink import FakeFlink, wordcount
 
 
 @pytest.fixture

@@ -1,17 +1,14 @@
 """`edgeplace flink discover`, as a user sees it, and that its files are of use."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from fake_flink import FakeFlink
+from fake_job import wordcount
 
 from edgeplace.model import Cluster, JobGraph, read
 from edgeplace.status import ExitStatus
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
-
-from fake_flink import FakeFlink, wordcount
 
 SITES = """\
 sites:

@@ -5,26 +5,13 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_flink import FakeFlink, FakeJob, FakeVertex, now_ms, wordcount
+from fake_flink import FakeFlink
+from fake_job import FakeJob, FakeVertex, now_ms, wordcount
+from flink_case import MAP, SINK, SRC, START
 
 from edgeplace.adapters.flink.errors import PlanNotWrittenError
 from edgeplace.adapters.flink.plans_folder import PlansFolder
 from edgeplace.status import ExitStatus
-
-SRC, MAP, SINK = (f"{i:032x}" for i in (1, 2, 3))
-START = {SRC: ("pi-1", "pi-2"), MAP: ("pi-1", "pi-2"), SINK: ("server",)}
-
-
-@pytest.fixture(autouse=True)
-def no_credentials(monkeypatch):
-    for name in ("TOKEN", "USER", "PASSWORD"):
-        monkeypatch.delenv(f"EDGEPLACE_FLINK_{name}", raising=False)
-
-
-@pytest.fixture
-def plans(tmp_path) -> Path:
-    (tmp_path / "plans").mkdir()
-    return tmp_path / "plans"
 
 
 @pytest.fixture
@@ -193,7 +180,7 @@ def test_if_one_job_cannot_leave_those_that_left_return(drain, flink, plans, oth
         if job is other and job.moves == 1:
             job.exceptions.append((now_ms() + 1, "java.io.IOException: no device"))
 
-    flink.on_move = fails
+    flink.agent.on_move = fails
     before = placements(flink)
     ran = drain("pi-1")
     assert ran.status is ExitStatus.NOT_APPLIED

@@ -122,7 +122,8 @@ def test_the_way_back_is_open_even_without_checkpoints(
     flink.wait_for_placement(job, after)
     flink.wait_for_checkpoint(job)
     with checkpoints_fail(flink, job):
-        third = dict.fromkeys(after, "pi-2")
+        # Stock Flink may have put all of it on one TaskManager, and back is no third place.
+        third = dict.fromkeys(after, "pi-1" if "pi-2" in before.values() else "pi-2")
         status = flink.wait_for_status(job, "rejected", flink.write_plan("counting", third))
         assert "the checkpoint before the move failed" in status["reasons"][0]
         assert flink.placement(job) == after

@@ -273,11 +273,25 @@ def test_a_plan_until_a_time_gives_way_to_the_plan_below(
     job, places = placed
     drained = {task: "server-1" if place == "pi-2" else place for task, place in places.items()}
     text = "".join(f"{task}; {place}\n" for task, place in drained.items())
-    until = int(time.time()) + 15
+    window_s = 25
+    until = int(time.time()) + window_s + 1
     flink.write_plan_file(f"counting.until-{until}.schedulercfg", text.encode())
-    flink.wait_for_placement(job, drained, seconds=14)
+    flink.wait_for_placement(job, drained, seconds=window_s)
     flink.wait_for_placement(job, places, seconds=60)
     assert time.time() >= until
+
+
+def test_a_plan_is_obeyed_where_no_copy_of_it_can_be_kept(flink: live_flink.LiveFlink) -> None:
+    job = submitted(flink)
+    places = dealt(list(flink.wait_for_running(job)), IDS, 1)
+    # A folder in the way of the copy: permissions would not stop root.
+    in_the_way = flink.plans / f"{job}.applied" / "x"
+    in_the_way.mkdir(parents=True)
+    sha256 = flink.write_plan("counting", places)
+    flink.wait_for_placement(job, places)
+    assert flink.wait_for_status(job, "placed", sha256)["applied_sha256"] == sha256
+    in_the_way.rmdir()
+    in_the_way.parent.rmdir()
 
 
 def test_a_job_with_local_recovery_is_moved(flink: live_flink.LiveFlink) -> None:

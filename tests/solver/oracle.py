@@ -117,21 +117,41 @@ class Oracle:
         c = op.cost.on(self.node[self.tms[tm].node].node_class)
         return 1 / c.true_rate_per_s, (c.cpu_ms_per_record or 1000 / c.true_rate_per_s) / 1000
 
+    def packed(self, records, payload):
+        """Bytes per second on the wire there and back: docs/formulation.md, the wire."""
+        mtu = self.cluster.mtu_bytes
+        if mtu is None:
+            return payload, 0.0
+        timeout = self.job.buffer_timeout_ms
+        ticks = 1000 / timeout if timeout else float("inf")
+        buffers = payload / self.cluster.buffer_bytes + min(records, ticks)
+        framed = payload + 47 * buffers
+        packets = max(framed / (mtu - 52) + buffers / 2, buffers)
+        return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)
+
     def judge(self, place):
         """Verdict on {subtask: TaskManager id}."""
         broken = set()
         load = defaultdict(float)
         windows = [0.0]
         cl = self.cluster
-        for k, j, _rec, w, _size, stream in self.channels:
+        for k, j, rec, w, _size, stream in self.channels:
             a, b = self.site_of[place[k]], self.site_of[place[j]]
             if (a, b) not in self.path:
                 broken.add("route")
                 continue
+            sent, answered = self.packed(rec, w)
             for hop in self.path[a, b]:
-                load[hop] += w
+                load[hop] += sent
+            if answered and (b, a) not in self.path:
+                broken.add("route")
+                continue
+            for hop in self.path[b, a] if answered else ():
+                load[hop] += answered
             if a != b and w > 0 and (b, a) in self.path:
                 trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
+                rates = [self.links[h].bandwidth_bytes_per_s for h in self.path[a, b]]
+                trip += sum(1000 * cl.buffer_bytes / rate for rate in rates if rate)
                 size = cl.buffer_bytes * (
                     cl.buffers_per_channel + cl.floating_buffers_per_gate / self.fan[j, stream]
                 )
@@ -139,9 +159,13 @@ class Oracle:
         interval = self.job.checkpoint_interval_ms
         for k in self.subtasks:
             op = self.ops[k[0]]
-            written = op.cost.checkpointed_bytes if op.cost else None
+            written = (op.cost.checkpointed_bytes or 0) / op.parallelism if op.cost else 0
+            if cl.mtu_bytes:
+                is_fed = any(s.target == k[0] for s in self.job.streams)
+                written *= cl.mtu_bytes / (cl.mtu_bytes - 52)
+                written += 5900 if is_fed else 12600
             if interval and written and cl.checkpoint_storage:
-                w = written / op.parallelism / (interval / 1000)
+                w = written / (interval / 1000)
                 a = self.site_of[place[k]]
                 if (a, cl.checkpoint_storage) not in self.path:
                     broken.add("route")
@@ -152,7 +176,8 @@ class Oracle:
         for hop, w in load.items():
             room = self.links[hop].bandwidth_bytes_per_s
             if room is not None:
-                rho.append(w / (room * cl.link_target))
+                taken = self.links[hop].background_bytes_per_s
+                rho.append(w / (room * cl.link_target - taken))
         cores = defaultdict(float)
         server = 0.0
         tier = {s.id: s.tier for s in cl.sites}
@@ -286,7 +311,11 @@ class Oracle:
                     hop_ms += link.delay_ms
                     if link.bandwidth_bytes_per_s:
                         hop_ms += 1000 * sent / link.bandwidth_bytes_per_s
-                rest = max(rest, wait + hop_ms + walk(j))
+                    if w and hop[::-1] in self.links:
+                        turn = link.delay_ms + self.links[hop[::-1]].delay_ms
+                        hop_ms += max(turn - cl.buffers_per_channel * fill, 0)
+                fed = any(c[1] == k for c in self.channels)
+                rest = max(rest, (wait / 2 if fed else wait) + hop_ms + walk(j))
             return service(k) + rest
 
         return max(walk(k) for k in self.subtasks)

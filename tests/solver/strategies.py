@@ -78,6 +78,7 @@ def clusters(draw, tree=None, tms=None):
                 bandwidth_bytes_per_s=draw(st.sampled_from([None, 500.0, 3000.0, 20000.0, 1e6])),
                 delay_ms=draw(st.sampled_from([0.0, 5.0, 25.0, 60.0])),
                 price_per_byte=draw(st.sampled_from([1.0, 1.0, 0.0, 2.5])),
+                background_bytes_per_s=draw(st.sampled_from([0.0, 0.0, 100.0])),
             )
         )
     return Cluster(
@@ -91,6 +92,7 @@ def clusters(draw, tree=None, tms=None):
         buffers_per_channel=draw(st.sampled_from([0, 1, 2])),
         floating_buffers_per_gate=draw(st.sampled_from([1, 2, 8])),
         buffer_bytes=draw(st.sampled_from([64, 512, 32768])),
+        mtu_bytes=draw(st.sampled_from([None, 600, 1400])),
     )
 
 

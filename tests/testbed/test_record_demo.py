@@ -1,11 +1,15 @@
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from edgeplace.adapters.flink.collect_poll import Poll
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 record_demo = pytest.importorskip("testbed.record_demo", reason=REASON)
 main = pytest.importorskip("testbed.__main__", reason=REASON)
+errors = pytest.importorskip("testbed.errors", reason=REASON)
 
 GOOD = {
     "Source: sensors": ["pi-lyon-2", "pi-lyon-1", "pi-nice-1", "pi-nice-1"],
@@ -53,7 +57,29 @@ def test_a_recording_without_root_is_refused_before_any_download(
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setattr(record_demo, "flink_home", lambda: pytest.fail("looked for Flink"))
     monkeypatch.setattr(sys, "argv", ["testbed", "record", "--out", str(out)])
+    # This process lives on, and other tests send it signals.
+    monkeypatch.setattr("signal.signal", lambda *args: None)
 
     assert main.main() == 1
     assert capsys.readouterr().err.startswith("testbed: root is needed")
     assert not out.exists()
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarts", "no-answer"])
+def test_a_recording_with_a_gap_is_given_up_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: bool
+) -> None:
+    said = "poll 1: .*no connection"
+    if restarts:
+        said = "poll 1: the job is RESTARTING"
+        poller = SimpleNamespace(poll=lambda describe: Poll("RESTARTING"))
+        monkeypatch.setattr(record_demo, "Poller", lambda *args: poller)
+    rest = SimpleNamespace(url="http://127.0.0.1:1")
+    cluster = SimpleNamespace(rest=rest, check_alive=lambda: None)
+
+    with (
+        pytest.raises(errors.TestbedError, match=said),
+        record_demo._complete_gzip(tmp_path / "log.jsonl.gz") as log,
+    ):
+        record_demo._poll(cluster, "a" * 32, log, seconds=10.0)
+    assert not list(tmp_path.iterdir())

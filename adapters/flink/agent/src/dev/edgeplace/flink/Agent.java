@@ -33,6 +33,7 @@ public final class Agent implements Runnable {
     private final long startedMs = System.currentTimeMillis();
     private volatile Runnable resourceManagerProbe = () -> {};
     private long heartbeatMs;
+    private Map<String, Object> lastSaid = Map.of();
     private boolean isAwake;
     private final Map<String, String> problems = new HashMap<>();
 
@@ -105,10 +106,7 @@ public final class Agent implements Runnable {
                 return;
             }
             attempt("the ResourceManager", resourceManagerProbe::run);
-            if (System.currentTimeMillis() - heartbeatMs >= HEARTBEAT_EVERY_MS) {
-                heartbeatMs = System.currentTimeMillis();
-                attempt("the folder of plans", this::writeHeartbeat);
-            }
+            attempt("the heartbeat", this::beat);
             for (PlannedJob job : jobs.values()) {
                 attempt(job.toString(), () -> watchOnce(job));
             }
@@ -133,9 +131,22 @@ public final class Agent implements Runnable {
         }
     }
 
-    private void writeHeartbeat() throws IOException {
+    /** Says that the agent is alive, and at once if what it says of itself has changed. */
+    private void beat() {
+        Map<String, Object> description = description();
+        long nowMs = System.currentTimeMillis();
+        if (nowMs - heartbeatMs >= HEARTBEAT_EVERY_MS || !description.equals(lastSaid)) {
+            heartbeatMs = nowMs;
+            lastSaid = description;
+            attempt("the folder of plans", () -> write(description, nowMs));
+        }
+    }
+
+    private void write(Map<String, Object> description, long nowMs) throws IOException {
+        Map<String, Object> dated = new LinkedHashMap<>(description);
+        dated.put("now_ms", nowMs);
         plans.create();
-        plans.writeAgent(description());
+        plans.writeAgent(dated);
     }
 
     private void watchOnce(PlannedJob job) throws IOException {
@@ -171,7 +182,6 @@ public final class Agent implements Runnable {
         said.put("fallback_after_s", options.fallbackAfterMs / 1000);
         said.put("plans", plans.toString());
         said.put("started_ms", startedMs);
-        said.put("now_ms", System.currentTimeMillis());
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
         return said;

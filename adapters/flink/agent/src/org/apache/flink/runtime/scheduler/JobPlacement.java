@@ -8,8 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 
-import org.apache.flink.api.common.JobID;
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.core.execution.CheckpointType;
 import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
@@ -251,22 +251,29 @@ final class JobPlacement implements PlannedJob {
         }
     }
 
-    private void adopt(JobPlan plan) throws IOException {
+    private void adopt(JobPlan plan) {
         adopted = plan;
         wanted = null;
         obstacles = List.of();
         LOG.info("edgeplace: {} is placed by {}", this, plan.file.path);
-        agent.plans.writeApplied(jobId(), plan.file.bytes);
+        try {
+            agent.plans.writeApplied(jobId(), plan.file.bytes);
+        } catch (IOException e) {
+            // The copy serves the next JobManager only: no reason not to place the job now.
+            LOG.warn(
+                    "edgeplace: {} is not kept for {}: after a restart of the JobManager the job is"
+                            + " placed by its plan file only, if that is there and good then",
+                    plan.file.path,
+                    this,
+                    e);
+        }
     }
 
     /** Brings a running job to the wanted plan. */
-    private void pursue() throws IOException {
-        boolean isThere =
-                wanted.locations.equals(adopted == null ? null : adopted.locations)
-                        || isAllRunning() && away(wanted).isEmpty();
-        if (isThere && adopted != null && wanted.locations.equals(adopted.locations)) {
+    private void pursue() {
+        if (adopted != null && wanted.locations.equals(adopted.locations)) {
             adopt(adopted.from(wanted.file)); // The same: the slots that are shared stay shared.
-        } else if (isThere) {
+        } else if (isAllRunning() && away(wanted).isEmpty()) {
             adopt(wanted); // Without a move; it counts at the next fail-over.
         } else if (graph.getState() != JobStatus.RUNNING) {
             obstacles = List.of("the job is " + graph.getState() + ": the plan counts at its start");
@@ -313,13 +320,20 @@ final class JobPlacement implements PlannedJob {
 
     private void moveTo(JobPlan plan, String why) {
         LOG.info("edgeplace: {} takes a checkpoint, then is moved: {}", this, why);
+        CompletableFuture<?> checkpoint = scheduler.triggerCheckpoint(CheckpointType.CONFIGURED);
+        // Only now: it may have thrown. What comes after the checkpoint waits for this thread.
         move = Move.CHECKPOINT;
         obstacles = List.of();
-        scheduler
-                .triggerCheckpoint(CheckpointType.CONFIGURED)
-                .whenCompleteAsync(
-                        (checkpoint, failure) -> afterCheckpoint(plan, why, failure),
-                        scheduler.getMainThreadExecutor());
+        checkpoint.whenCompleteAsync(
+                (completed, failure) -> {
+                    try {
+                        afterCheckpoint(plan, why, failure);
+                    } catch (RuntimeException e) {
+                        // Nobody asks what became of this future.
+                        LOG.error("edgeplace: {} could not be moved", this, e);
+                    }
+                },
+                scheduler.getMainThreadExecutor());
     }
 
     private void afterCheckpoint(JobPlan plan, String why, Throwable failure) {
@@ -329,8 +343,8 @@ final class JobPlacement implements PlannedJob {
         }
         if (failure != null && leadsBack(plan)) {
             // Checkpoints may fail for good at the new places: back, as after any failure.
-            LOG.warn("edgeplace: {} goes back without a new checkpoint", this, failure);
-            if (graph.getState() == JobStatus.RUNNING) {
+            if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
+                LOG.warn("edgeplace: {} goes back without a new checkpoint", this, failure);
                 redeploy(why + ", without a new checkpoint");
             }
         } else if (failure != null) {
@@ -374,12 +388,14 @@ final class JobPlacement implements PlannedJob {
         for (ExecutionVertexID each : subtasks()) {
             left.put(each, runsAt(each));
         }
+        Internals.restartAll(
+                scheduler, Set.copyOf(subtasks()), new PlacementChangedException(why));
+        // Only now: it may have thrown. Slots are allocated in a later turn of this thread, once
+        // all subtasks are cancelled, so beforeAllocation() finds this.
         former = left;
         move = Move.REDEPLOYMENT;
         moves++;
         movedMs = System.currentTimeMillis();
-        Internals.restartAll(
-                scheduler, Set.copyOf(subtasks()), new PlacementChangedException(why));
     }
 
     private boolean isCheckpointed() {

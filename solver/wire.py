@@ -1,0 +1,94 @@
+"""What a stream takes on the wire: frames, packets and answers beside the records themselves.
+
+Measured on Flink 2.3 packet by packet; the sizes of its messages are those of `NettyMessage`
+(flink-runtime, org.apache.flink.runtime.io.network.netty). A channel sends a buffer when it is
+full, and at each tick of the buffer timeout whatever is in it. Every buffer is one frame; the
+receiver answers each with the credit it gives back, and TCP acknowledges both.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FRAME_BYTES = 47
+"""Header of a `BufferResponse`."""
+CREDIT_BYTES = 29
+"""An `AddCredit` message."""
+HEADER_BYTES = 52
+"""IP and TCP headers with timestamps, of every packet and so of a bare acknowledgement."""
+SOURCE_CHECKPOINT_BYTES = 12_600
+"""Messages between a source's subtask and the JobManager at each checkpoint, headers and both
+directions: it is triggered, it acknowledges, it is told of the end."""
+CHECKPOINT_BYTES = 5_900
+"""The same for any other subtask, which barriers trigger."""
+_PACKETS_PER_ACK = 2.0
+"""TCP acknowledges every second full packet (RFC 1122, 4.2.3.2)."""
+
+
+@dataclass(frozen=True)
+class OnWire:
+    """Bytes per second of each channel, shape (n_channels,)."""
+
+    forward: Floats
+    """In the direction of the records."""
+    back: Floats
+    """Credits and acknowledgements, in the other direction."""
+
+
+def on_wire(
+    bytes_per_s: Floats,
+    records_per_s: Floats,
+    timeout_ms: Floats,
+    buffer_bytes: int,
+    mtu_bytes: int | None,
+) -> OnWire:
+    """Return what channels take on the wire if they leave a site.
+
+    Parameters
+    ----------
+    bytes_per_s, records_per_s, timeout_ms
+        Serialised records, their number, and the buffer timeout of each channel, shape
+        (n_channels,).
+    buffer_bytes
+        `taskmanager.memory.segment-size`.
+    mtu_bytes
+        Of the path; None: headers and answers are not counted.
+    """
+    if mtu_bytes is None:
+        return OnWire(bytes_per_s, np.zeros_like(bytes_per_s))
+    with np.errstate(divide="ignore"):
+        ticks_per_s = np.where(timeout_ms > 0, 1000 / timeout_ms, np.inf)
+    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(records_per_s, ticks_per_s)
+    framed = bytes_per_s + FRAME_BYTES * buffers_per_s
+    full = framed / (mtu_bytes - HEADER_BYTES)
+    # The last packet of a buffer is full or not: half of one more on average, or the only one.
+    packets = np.maximum(full + 0.5 * buffers_per_s, buffers_per_s)
+    acks_of_packets = np.maximum(packets - buffers_per_s, 0) / _PACKETS_PER_ACK
+    return OnWire(
+        forward=framed + HEADER_BYTES * (packets + buffers_per_s),
+        back=(CREDIT_BYTES + HEADER_BYTES) * buffers_per_s + HEADER_BYTES * acks_of_packets,
+    )
+
+
+def checkpoint_on_wire(bytes_: float, is_source: bool, mtu_bytes: int | None) -> float:
+    """Return what a checkpoint of a subtask takes on the wire, the JobManager's messages included.
+
+    These go both ways, and are counted in the direction of the state. The JobManager is taken to
+    be where checkpoints are stored.
+
+    Parameters
+    ----------
+    bytes_
+        Of state that it writes.
+    is_source
+        Whether it is fed by no other.
+    mtu_bytes
+        As for `on_wire`.
+    """
+    if mtu_bytes is None:
+        return bytes_
+    messages = SOURCE_CHECKPOINT_BYTES if is_source else CHECKPOINT_BYTES
+    return bytes_ * mtu_bytes / (mtu_bytes - HEADER_BYTES) + messages

@@ -1,0 +1,416 @@
+"""The headline experiment: does placement pay, and does the model tell the truth about it?
+
+For each workload: stock Flink places it, a first placement measures its costs, and then, for each
+WAN, every policy's placement is applied to the running job and watched, first at a rate that all of
+them bear, then at full speed. All that edgeplace knows of the job its own commands have measured.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeplace import Cluster, JobGraph, Plan, evaluate
+from edgeplace.model import write
+from testbed.errors import TestbedError
+from testbed.flink_home import FLINK_VERSION, flink_home
+from testbed.headline_report import CELLS, report
+from testbed.loop import Found, Loop
+from testbed.observe import Window, latency, middle, source_rates, windows
+from testbed.policies import (
+    at_the_edge,
+    between_data_and_use,
+    born_at_sites,
+    choices,
+    half_and_half,
+    sustained_per_subtask,
+    with_rate,
+)
+from testbed.workloads import WORKLOADS, Workload, compile_workloads
+from testbed.world import Wan, World
+
+WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
+_DELAY_MS = 25.0
+_WIDE = Wan(50.0, _DELAY_MS)
+_MEASURED_SHARE = 0.3
+"""Of full speed: busy enough to be measured, and no queue anywhere."""
+_WATCHED_SHARE = 0.6
+"""Of what the slowest policy should sustain."""
+_OVERLOAD = 1.5
+"""Times what a placement should sustain, to see what it does. Without a limit, a source that
+crosses no link would take the processors from all others."""
+_FILLING = 4.0
+"""The same, until the buffers before a link are full: else they take what does not fit the link."""
+_TRIALS = 3
+_TRICKLE = "1"
+_MAX = "max"
+_START_S = 90.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to look, in seconds."""
+
+    windows: int = 5
+    window_s: float = 5.0
+    """Of bytes and latency; a checkpoint, which comes every 5 s, is in each."""
+    full_window_s: float = 3.0
+    """Of the rate at full links."""
+    records_a_window: float = 10.0
+    """Of a source subtask, at least: windows are longer where records are few."""
+    idle_s: float = 30.0
+    """At Flink without jobs."""
+    measure_s: int = 20
+    """With `edgeplace flink collect`."""
+    settle_s: float = 4.0
+    """After a change of the placement or the rate."""
+    fill_s: float = 8.0
+    """Until the buffers before a thin link are full."""
+    busy_limit: float = 0.85
+    """Share of this machine's processors above which what was seen is rejected."""
+
+
+class Results:
+    """What has been measured so far, in a folder; a run that was ended goes on from there."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._file = folder / CELLS
+
+    def workloads(self) -> set[str]:
+        """Return the names of the workloads that have been measured."""
+        if not self._file.is_file():
+            return set()
+        return {json.loads(line)["workload"] for line in self._file.read_text().splitlines()}
+
+    def add(self, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
+        """Keep all that was measured of a workload, and the costs that it was planned with."""
+        name = cells[0]["workload"]
+        write(job, self.folder / f"{name}.job.json")
+        lines = "".join(json.dumps(cell) + "\n" for cell in cells)
+        with self._file.open("a") as file:
+            file.write(lines)
+
+
+def headline(
+    folder: Path,
+    names: Sequence[str],
+    mbit_per_s: Sequence[float],
+    schedule: Schedule = Schedule(),
+) -> None:
+    """Run what is missing of the experiment.
+
+    Parameters
+    ----------
+    folder
+        Of the results; made if it is not there.
+    names
+        Workloads, empty for all.
+    mbit_per_s
+        The WANs, from wide to thin.
+    schedule
+        How long to look.
+
+    Raises
+    ------
+    TestbedError
+        If something does not come up, or this machine is busy with other things.
+    """
+    unknown = set(names) - {w.name for w in WORKLOADS}
+    if unknown:
+        raise TestbedError(
+            f"no workload {sorted(unknown)}; there are {[w.name for w in WORKLOADS]}"
+        )
+    results = Results(folder)
+    wanted = [w for w in WORKLOADS if not names or w.name in names]
+    missing = [w for w in wanted if w.name not in results.workloads()]
+    if not missing:
+        print(report(folder))
+        return
+    home = flink_home()
+    with World(home, _WIDE) as world:
+        _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
+        jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
+        (folder / "environment.json").write_text(
+            json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
+        )
+        for workload in missing:
+            with _running(world, jar, workload, schedule) as run:
+                results.add(*_experiment(run, mbit_per_s))
+    print(report(folder))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A workload that runs."""
+
+    world: World
+    workload: Workload
+    job_id: str
+    out: Path
+    loop: Loop
+    schedule: Schedule
+
+    def rate(self, text: str) -> None:
+        """Let each source subtask emit so many records per second from now on."""
+        draft = self.out / "rate.draft"
+        draft.write_text(text)
+        draft.rename(self.out / "rate")
+
+
+@contextmanager
+def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[_Run]:
+    """Submit a workload, wait until stock Flink runs it, and cancel it in the end."""
+    out = world.cluster.scratch / workload.name
+    out.mkdir()
+    (out / "rate").write_text(_TRICKLE)
+    arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
+    job_id = world.cluster.rest.run(
+        jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
+    )
+
+    def runs() -> bool:
+        subtasks = world.cluster.rest.subtasks(job_id)
+        return bool(subtasks) and all(each.state == "RUNNING" for each in subtasks)
+
+    def ended() -> bool:
+        return world.cluster.rest.state(job_id) == "CANCELED"
+
+    world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
+    try:
+        yield _Run(world, workload, job_id, out, Loop(world, out), schedule)
+    finally:
+        world.set_wan(_WIDE)
+        world.cluster.rest.cancel(job_id)
+        world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
+
+
+def _experiment(run: _Run, mbit_per_s: Sequence[float]) -> tuple[JobGraph, list[dict[str, Any]]]:
+    """Return the job with its measured costs, and what was seen of all placements and WANs."""
+    stock = run.loop.discover()
+    seen: dict[str, list[str]] = {}
+    for subtask in run.world.cluster.rest.subtasks(run.job_id):
+        seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
+    flink = between_data_and_use(stock.job, seen)
+    busy = _measured_busy(run, stock)
+    cells = []
+    for mbit in mbit_per_s:
+        cluster = _over(busy.cluster, mbit)
+        rate = _bearable(_planned(busy.job, cluster, flink))
+        job = _measured_at(run, busy, rate)
+        planned = _planned(job, cluster, flink)
+        for each in planned:
+            cells.append(
+                {
+                    "workload": run.workload.name,
+                    "mbit_per_s": mbit,
+                    "policies": each.policies,
+                    "placement": each.plan.of(job.name),
+                    "per_subtask": rate,
+                    **_predicted(job, cluster, each, rate),
+                    **_watched(run, cluster, mbit, each.plan, rate, each.sustained),
+                }
+            )
+            _say(_line(cells[-1]))
+    return busy.job, cells
+
+
+def _measured_busy(run: _Run, stock: Found) -> Found:
+    """Return the job with costs measured while it is busy, from which processors can be told.
+
+    Where few bytes leave the sites, the Pis are as busy as they can be; where half the job is in
+    the cloud, both classes of machine are seen.
+    """
+    logs = []
+    for placement in (at_the_edge, half_and_half):
+        run.rate(_TRICKLE)
+        run.loop.apply(placement(stock.job), stock.cluster)
+        run.rate(_MAX)
+        time.sleep(run.schedule.settle_s)
+        [top] = source_rates(run.out, windows(run.world, 1, run.schedule.settle_s))
+        rate = _MEASURED_SHARE * top
+        _say(f"{run.workload.name}: measured at {rate:,.1f} of {top:,.1f} records/s a source")
+        logs.append(_recorded(run, placement.__name__, rate))
+    return Found(born_at_sites(run.loop.costs(logs, stock)), stock.cluster)
+
+
+def _measured_at(run: _Run, busy: Found, rate: float) -> JobGraph:
+    """Return the job with selectivities and sizes as they are at a rate.
+
+    What combiners and windows put out does not grow in proportion to what comes in, so it is
+    measured at the rate that is to be predicted. What a record costs a processor is not: at a low
+    rate too little of it is seen, so that stays as it was.
+    """
+    run.rate(_TRICKLE)
+    run.world.set_wan(_WIDE)
+    run.loop.apply(half_and_half(busy.job), busy.cluster)
+    job = run.loop.costs([_recorded(run, "at-rate", rate)], busy)
+    operators = []
+    for op in job.operators:
+        seen = busy.job.operator(op.id).cost
+        if op.cost and seen:
+            op = op.model_copy(
+                update={"cost": op.cost.model_copy(update={"classes": seen.classes})}
+            )
+        operators.append(op)
+    return job.revised(operators=tuple(operators), notes=job.notes)
+
+
+def _recorded(run: _Run, name: str, rate: float) -> Path:
+    """Return a log of some time at a rate of each source subtask."""
+    run.rate(f"{rate:.4f}")
+    time.sleep(run.schedule.settle_s)
+    return run.loop.record(name, run.schedule.measure_s)
+
+
+def _over(cluster: Cluster, mbit: float) -> Cluster:
+    """Return the cluster with links of another rate."""
+    links = tuple(
+        link.model_copy(update={"bandwidth_bytes_per_s": mbit * 1e6 / 8}) for link in cluster.links
+    )
+    return cluster.model_copy(update={"links": links})
+
+
+@dataclass(frozen=True)
+class _Planned:
+    policies: tuple[str, ...]
+    plan: Plan
+    sustained: float
+    """Predicted, of a source subtask."""
+    binding: str
+
+
+def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
+    """Return every placement over one WAN, with what it should sustain."""
+    found = []
+    for choice in choices(job, cluster, flink):
+        rate, verdict = sustained_per_subtask(job, cluster, choice.plan)
+        limit = verdict.binding
+        name = f"{limit.kind} {limit.where}" if limit else "nothing"
+        found.append(_Planned(choice.policies, choice.plan, rate, name))
+    return found
+
+
+def _bearable(planned: Sequence[_Planned]) -> float:
+    """Return a rate of each source subtask that all placements should sustain."""
+    return _WATCHED_SHARE * min(each.sustained for each in planned)
+
+
+def _predicted(job: JobGraph, cluster: Cluster, planned: _Planned, rate: float) -> dict[str, Any]:
+    verdict = evaluate(with_rate(job, rate), cluster, planned.plan)
+    return {
+        "predicted": {
+            "wan_bytes_per_s": verdict.wan_bytes_per_s,
+            "checkpoint_bytes_per_s": verdict.checkpoint_bytes_per_s,
+            "link_bytes_per_s": {link.where: link.used for link in verdict.links},
+            "latency_ms": verdict.latency_ms,
+            "server_cores": verdict.server_cores,
+            "sustained_per_subtask": planned.sustained,
+            "binding": planned.binding,
+        }
+    }
+
+
+def _watched(
+    run: _Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
+) -> dict[str, Any]:
+    """Apply a placement and watch it, first at a rate that it should bear, then overloaded.
+
+    Raises
+    ------
+    TestbedError
+        If this machine is busy with other things, also when tried again.
+    """
+    run.rate(_TRICKLE)
+    run.world.set_wan(_WIDE)
+    run.loop.apply(plan, cluster)
+    run.world.set_wan(Wan(mbit, _DELAY_MS))
+    rejected, schedule = 0, run.schedule
+    while True:
+        run.rate(f"{rate:.4f}")
+        time.sleep(schedule.settle_s)
+        steady = windows(
+            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
+        )
+        at_rate, seen = _summary(run, steady), latency(run.out, steady)
+        run.rate(f"{_FILLING * sustained:.4f}")
+        time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
+        run.rate(f"{_OVERLOAD * sustained:.4f}")
+        time.sleep(schedule.settle_s)
+        full = windows(
+            run.world,
+            schedule.windows,
+            max(schedule.full_window_s, schedule.records_a_window / sustained),
+        )
+        overloaded = _summary(run, full)
+        run.rate(_TRICKLE)
+        busy = max(w.machine_busy for w in [*steady, *full])
+        if busy <= schedule.busy_limit:
+            break
+        rejected += 1
+        _say(f"rejected: {busy:.0%} of this machine was busy")
+        if rejected == _TRIALS:
+            raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
+        time.sleep(schedule.settle_s)
+    return {
+        "rejected": rejected,
+        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
+        "full": overloaded,
+    }
+
+
+def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
+    """Return the medians, and every window of the figures that count."""
+    rates = source_rates(run.out, watched)
+    wan = [w.wan_bytes_per_s for w in watched]
+    links = watched[0].link_bytes_per_s
+    return {
+        "wan_bytes_per_s": middle(wan),
+        "wan_bytes_per_s_each": wan,
+        "per_subtask": middle(rates),
+        "per_subtask_each": rates,
+        "link_bytes_per_s": {
+            f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
+        },
+        "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
+        "machine_busy": max(w.machine_busy for w in watched),
+        "dropped_packets": sum(w.dropped for w in watched),
+        "seconds": watched[-1].end_s - watched[0].begin_s,
+    }
+
+
+def _line(found: Mapping[str, Any]) -> str:
+    said, steady, full = found["predicted"], found["steady"], found["full"]
+    return (
+        f"{found['workload']} {found['mbit_per_s']:g} Mbit/s {', '.join(found['policies'])}: WAN "
+        f"{steady['wan_bytes_per_s']:,.0f} B/s (predicted {said['wan_bytes_per_s']:,.0f}), "
+        f"sustained {full['per_subtask']:,.1f}/s (predicted "
+        f"{said['sustained_per_subtask']:,.1f}, {said['binding']}), latency "
+        f"{steady['latency'] and round(steady['latency']['p95_ms'])} ms (predicted "
+        f"{said['latency_ms']:.0f}), busy {full['machine_busy']:.0%}"
+    )
+
+
+def _environment(world: World, idle_s: float) -> dict[str, Any]:
+    """Return what this machine is, and what Flink sends when it has nothing to do."""
+    idle = windows(world, 1, idle_s)[0]
+    return {
+        "flink": FLINK_VERSION,
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "delay_ms": _DELAY_MS,
+        "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
+        "idle_link_bytes_per_s": {
+            f"{a} -> {b}": rate for (a, b), rate in idle.link_bytes_per_s.items()
+        },
+    }
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)

@@ -1,0 +1,197 @@
+"""The headline's table, picture and prediction errors, from the cells that were measured."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from testbed.policies import EDGEPLACE, FLINK
+from testbed.workloads import WORKLOADS
+
+POLICIES = (FLINK, "all-server", "threshold", EDGEPLACE)
+CELLS = "cells.jsonl"
+TABLE = "README.md"
+PICTURE = "headline.svg"
+_WITH_WINDOWS = ("q5-hot-items", "q8-window-join", "q11-sessions", "sql-two-phase")
+"""Their results wait for the end of a window; combiners hold records back on purpose, too."""
+_HOLDING_BACK = (*_WITH_WINDOWS, "word-count", "t-digest")
+
+
+@dataclass(frozen=True)
+class Error:
+    """A prediction against what was measured, relative."""
+
+    workload: str
+    mbit_per_s: float
+    policies: tuple[str, ...]
+    predicted: float
+    measured: float
+
+    @property
+    def relative(self) -> float:
+        """(predicted - measured) / measured."""
+        return self.predicted / self.measured - 1
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How true the model is."""
+
+    wan: tuple[Error, ...]
+    sustained: tuple[Error, ...]
+    latency: tuple[Error, ...]
+
+
+def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Errors:
+    """Return all predictions against all measurements; none is dropped.
+
+    A rate of which as much was sustained as was offered counts as what was offered.
+
+    Parameters
+    ----------
+    idle_bytes_per_s
+        What Flink sends over all links without any job.
+    """
+
+    def of(cell: Mapping[str, Any], predicted: float, measured: float) -> Error:
+        return Error(
+            cell["workload"], cell["mbit_per_s"], tuple(cell["policies"]), predicted, measured
+        )
+
+    wan, sustained, latency = [], [], []
+    for cell in cells:
+        said, steady = cell["predicted"], cell["steady"]
+        wan.append(of(cell, said["wan_bytes_per_s"] + idle_bytes_per_s, steady["wan_bytes_per_s"]))
+        sustained.append(of(cell, said["sustained_per_subtask"], cell["full"]["per_subtask"]))
+        if steady["latency"] and cell["workload"] not in _HOLDING_BACK:
+            latency.append(of(cell, said["latency_ms"], steady["latency"]["p95_ms"]))
+    return Errors(tuple(wan), tuple(sustained), tuple(latency))
+
+
+def report(folder: Path) -> str:
+    """Write table and picture of the cells in a folder, and return the table.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing has been measured.
+    """
+    cells = [json.loads(line) for line in (folder / CELLS).read_text().splitlines()]
+    order = [w.name for w in WORKLOADS]
+    cells.sort(key=lambda c: (order.index(c["workload"]), -c["mbit_per_s"]))
+    environment = json.loads((folder / "environment.json").read_text())
+    text = "\n".join(_table(cells, environment)) + "\n"
+    (folder / TABLE).write_text(text)
+    _draw(cells, folder / PICTURE)
+    return text
+
+
+def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -> Iterator[str]:
+    idle = sum(environment["idle_link_bytes_per_s"].values())
+    yield "# Does placement pay?"
+    yield ""
+    yield (
+        f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
+        f"{environment['delay_ms']:g} ms one way; `make headline` measures it anew, "
+        "[docs/testbed.md](../../docs/testbed.md) says how. Medians of 5."
+    )
+    yield ""
+    yield f"![sustained rate and WAN traffic]({PICTURE})"
+    yield ""
+    yield (
+        "**Sustained**: records per second that each source can emit. **WAN**: bytes per second on "
+        "all links, both directions, at one rate that all placements bear; **latency** (p50 / p95) "
+        "and **server** (cores) at that rate, too."
+    )
+    for workload in dict.fromkeys(cell["workload"] for cell in cells):
+        yield ""
+        yield f"## {workload}"
+        yield ""
+        yield "| Mbit/s | placement | sustained | predicted | WAN | predicted | latency | server |"
+        yield "|---|---|---|---|---|---|---|---|"
+        for cell in (c for c in cells if c["workload"] == workload):
+            yield _row(cell, idle)
+    yield ""
+    yield "## How true the predictions are"
+    yield ""
+    yield "| | cells | median error | worst |"
+    yield "|---|---|---|---|"
+    found = errors(cells, idle)
+    for name, each in (
+        ("WAN bytes per second", found.wan),
+        ("sustained rate", found.sustained),
+        ("worst path against p95 latency, jobs without windows", found.latency),
+    ):
+        if each:
+            worst = max(each, key=lambda e: abs(e.relative))
+            middle = median(abs(e.relative) for e in each)
+            where = f"{worst.workload}, {worst.mbit_per_s:g} Mbit/s, {', '.join(worst.policies)}"
+            yield f"| {name} | {len(each)} | {middle:.1%} | {worst.relative:+.1%} ({where}) |"
+
+
+def _row(cell: Mapping[str, Any], idle: float) -> str:
+    said, steady, full = cell["predicted"], cell["steady"], cell["full"]
+    seen = steady["latency"]
+    latency = f"{seen['p50_ms']:.0f} / {seen['p95_ms']:.0f} ms" if seen else "no result"
+    server = steady["cores"]["server-1"]
+    return (
+        f"| {cell['mbit_per_s']:g} | {', '.join(cell['policies'])} "
+        f"| {_short(full['per_subtask'])}/s | {_short(said['sustained_per_subtask'])}/s "
+        f"| {_short(steady['wan_bytes_per_s'])}B/s | {_short(said['wan_bytes_per_s'] + idle)}B/s "
+        f"| {latency} | {server:.3f} |"
+    )
+
+
+def _short(value: float) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} "
+
+
+def _draw(cells: Sequence[Mapping[str, Any]], file: Path) -> None:
+    """Draw sustained rate and traffic of each policy, relative to all-server."""
+    import matplotlib  # Slow to load, and of use here only.
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "edgeplace"
+    from matplotlib import pyplot
+
+    by_policy = {
+        (c["workload"], c["mbit_per_s"], policy): c for c in cells for policy in c["policies"]
+    }
+    workloads = list(dict.fromkeys(c["workload"] for c in cells))
+    rates = sorted({c["mbit_per_s"] for c in cells})
+    figure, axes = pyplot.subplots(
+        2, len(rates), figsize=(4.2 * len(rates), 0.36 * len(workloads) * 2 + 3.2), sharey=True
+    )
+    axes = axes.reshape(2, len(rates))
+    titles = ("sustained rate", "WAN bytes/s at the same rate")
+    for column, mbit in enumerate(rates):
+        for row, title in enumerate(titles):
+            axis = axes[row, column]
+            for number, policy in enumerate(POLICIES):
+                values = []
+                for workload in workloads:
+                    base, own = (by_policy.get((workload, mbit, p)) for p in ("all-server", policy))
+                    values.append(_figure(own, row) / _figure(base, row) if own and base else 0)
+                positions = [i + 0.2 * (number - 1.5) for i in range(len(workloads))]
+                axis.barh(positions, values, 0.2, label=policy)
+            axis.axvline(1, color="grey", linewidth=0.8)
+            axis.set_title(f"{title}, {mbit:g} Mbit/s", fontsize=9)
+            axis.set_xscale("log")
+            axis.set_yticks(range(len(workloads)), workloads, fontsize=8)
+            axis.tick_params(axis="x", labelsize=8)
+    axes[0, 0].invert_yaxis()
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=len(POLICIES), fontsize=9)
+    figure.suptitle("relative to all-server")
+    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    figure.savefig(file, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def _figure(cell: Mapping[str, Any], row: int) -> float:
+    return float(cell["full"]["per_subtask"] if row == 0 else cell["steady"]["wan_bytes_per_s"])

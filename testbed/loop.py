@@ -1,0 +1,102 @@
+"""edgeplace's loop as a user goes it, by its own commands: discover, collect, costs, apply."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeplace import Cluster, Costs, JobGraph, Plan, read
+from edgeplace.model import write
+from testbed.errors import TestbedError
+from testbed.world import CORES, World
+
+_COMMAND_SECONDS = 300.0
+_COLLECT_INTERVAL_S = 5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What edgeplace knows of a running job, and of the cluster with its links of now."""
+
+    job: JobGraph
+    cluster: Cluster
+
+
+class Loop:
+    """The commands, against one world.
+
+    Parameters
+    ----------
+    world
+        The cluster; its JobManager has the agent.
+    folder
+        Existing folder for all files.
+    """
+
+    def __init__(self, world: World, folder: Path) -> None:
+        self._world = world
+        self._folder = folder
+
+    def discover(self) -> Found:
+        """Return the only job, without costs, and the cluster."""
+        sites, cluster, job = (self._folder / n for n in ("sites.json", "cluster.yaml", "job.json"))
+        for old in (cluster, job):
+            old.unlink(missing_ok=True)  # It refuses to write over what a user may have edited.
+        sites.write_text(self._world.sites_file())
+        self._edgeplace(
+            "flink", "discover", "--sites", str(sites), "-o", str(cluster), "--job-out", str(job)
+        )
+        return Found(read(job, JobGraph), _with_cores(read(cluster, Cluster)))
+
+    def record(self, name: str, seconds: int) -> Path:
+        """Return a metric log of the only job's next seconds."""
+        log = self._folder / f"{name}.jsonl.gz"
+        log.unlink(missing_ok=True)
+        self._edgeplace(
+            "flink",
+            "collect",
+            *("--duration", f"{seconds}s", "--interval", str(_COLLECT_INTERVAL_S)),
+            *("-o", str(log)),
+        )
+        return log
+
+    def costs(self, logs: Sequence[Path], found: Found) -> JobGraph:
+        """Return a job with the costs that logs of it tell."""
+        cluster, costs = self._folder / "measured-cluster.json", self._folder / "costs.json"
+        write(found.cluster, cluster)
+        self._edgeplace("costs", *map(str, logs), "--cluster", str(cluster), "-o", str(costs))
+        return found.job.with_costs(read(costs, Costs))
+
+    def apply(self, plan: Plan, cluster: Cluster) -> None:
+        """Move the job, verified.
+
+        Raises
+        ------
+        TestbedError
+            If it is not where the plan says, with what the command has said.
+        """
+        plan_file, cluster_file = self._folder / "plan.json", self._folder / "plan-cluster.json"
+        write(plan, plan_file)
+        write(cluster, cluster_file)
+        self._edgeplace("flink", "apply", str(plan_file), "--cluster", str(cluster_file))
+
+    def _edgeplace(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "edgeplace", *arguments]
+        if arguments[0] == "flink":
+            command += ["--jobmanager", self._world.cluster.rest.url]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+        )
+        if done.returncode:
+            said = "\n".join([done.stdout[-2000:], done.stderr[-4000:]])
+            raise TestbedError(
+                f"edgeplace {' '.join(arguments)} ended with {done.returncode}:\n{said}"
+            )
+        return done.stdout
+
+
+def _with_cores(cluster: Cluster) -> Cluster:
+    """Return the cluster with the quotas, of which Flink knows nothing."""
+    nodes = tuple(n.model_copy(update={"cores": CORES[n.id]}) for n in cluster.nodes)
+    return cluster.model_copy(update={"nodes": nodes})

@@ -1,0 +1,144 @@
+"""Placements of one job under several policies, and what the model says of each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from edgeplace import Cluster, JobGraph, Plan, Rules, evaluate, solve
+from edgeplace.model import Evaluation, Pin, ShipStrategy
+from edgeplace.solver import policies
+from testbed.errors import TestbedError
+from testbed.workloads import SINK
+from testbed.world import CLOUD, EDGE_SITES, PIS, SERVER
+
+FLINK = "Flink's default"
+EDGEPLACE = "edgeplace"
+# The rate first, since a WAN or a Pi that is full loses data; of all placements that come within
+# 2 % of it, the one with the least traffic.
+OBJECTIVE = ("throughput:2%", "wan", "latency", "server_cores")
+# Results are needed in the cloud.
+RULES = Rules(rules=(Pin(operators=(SINK,), to=CLOUD),))
+_SOLVE_SECONDS = 60.0
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A placement, and the policies that choose it."""
+
+    policies: tuple[str, ...]
+    plan: Plan
+
+
+def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
+    """Return the job with so many records per second from each source subtask."""
+    for source in job.sources():
+        job = job.with_source_rate(source.id, per_subtask * source.parallelism)
+    return job
+
+
+def born_at_sites(job: JobGraph) -> JobGraph:
+    """Return the job with the data of source subtask i born at site i."""
+    operators = tuple(
+        op.model_copy(update={"born_at": EDGE_SITES}) if op in job.sources() else op
+        for op in job.operators
+    )
+    return job.revised(operators=operators, notes=job.notes)
+
+
+def at_the_edge(job: JobGraph) -> Plan:
+    """Return a placement with all that has a subtask for each site there, else on the server."""
+    pis = tuple(PIS.values())
+    hashed = _hashed(job)
+    return Plan(
+        jobs={
+            job.name: {
+                op.id: pis
+                if op.parallelism == len(pis) and op.id not in hashed
+                else (SERVER,) * op.parallelism
+                for op in job.operators
+            }
+        }
+    )
+
+
+def half_and_half(job: JobGraph) -> Plan:
+    """Return a placement that shows each operator of several subtasks on both classes of machine.
+
+    The first subtask of what may run at the sites is on its Pi, the others are on the server; of
+    what is spread by key, the last is on a Pi. Operators of one subtask are on the server.
+    """
+    pis = list(PIS.values())
+    places = dict(at_the_edge(job).of(job.name))
+    for op in job.operators:
+        if op.parallelism > 1 and op not in job.sources():
+            rest = [SERVER] * (op.parallelism - 1)
+            places[op.id] = (*rest, pis[-1]) if op.id in _hashed(job) else (pis[0], *rest)
+    return Plan(jobs={job.name: places})
+
+
+def _hashed(job: JobGraph) -> set[str]:
+    return {s.target for s in job.streams if s.ship_strategy is ShipStrategy.HASH}
+
+
+def between_data_and_use(job: JobGraph, seen: Mapping[str, Sequence[str]]) -> Plan:
+    """Return where stock Flink has put the subtasks, but for the ends.
+
+    It knows nothing of where data is born and results are needed: the sources are put where the
+    one is, and the sink where the other.
+    """
+    sources = {op.id for op in job.sources()}
+    places = {op.id: tuple(seen[op.id]) for op in job.operators}
+    places |= dict.fromkeys(sources, tuple(PIS.values()))
+    places[job.operator(SINK).id] = (SERVER,)
+    return Plan(jobs={job.name: places})
+
+
+def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
+    """Return the placements of all policies, each once.
+
+    Parameters
+    ----------
+    job
+        With costs and a rate at which to judge.
+    flink
+        Stock Flink's placement.
+
+    Raises
+    ------
+    TestbedError
+        If edgeplace does not prove that its placement is the best.
+    """
+    result = solve(job, cluster, RULES, objective=OBJECTIVE, time_limit_s=_SOLVE_SECONDS)
+    if result.plan is None or result.status.value != "optimal":
+        raise TestbedError(f"{job.name}: no proven plan but {result.status}: {result.conflict}")
+    named = {FLINK: flink}
+    named |= {
+        p.name: p.plan
+        for p in policies(job, cluster, RULES)
+        if p.name in ("all-server", "threshold")
+    }
+    named[EDGEPLACE] = result.plan
+    found: dict[str, list[str]] = {}
+    plans: dict[str, Plan] = {}
+    for name, plan in named.items():
+        key = str(sorted(plan.of(job.name).items()))
+        found.setdefault(key, []).append(name)
+        plans[key] = plan
+    return [Choice(tuple(names), plans[key]) for key, names in found.items()]
+
+
+def sustained_per_subtask(job: JobGraph, cluster: Cluster, plan: Plan) -> tuple[float, Evaluation]:
+    """Return the rate of a source subtask at which the first limit is reached, and the verdict.
+
+    Limits are taken at their full capacity. Headers make traffic rise slower than the rate, so the
+    headroom is asked for again at the rate that it says.
+    """
+    full = cluster.model_copy(update={"cpu_target": 1.0, "link_target": 1.0})
+    [source, *_] = job.sources()
+    if source.cost is None or source.cost.demand is None:
+        raise TestbedError(f"{job.name}: the rate of its sources is not known")
+    rate = sum(source.cost.demand.rates_per_s) / source.parallelism
+    for _ in range(_ROUNDS):
+        verdict = evaluate(with_rate(job, rate), full, plan)
+        rate *= verdict.headroom
+    return rate, verdict

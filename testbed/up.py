@@ -1,0 +1,138 @@
+"""A world that stays up until it is taken down, for trying things by hand."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.flink_home import flink_home
+from testbed.flink_rest import FlinkRest
+from testbed.namespaces import remove_left
+from testbed.workloads import WORKLOADS, compile_workloads
+from testbed.world import PIS, SERVER, Wan, World
+
+_STATE = Path("/run/edgeplace-testbed.json")
+_DOWN_SECONDS = 60.0
+
+
+def up(wan: Wan) -> None:
+    """Start a world, say how to use it, and keep it up until Ctrl-C or `down`.
+
+    Raises
+    ------
+    TestbedError
+        If it does not come up.
+    """
+    home = flink_home()
+    with World(home, wan) as world:
+        state = {
+            "pid": os.getpid(),
+            "url": world.cluster.rest.url,
+            "home": str(home),
+            "folder": str(world.cluster.scratch),
+            "wan": asdict(wan),
+        }
+        sites = world.cluster.scratch / "sites.json"
+        sites.write_text(world.sites_file())
+        _STATE.touch(mode=0o600)
+        _STATE.write_text(json.dumps(state))
+        try:
+            print(
+                f"Flink is up: {world.cluster.rest.url}\n"
+                f"TaskManagers {', '.join((*PIS.values(), SERVER))}; sites: {sites}\n"
+                "start a job:  python -m testbed run selective-filter --rate 500\n"
+                f"look at it:   edgeplace flink discover --jobmanager {world.cluster.rest.url} "
+                f"--sites {sites}\n"
+                "take it down: Ctrl-C here, or python -m testbed down",
+                flush=True,
+            )
+            while True:
+                world.cluster.check_alive()
+                time.sleep(1.0)
+        finally:
+            _STATE.unlink(missing_ok=True)
+
+
+def run(name: str, rate: str) -> None:
+    """Start a workload in the world that is up.
+
+    Parameters
+    ----------
+    name
+        Of one of `WORKLOADS`.
+    rate
+        Records per second of each source subtask, or ``max``.
+
+    Raises
+    ------
+    TestbedError
+        If no world is up, or there is no such workload.
+    """
+    state = _state()
+    workload = next((w for w in WORKLOADS if w.name == name), None)
+    if workload is None:
+        raise TestbedError(
+            f"no workload {name!r}; there are {', '.join(w.name for w in WORKLOADS)}"
+        )
+    out = Path(state["folder"]) / f"run-{time.time_ns() // 1_000_000}"
+    out.mkdir()
+    (out / "rate").write_text(rate)
+    rest = FlinkRest(state["url"])
+    jar = rest.upload(compile_workloads(Path(state["home"]), out))
+    arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
+    job_id = rest.run(
+        jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
+    )
+    print(
+        f"job {job_id} of {name}\nits rate is what {out / 'rate'} says: a number of records per "
+        f"second and source subtask, or max\nlatencies: {out}/latency-*.jsonl"
+    )
+
+
+def down() -> None:
+    """Take down the world that is up, and remove what a killed one has left.
+
+    Raises
+    ------
+    TestbedError
+        If it does not end.
+    """
+    try:
+        pid = int(_state()["pid"])
+    except TestbedError:
+        remove_left()
+        return
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _DOWN_SECONDS
+    while _is_alive(pid):
+        if time.monotonic() > deadline:
+            raise TestbedError(f"process {pid} does not end")
+        time.sleep(0.2)
+    remove_left()
+
+
+def _state() -> Mapping[str, Any]:
+    """Return what the process that holds the world has written about it."""
+    try:
+        state: dict[str, Any] = json.loads(_STATE.read_text())
+    except FileNotFoundError:
+        raise TestbedError("no world is up. First: python -m testbed up") from None
+    if not _is_alive(int(state["pid"])):
+        _STATE.unlink(missing_ok=True)
+        raise TestbedError("the world was killed. Clean up: python -m testbed down")
+    return state
+
+
+def _is_alive(pid: int) -> bool:
+    """Tell whether a process is a testbed: its number may have been given to another one."""
+    try:
+        return b"testbed" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

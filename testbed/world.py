@@ -1,0 +1,189 @@
+"""Two sites with a Pi each, a cloud with a server, and a thin WAN between: a real Flink over it."""
+
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from testbed.agent_jar import JAR
+from testbed.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, TaskManagerSpec
+from testbed.namespaces import Host, LinkCount, Namespaces
+from testbed.scratch import scratch_folder
+from testbed.wan import MTU_BYTES
+from testbed.wan_link import LinkSpec
+
+CLOUD = "cloud"
+EDGE_SITES = ("lyon", "nice")
+SERVER = "server-1"
+PIS = {site: f"pi-{site}" for site in EDGE_SITES}
+CORES = {**dict.fromkeys(PIS.values(), 0.3), SERVER: 0.8}
+"""CPU quotas: together with all else they leave the two cores of a small machine some room."""
+_PI_SLOTS = 6
+_SERVER_SLOTS = 14
+# About what the quotas make of the same program, see testbed/README.md.
+_PI_SPEED = 0.5
+_SETTINGS = {
+    "jobmanager.memory.process.size": "1000m",
+    "taskmanager.memory.managed.fraction": "0.1",
+    "taskmanager.memory.jvm-metaspace.size": "160m",
+    "taskmanager.memory.jvm-overhead.min": "64m",
+    "taskmanager.memory.jvm-overhead.max": "64m",
+    "taskmanager.memory.framework.heap.size": "64m",
+    "taskmanager.memory.framework.off-heap.size": "48m",
+    "taskmanager.memory.network.min": "48m",
+    "taskmanager.memory.network.max": "48m",
+    # The first compiler only: it is done after seconds, even on a third of a core.
+    "env.java.opts.all": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Checkpoints go to the JobManager, so over the WAN, as they do to any storage in the cloud.
+    "execution.checkpointing.storage": "jobmanager",
+    "state.checkpoint-storage": "jobmanager",  # Its name before Flink 1.20.
+    # A saturated thin link holds a barrier back for many seconds.
+    "execution.checkpointing.timeout": "120 s",
+    "execution.checkpointing.tolerable-failed-checkpoints": "1000",
+    # Fetching metrics is traffic on the WAN too, so only as often as `collect` needs.
+    "metrics.fetcher.update-interval": "4500",
+    # No name server is reached from the namespaces, and the JobManager would wait for one.
+    "jobmanager.retrieve-taskmanager-hostname": "false",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "1000000",
+    "restart-strategy.fixed-delay.delay": "200 ms",
+    "web.refresh-interval": "500",
+}
+
+
+@dataclass(frozen=True)
+class Wan:
+    """How the links between the edge sites and the cloud are, all alike."""
+
+    mbit_per_s: float
+    """In each direction; 0: no limit."""
+    delay_ms: float = 25.0
+    """One way."""
+    jitter_ms: float = 0.0
+    loss: float = 0.0
+
+    def links(self) -> list[LinkSpec]:
+        """Return the directed links."""
+        ends = [(site, CLOUD) for site in EDGE_SITES] + [(CLOUD, site) for site in EDGE_SITES]
+        rate = self.mbit_per_s * 1e6 / 8
+        return [LinkSpec(a, b, rate, self.delay_ms, self.jitter_ms, self.loss) for a, b in ends]
+
+
+class World:
+    """Namespaces, WAN and Flink with the agent, as long as the ``with`` block.
+
+    Parameters
+    ----------
+    home
+        Flink home.
+    wan
+        The links at the start; see `set_wan`.
+
+    Attributes
+    ----------
+    cluster
+        The Flink processes.
+    network
+        The hosts and the WAN.
+
+    Raises
+    ------
+    TestbedError
+        As for `Namespaces` and `LocalCluster`.
+    """
+
+    cluster: LocalCluster
+    network: Namespaces
+
+    def __init__(self, home: Path, wan: Wan) -> None:
+        self._home = home
+        self.wan = wan
+        self._cleanup = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as cleanup:
+            folder = cleanup.enter_context(scratch_folder())
+            hosts = [Host(pi, site) for site, pi in PIS.items()]
+            hosts += [Host(SERVER, CLOUD), Host(JOB_MANAGER, CLOUD)]
+            self.network = cleanup.enter_context(
+                Namespaces(hosts, self.wan.links(), JOB_MANAGER, folder)
+            )
+            self.cluster = cleanup.enter_context(
+                LocalCluster(
+                    self._home, self._task_managers(), _SETTINGS, job_manager=self._job_manager()
+                )
+            )
+            self._cleanup = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._cleanup.close()
+
+    def set_wan(self, wan: Wan) -> None:
+        """Change all links, under what is in flight."""
+        self.network.set_links(wan.links())
+        self.wan = wan
+
+    def wan_counts(self) -> dict[tuple[str, str], LinkCount]:
+        """Return what each directed link has carried so far."""
+        return self.network.counts()
+
+    def sites_file(self) -> str:
+        """Return what a user would write for ``edgeplace flink discover --sites``."""
+        sites: list[dict[str, Any]] = [
+            {"id": site, "hosts": [pi], "node_class": "pi"} for site, pi in PIS.items()
+        ]
+        sites.append({"id": CLOUD, "hosts": [SERVER], "node_class": "server", "tier": "cloud"})
+        links = [
+            {
+                "source": link.source,
+                "target": link.target,
+                "delay_ms": link.delay_ms,
+                **({"bandwidth_bytes_per_s": link.bytes_per_s} if link.bytes_per_s else {}),
+            }
+            for link in self.wan.links()
+        ]
+        classes = [{"id": "pi", "speed": _PI_SPEED}, {"id": "server", "speed": 1.0}]
+        return json.dumps(
+            {
+                "format": "edgeplace/sites",
+                "sites": sites,
+                "links": links,
+                "node_classes": classes,
+                "checkpoint_storage": CLOUD,
+                "mtu_bytes": MTU_BYTES,
+            },
+            indent=1,
+        )
+
+    def _task_managers(self) -> Sequence[TaskManagerSpec]:
+        sizes = {
+            **dict.fromkeys(PIS.values(), (_PI_SLOTS, "640m")),
+            SERVER: (_SERVER_SLOTS, "900m"),
+        }
+        return [
+            TaskManagerSpec(
+                name,
+                self.network.address(name),
+                *size,
+                cores=CORES[name],
+                namespace=self.network.namespace(name),
+            )
+            for name, size in sizes.items()
+        ]
+
+    def _job_manager(self) -> JobManagerSpec:
+        return JobManagerSpec(
+            host=self.network.address(JOB_MANAGER),
+            rest_host=self.network.outside_address,
+            options={"env.java.opts.jobmanager": f"-javaagent:{JAR}"},
+            namespace=self.network.namespace(JOB_MANAGER),
+        )
