@@ -82,16 +82,20 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     """Return the TaskManagers of each subtask; at a site with room, one that has it."""
     p = relaxed.problem
     order = np.lexsort((np.arange(p.m), ~relaxed.roomy, p.tm_site))
-    may = relaxed.may[:, order]
-    site, roomy = p.tm_site[order], relaxed.roomy[order]
-    found = []
-    for row in may:
-        own = np.flatnonzero(row)
-        first = np.ones(len(own), bool)
-        first[1:] = site[own][1:] != site[own][:-1]
-        begins = np.flatnonzero(first)[np.cumsum(first) - 1] if len(own) else own
-        found.append(np.sort(order[own[first | ~roomy[own[begins]]]]) if len(own) else own)
-    return found
+    rank = np.empty(p.m, np.intp)
+    rank[order] = np.arange(p.m)
+    k, t = np.nonzero(relaxed.may)
+    # By subtask, then site; at each site those with room first.
+    sorting = np.lexsort((rank[t], k))
+    k, t = k[sorting], t[sorting]
+    place = k * p.network.n_sites + p.tm_site[t]
+    first = np.ones(len(place), bool)
+    first[1:] = place[1:] != place[:-1]
+    leader = t[np.flatnonzero(first)[np.cumsum(first) - 1]] if len(t) else t
+    kept = first | ~relaxed.roomy[leader]
+    k, t = k[kept], t[kept]
+    t = t[np.lexsort((t, k))]
+    return np.split(t, np.searchsorted(k, np.arange(1, p.n)))
 
 
 def _neighbours(p: Problem, free: Bools) -> dict[int, set[int]]:

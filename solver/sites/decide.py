@@ -77,7 +77,7 @@ class Decided:
                 may[k, p.tm_site == p.tm_site[t]] = False
 
 
-def decide(problem: Problem, may: Bools, slack: float = 0.0) -> Decided | None:
+def decide(problem: Problem, may: Bools, slack: float | None = None) -> Decided | None:
     """Return the optimum of the relaxed problem, None if it is not of a kind that is solved here.
 
     Parameters
@@ -85,32 +85,36 @@ def decide(problem: Problem, may: Bools, slack: float = 0.0) -> Decided | None:
     may
         Where each subtask may run, shape (n_subtasks, n_tms).
     slack
-        How much worse than the optimum the plans may be that are not to be lost on the way.
+        How much worse than the optimum the plans may be that `Decided.within` is to speak of;
+        None: it will not be asked.
     """
+    wanted = slack is not None
+    slack = slack or 0.0
     if problem.network.tree is None or not may.any(axis=1).all():
         return None
     relaxed = Relaxation.of(problem, may)
     hub = Hub.of(relaxed)
     if hub is None:
-        return _best(relaxed)
+        return _best(relaxed, wanted)
     relaxed = relaxed.narrowed(hub.without_far_hosts(hub.at_home(), slack))
-    best = _best(relaxed)
+    best = _best(relaxed, wanted)
     if best is None and (hub := Hub.of(relaxed)) is not None:
         # A better yardstick: the best plan with all at home that several branches might have.
-        settled = _best(relaxed.narrowed(hub.settled()))
+        settled = _best(relaxed.narrowed(hub.settled()), False)
         if settled is not None:
-            best = _best(relaxed.narrowed(hub.without_far_hosts(settled.assignment, slack)))
+            narrowed = relaxed.narrowed(hub.without_far_hosts(settled.assignment, slack))
+            best = _best(narrowed, wanted)
     return best
 
 
-def _best(relaxed: Relaxation) -> Decided | None:
+def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
     """Return the optimum of a relaxed problem, None if it falls into no small blocks."""
     problem = relaxed.problem
     found = blocks(relaxed)
     if found is None:
         return None
     unary, constant = _unary(problem, found)
-    stacked = stacks(problem, found, relaxed.roomy, unary)
+    stacked = stacks(problem, found, relaxed.roomy, unary, with_least)
     total = _linking(problem, found, unary)
     n = len(found.linking)
     for stack in stacked:

@@ -43,7 +43,7 @@ class Stack:
         That pattern: which place each member takes, shape (B, *places of linked, m).
     least
         `wan` of the best pattern in which a member takes a place, for each setting; of each member,
-        shape (B, places of the member, *places of linked).
+        shape (B, places of the member, *places of linked). Empty unless it was asked for.
     """
 
     members: Ints
@@ -71,13 +71,17 @@ class _Shape:
     group: tuple[int, ...]
 
 
-def stacks(p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats]) -> list[Stack]:
+def stacks(
+    p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats], with_least: bool
+) -> list[Stack]:
     """Return all blocks with their best patterns, infinite `value` where none holds.
 
     Parameters
     ----------
     unary
         `wan` that each place of each subtask costs by itself.
+    with_least
+        Fill `Stack.least`, which takes as long as all the rest.
     """
     position = {k: i for i, k in enumerate(found.linking)}
     channels = _channels(p, found, position)
@@ -96,7 +100,7 @@ def stacks(p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats]) -> 
             part = own[i : i + step]
             members = np.stack([m for m, _ in part])
             flow = np.stack([w for _, w in part])
-            stacked.append(_priced(p, found, shape, linked, members, flow, unary))
+            stacked.append(_priced(p, found, shape, linked, members, flow, unary, with_least))
     return stacked
 
 
@@ -175,6 +179,7 @@ def _priced(
     members: Ints,
     flow: Floats,
     unary: Sequence[Floats],
+    with_least: bool,
 ) -> Stack:
     n_blocks, m = members.shape
     most = max(shape.width)
@@ -204,6 +209,8 @@ def _priced(
     total = np.broadcast_to(total, (n_blocks, len(pattern), *sizes))
     best = total.argmin(axis=1)
     value = np.take_along_axis(total, best[:, None], axis=1)[:, 0]
+    if not with_least:
+        return Stack(members, places, tuple(linked), value, pattern[best], ())
     by_place = total.reshape(n_blocks, *shape.width, *sizes)
     least = tuple(by_place.min(axis=tuple(i + 1 for i in range(m) if i != own)) for own in range(m))
     return Stack(members, places, tuple(linked), value, pattern[best], least)

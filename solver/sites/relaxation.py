@@ -52,20 +52,24 @@ class Relaxation:
 
 def _roomy(p: Problem, may: Bools) -> Bools:
     """Return the TaskManagers whose limits, and whose node's, cannot bind."""
-    weight = may.astype(float)
-    cores = np.zeros(p.m)
-    for c in np.unique(p.tm_class):
-        here = p.tm_class == c
-        cores[here] = p.cores[:, c] @ weight[:, here]
+    k, t = np.nonzero(may)
+
+    def most(each: Floats) -> Floats:
+        return np.bincount(t, weights=each, minlength=p.m).astype(float, copy=False)
+
     # A subtask that may run on several TaskManagers of a node counts more than once: never less.
+    cores = most(p.cores[k, p.tm_class[t]])
     node = np.bincount(p.tm_node, weights=cores, minlength=len(p.node_cores))
-    count = np.add.reduceat(may, p.subtasks.first[:-1], axis=0, dtype=np.intp)
-    groups = np.zeros((int(p.group.max()) + 1, p.m), np.intp)
-    np.maximum.at(groups, p.group, count)
+    pairs, count = np.unique(p.subtasks.operator_of[k] * p.m + t, return_counts=True)
+    group = p.group[pairs // p.m] * p.m + pairs % p.m
+    groups, of = np.unique(group, return_inverse=True)
+    largest = np.zeros(len(groups))
+    np.maximum.at(largest, of, count)
+    slots = np.bincount(groups % p.m, weights=largest, minlength=p.m)
     roomy: Bools = (
         (node <= p.node_cores * (1 - 1e-9))[p.tm_node]
-        & (groups.sum(axis=0) <= p.tm_slots)
-        & (p.memory_bytes @ weight <= p.tm_memory)
-        & (p.disk_bytes @ weight <= p.tm_disk)
+        & (slots <= p.tm_slots)
+        & (most(p.memory_bytes[k]) <= p.tm_memory)
+        & (most(p.disk_bytes[k]) <= p.tm_disk)
     )
     return roomy
