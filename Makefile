@@ -24,6 +24,7 @@ check: $(UV) typing ## lint, format and types
 	$(RUN) mypy testbed
 
 bench: $(UV) ## measure: formulations, and the Spark pipeline against plain parsing
+	$(RUN) python benchmarks/engine.py
 	$(RUN) python benchmarks/formulations.py
 	$(RUN) python benchmarks/spark_stats.py
 
