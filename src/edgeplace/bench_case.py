@@ -20,6 +20,7 @@ from edgeplace.model import (
 )
 from edgeplace.quantities import exact, percent
 from edgeplace.solve_command import placed
+from edgeplace.solver import policies
 from edgeplace.tables import show_policies
 
 
@@ -56,13 +57,14 @@ def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | 
     )
 
 
-def show_case(console: Console, answers: Mapping[str, Answer], runs: Sequence[Run]) -> None:
-    """Print each policy's placement by the evaluator, then how it came about."""
-    show_policies(
-        console,
-        [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None],
-        best="milp",
-    )
+def show_case(
+    console: Console, case: Instance, answers: Mapping[str, Answer], runs: Sequence[Run]
+) -> None:
+    """Print where the job runs now and each policy's placement, then how these came about."""
+    others = policies(list(case.jobs), case.cluster, case.rules, case.current)
+    rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
+    rows += [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None]
+    show_policies(console, rows, best="milp")
     console.heading("proofs and times")
     console.table(
         ("policy", "status", ">wan", ">bound", ">gap", ">run"),

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
         if case:
-            show_case(console, bench.answers(instances[0].name), runs)
+            show_case(console, instances[0], bench.answers(instances[0].name), runs)
         else:
             show_runs(console, runs)
             show_summaries(console, summaries, args.time_limit)

@@ -13,7 +13,9 @@ from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown, Index, index
 from edgeplace.model import (
     Cluster,
+    Costs,
     InvalidInputError,
+    JobGraph,
     Node,
     Site,
     TaskManager,
@@ -154,6 +156,18 @@ def test_all_policies_on_a_case_of_ones_own(edgeplace, job, wide):
     assert ran.status is ExitStatus.OK, ran.out
     assert [row.split()[0] for row in ran.out.splitlines()[1:4]] == ["milp", "all-server", "caps"]
     assert "proofs and times" in ran.out
+
+
+def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):
+    graph = read(job, JobGraph)
+    everywhere = {
+        op.id: tuple(f"pi-{i % 4}" for i in range(op.parallelism)) for op in graph.operators
+    }
+    write(Costs(job=graph.name, operators=(), placement=everywhere), tmp_path / "costs.json")
+    ran = edgeplace(
+        "bench", job, wide, "--costs", tmp_path / "costs.json", "--backends", "all-server"
+    )
+    assert [row.split()[0] for row in ran.out.splitlines()[1:3]] == ["current", "all-server"]
 
 
 def test_a_case_without_a_plan_shows_what_breaks(edgeplace, job, narrow):
