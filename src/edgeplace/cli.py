@@ -1,4 +1,4 @@
-"""The command line: `edgeplace costs | solve | demo | flink`."""
+"""The command line: `edgeplace costs | solve | bench | demo | flink`."""
 
 import argparse
 import sys
@@ -45,6 +45,7 @@ _EXIT_CODES = "exit codes:\n" + "\n".join(
             "what runs could not be verified",
         ),
         (ExitStatus.HINDERED, "flink doctor: something hinders placement"),
+        (ExitStatus.WRONG_ANSWER, "bench: an answer is wrong; the table says whose and why"),
         (ExitStatus.INTERRUPTED, "Ctrl-C; flink collect: before the first poll"),
     )
 )
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_costs(commands)
     _add_solve(commands)
+    _add_bench(commands)
     demo = commands.add_parser(
         "demo",
         help="the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
@@ -171,6 +173,78 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
     solve.add_argument("--json", action="store_true", help="print result and comparison as JSON")
     solve.set_defaults(run="solve_command")
+
+
+def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="compare: back ends on benchmark instances, or all policies on your own case",
+        description="Run back ends on instances, each run in a process of its own with a limit on "
+        "time and memory; judge every plan by the evaluator and every claim by the others and by "
+        "the best known values. With JOB and CLUSTER: compare all published placement methods on "
+        "your own case.",
+        epilog="examples:\n"
+        "  edgeplace bench                                  the shipped instances\n"
+        "  edgeplace bench tree multi-query-4-1 --out out   a family, and one by name\n"
+        "  edgeplace bench scale-1000-7 --backends milp     generated: FAMILY-SIZE-SEED\n"
+        "  edgeplace bench --topology Geant.graphml --sites 12\n"
+        "  edgeplace bench job.json cluster.yaml --rules rules.yaml\n\n" + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    bench.add_argument(
+        "instances",
+        nargs="*",
+        metavar="INSTANCES",
+        help="families, names FAMILY-SIZE-SEED, instance files or folders of them; or JOB CLUSTER "
+        "(default: all shipped instances)",
+    )
+    bench.add_argument(
+        "--backends",
+        metavar="LIST",
+        help="milp, cp-sat, published methods by name (docs/baselines.md), or all "
+        "(default: milp,cp-sat; on your own case: milp and all published methods)",
+    )
+    bench.add_argument(
+        "--topology",
+        metavar="FILE",
+        help="make an instance over a real network: GraphML, or a square CSV of round-trip times "
+        "in ms",
+    )
+    bench.add_argument(
+        "--sites",
+        type=int,
+        default=8,
+        metavar="N",
+        help="edge sites with sources, for --topology (default: %(default)s)",
+    )
+    bench.add_argument("--costs", metavar="FILE", help="costs of JOB, made by `edgeplace costs`")
+    bench.add_argument("--rules", metavar="FILE", help="rules for JOB (YAML or JSON)")
+    bench.add_argument(
+        "--time-limit",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="wall time of one run (default: %(default)s)",
+    )
+    bench.add_argument("--gap", type=float, default=0.0, help="relative gap that is good enough")
+    bench.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of the back ends' random choices and of --topology (default: %(default)s)",
+    )
+    bench.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="runs at a time (default: %(default)s)"
+    )
+    bench.add_argument(
+        "--out",
+        metavar="DIR",
+        help="write results.jsonl (environment, then runs), profile.svg, and index.yaml with what "
+        "is now best known",
+    )
+    bench.add_argument("--json", action="store_true", help="print runs and averages as JSON")
+    bench.set_defaults(run="bench_command")
 
 
 def main(argv: Sequence[str] | None = None, console: Console | None = None) -> ExitStatus:

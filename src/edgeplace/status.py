@@ -27,5 +27,7 @@ class ExitStatus(IntEnum):
     the former placement was seen running, and the message says what is known."""
     HINDERED = 9
     """`flink doctor` found something that hinders placement."""
+    WRONG_ANSWER = 10
+    """`bench`: an answer contradicts the evaluator, another back end or a best known value."""
     INTERRUPTED = 130
     """Ctrl-C before there was anything to show."""

@@ -1,0 +1,99 @@
+"""`edgeplace bench JOB CLUSTER`: all policies on the user's own case."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgeplace.adapters.flink import load_job
+from edgeplace.bench_record import Answer, Run
+from edgeplace.bench_tables import seconds
+from edgeplace.console import Console
+from edgeplace.instances.caps_json import is_caps, read_caps
+from edgeplace.instances.instance import Instance
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Rules,
+    load,
+    read,
+)
+from edgeplace.quantities import exact, percent
+from edgeplace.solve_command import placed
+from edgeplace.solver import policies
+from edgeplace.tables import show_policies
+
+
+def is_case(words: Sequence[str]) -> bool:
+    """Return whether two words are a job and a cluster, not two instances."""
+    if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
+        return False
+    data = load(words[1])
+    return isinstance(data, dict) and "sites" in data
+
+
+def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | None) -> Instance:
+    """Return the user's job on the user's cluster as an instance.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is not what it should be.
+    """
+    cluster = read(cluster_path, Cluster)
+    job, seen = _caps(job_path, cluster), None
+    if job is None:
+        job, seen = load_job(job_path)
+    if costs:
+        measured = read(costs, Costs)
+        job = job.with_costs(measured)
+        seen = measured.placement or seen
+    return Instance(
+        name=job.name,
+        jobs=(job,),
+        cluster=cluster,
+        rules=read(rules, Rules) if rules else Rules(),
+        current=placed(job, cluster, seen),
+    )
+
+
+def show_case(
+    console: Console, case: Instance, answers: Mapping[str, Answer], runs: Sequence[Run]
+) -> None:
+    """Print where the job runs now and each policy's placement, then how these came about."""
+    others = policies(list(case.jobs), case.cluster, case.rules, case.current)
+    rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
+    rows += [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None]
+    show_policies(console, rows, best="milp")
+    console.heading("proofs and times")
+    console.table(
+        ("policy", "status", ">wan", ">bound", ">gap", ">run"),
+        [
+            (
+                r.backend,
+                "WRONG" if r.wrong else r.status.value,
+                "-" if r.wan is None else exact(r.wan),
+                "-" if r.bound is None else exact(r.bound),
+                "-" if r.gap is None else percent(r.gap),
+                seconds(r.run_s),
+            )
+            for r in runs
+        ],
+    )
+    for r in runs:
+        for said in (*r.wrong, *((r.message,) if r.message else ())):
+            console.text(f"{'WRONG: ' if r.wrong else ''}{r.backend}: {said}", style="red")
+
+
+def _caps(path: str, cluster: Cluster) -> JobGraph | None:
+    """Return the job of a CAPS file, None if the file is another kind."""
+    if not path.endswith(".json") or not is_caps(load(path)):
+        return None
+    classes = {n.node_class for n in cluster.nodes}
+    if len(classes) > 1:
+        raise InvalidInputError(
+            f"{path}: a job of CAPS has the costs of one class of machines, and the cluster has "
+            f"{sorted(classes)}",
+            "give a cluster of one class, or convert the job and add the other costs",
+        )
+    return read_caps(path, next(iter(classes), "default"))
