@@ -72,20 +72,24 @@ class Sites:
 
     def __init__(self, problem: Problem, choices: Choices) -> None:
         self.choices = choices
-        self._columns: list[dict[int, list[int]]] = [{} for _ in choices.units.size]
-        site = problem.tm_site[choices.tm]
-        for u, s, c in zip(
-            choices.unit.tolist(), site.tolist(), choices.column.tolist(), strict=True
-        ):
-            self._columns[u].setdefault(s, []).append(c)
+        self._site = problem.tm_site[choices.tm]
+        self._known: dict[int, dict[int, list[int]]] = {}
 
     def of(self, u: int) -> dict[int, list[int]]:
         """Return site -> placement columns of unit u there."""
-        return self._columns[u]
+        if u not in self._known:
+            # The choices are in the order of their units.
+            own = slice(*np.searchsorted(self.choices.unit, [u, u + 1]))
+            found: dict[int, list[int]] = {}
+            pairs = zip(self._site[own].tolist(), self.choices.column[own].tolist(), strict=True)
+            for s, c in pairs:
+                found.setdefault(s, []).append(c)
+            self._known[u] = found
+        return self._known[u]
 
     def at(self, u: int, site: int) -> Affine:
         """Return the expression of how many subtasks of unit u run at a site."""
-        columns = self._columns[u]
+        columns = self.of(u)
         if site not in columns:
             return Affine()
         if len(columns) == 1:

@@ -21,6 +21,9 @@ class Filler:
         self._p = problem
         self._allowed = problem.allowed()
         self._count = np.zeros((len(problem.group), problem.m), np.intp)
+        # Of the operators of each slot sharing group, the largest number on each TaskManager.
+        self._most = np.zeros((int(problem.group.max(initial=0)) + 1, problem.m), np.intp)
+        self._slots = np.maximum(problem.tm_slots, 1)
         self._used = np.zeros(problem.m, np.intp)
         self.assignment = np.full(problem.n, -1, np.intp)
 
@@ -33,23 +36,20 @@ class Filler:
         """Place subtask k on the least used of some TaskManagers."""
         p = self._p
         o = int(p.subtasks.operator_of[k])
-        group = p.group == p.group[o]
-
-        def rank(t: int) -> tuple[bool, float, int]:
-            # A slot of the group that has no subtask of this operator yet is free of charge.
-            extra = self._count[o, t] >= self._count[group, t].max()
-            slots = max(int(p.tm_slots[t]), 1)
-            return bool(extra and self._used[t] >= p.tm_slots[t]), self._used[t] / slots, t
-
-        t = min(among, key=rank)
-        before = self._count[group, t].max()
-        self._count[o, t] += 1
-        self._used[t] += self._count[group, t].max() - before
-        self.assignment[k] = t
+        most = self._most[p.group[o]]
+        t = np.sort(np.fromiter(among, np.intp))
+        # A slot of the group that has no subtask of this operator yet is free of charge.
+        full = (self._count[o, t] >= most[t]) & (self._used[t] >= p.tm_slots[t])
+        t = t[~full] if not full.all() else t
+        chosen = t[np.argmin(self._used[t] / self._slots[t])]
+        self._count[o, chosen] += 1
+        self._used[chosen] += self._count[o, chosen] > most[chosen]
+        most[chosen] = max(most[chosen], self._count[o, chosen])
+        self.assignment[k] = chosen
 
     def room(self, k: int, t: int) -> bool:
         """Return True if TaskManager t has a slot for subtask k."""
         p = self._p
         o = int(p.subtasks.operator_of[k])
-        most = self._count[p.group == p.group[o], t].max()
+        most = self._most[p.group[o], t]
         return bool(self._count[o, t] < most or self._used[t] < p.tm_slots[t])

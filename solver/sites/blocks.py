@@ -47,6 +47,8 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
         return None
     free = np.flatnonzero(width > 1)
     node = np.where(relaxed.roomy, -1, p.tm_node)
+    if _too_crowded(places, width, node):
+        return None
     anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
     near = _neighbours(p, width > 1)
     crowded = _by_node(p, places, node)
@@ -96,6 +98,23 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     k, t = k[kept], t[kept]
     t = t[np.lexsort((t, k))]
     return np.split(t, np.searchsorted(k, np.arange(1, p.n)))
+
+
+def _too_crowded(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
+    """Tell whether more may run on one machine than a block can be made of.
+
+    Whoever may run on a machine that is short of something is in one block with all others there:
+    only subtasks that have room everywhere can be taken out of blocks.
+    """
+    k = np.repeat(np.arange(len(width)), width)
+    v = node[np.concatenate(places)] if len(places) else np.zeros(0, np.intp)
+    kept = (v >= 0) & (width[k] > 1)
+    n_nodes = int(node.max(initial=0)) + 1
+    # Sorted and thinned out: `np.unique` hashes, and takes a hundred times as long.
+    pair = np.sort(k[kept] * n_nodes + v[kept])
+    k, v = np.divmod(pair[np.diff(pair, prepend=-1) > 0], n_nodes)
+    patterns = np.bincount(v, weights=np.log(width[k]))
+    return bool((patterns > np.log(MOST_PATTERNS)).any())
 
 
 def _neighbours(p: Problem, free: Bools) -> dict[int, set[int]]:

@@ -7,6 +7,8 @@ from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, So
 from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
 
 _MOST_LINKS = 6
+_RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
+"""Kinds of limits that grow with the rates."""
 
 
 def show_costs(console: Console, costs: Costs) -> None:
@@ -192,5 +194,5 @@ def show_conflict(console: Console, result: Result) -> None:
     state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
     console.text()
     console.text(f"cure ({state}): {found.cure}", style="bold")
-    if all(v.kind in ("link bandwidth", "node cpu", "subtask busy") for v in found.shortfalls):
+    if all(v.kind in _RATED for v in found.shortfalls):
         console.text("--objective throughput,wan shows the share of the demand that can be served")

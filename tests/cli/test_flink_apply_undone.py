@@ -2,6 +2,8 @@
 
 import os
 import signal
+import time
+import types
 
 import pytest
 from fake_job import now_ms
@@ -242,7 +244,7 @@ def test_ctrl_c_puts_the_former_plan_back_and_says_so(apply, flink, plans, monke
     def interrupted(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("edgeplace.adapters.flink.apply.time.sleep", interrupted)
+    sleep_in_apply(monkeypatch, interrupted)
     ran = apply()
     assert ran.status is ExitStatus.INTERRUPTED
     assert "the former plan was put back" in ran.err
@@ -263,13 +265,17 @@ def test_ctrl_c_on_the_way_back_says_what_stands_there(apply, flink, plans, monk
     assert files(plans) == {}
 
 
+def sleep_in_apply(monkeypatch, sleep):
+    """Replace the sleep of that module only: other threads sleep, too, and signals end them."""
+    own = types.SimpleNamespace(**{**vars(time), "sleep": sleep})
+    monkeypatch.setattr("edgeplace.adapters.flink.apply.time", own)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_does_what_ctrl_c_does(apply, flink, plans, monkeypatch, number):
     (plans / "wordcount.schedulercfg").write_text(FORMER)
     flink.agent.judge = lambda job, text: None if text == FORMER else ("moving", [])
-    monkeypatch.setattr(
-        "edgeplace.adapters.flink.apply.time.sleep", lambda seconds: signal.raise_signal(number)
-    )
+    sleep_in_apply(monkeypatch, lambda seconds: signal.raise_signal(number))
     ran = apply()
     assert ran.status is ExitStatus.INTERRUPTED
     assert files(plans) == {"wordcount.schedulercfg": FORMER}
