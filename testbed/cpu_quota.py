@@ -121,6 +121,14 @@ def require_quotas() -> Path:
     raise TestbedError("no cgroup version 1 'cpu' controller is mounted")
 
 
+def machine_busy_s() -> float:
+    """Return the processor time of this machine that was not idle, of all processors, so far."""
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = (
+        int(ticks) for ticks in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    )
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def _pids(group: Path) -> list[int]:
     return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from testbed.cpu_quota import machine_busy_s
 from testbed.errors import TestbedError
 from testbed.local_cluster import JOB_MANAGER
 from testbed.world import PIS, SERVER, World
@@ -70,7 +71,7 @@ def look(world: World) -> Moment:
         cpu_s={
             name: world.cluster.cpu_use(name).cpu_s for name in (JOB_MANAGER, SERVER, *PIS.values())
         },
-        machine_s=_machine_busy_s(),
+        machine_s=machine_busy_s(),
     )
 
 
@@ -178,10 +179,3 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
         except json.JSONDecodeError:
             return  # The last line is being written.
-
-
-def _machine_busy_s() -> float:
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = (
-        int(ticks) for ticks in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    )
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")

@@ -12,7 +12,7 @@ from pathlib import Path
 from edgeplace.adapters.flink.client import FlinkClient
 from edgeplace.adapters.flink.collect_poll import Poller
 from edgeplace.model import EdgeplaceError
-from testbed.cpu_quota import require_quotas
+from testbed.cpu_quota import machine_busy_s, require_quotas
 from testbed.errors import TestbedError
 from testbed.flink_home import flink_home
 from testbed.flink_rest import FlinkRest
@@ -212,17 +212,10 @@ def _usage(cluster: LocalCluster) -> _Usage:
     uses = {name: cluster.cpu_use(name) for name in names}
     return _Usage(
         at=time.monotonic(),
-        machine_s=_machine_busy_s(),
+        machine_s=machine_busy_s(),
         cpu_s={name: use.cpu_s for name, use in uses.items()},
         throttled_s={name: use.throttled_s for name, use in uses.items()},
     )
-
-
-def _machine_busy_s() -> float:
-    user, nice, system, _idle, _iowait, irq, softirq, *_ = (
-        int(ticks) for ticks in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    )
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
 def _report(before: _Usage, after: _Usage) -> None:
