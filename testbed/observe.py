@@ -19,6 +19,8 @@ from testbed.errors import TestbedError
 from testbed.local_cluster import JOB_MANAGER
 from testbed.world import PIS, SERVER, World
 
+_STALL_S = 10.0
+"""How long a source may be held back, and not write, by the buffers before a thin link."""
 _SLACK_S = 1.2
 """Until the last line of a window is written."""
 
@@ -107,7 +109,7 @@ def source_rates(out: Path, watched: Sequence[Window]) -> list[float]:
     for file in files:
         lines = [(e["ts_ms"] / 1000, e["records"]) for e in _lines(file)]
         at_s, records = np.array(lines, dtype=float).reshape(-1, 2).T
-        if not len(at_s) or at_s[-1] < edges[-1, 1] - _SLACK_S:
+        if not len(at_s) or at_s[-1] < edges[-1, 1] - _STALL_S:
             raise TestbedError(f"{file}: the source has stopped writing")
         counted = np.interp(edges, at_s, records)
         slowest = np.minimum(slowest, np.diff(counted)[:, 0] / np.diff(edges)[:, 0])
