@@ -114,6 +114,9 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
         for cell in (c for c in cells if c["workload"] == workload):
             yield _row(cell, idle)
     yield ""
+    repeated = sum(cell["rejected"] for cell in cells)
+    yield f"Rejected, since this machine was busy with other things, and repeated: {repeated}."
+    yield ""
     yield "## How true the predictions are"
     yield ""
     yield "| | cells | median error | worst |"
