@@ -11,15 +11,15 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edgeplace import Cluster, JobGraph, Plan, evaluate
+from edgeplace import Cluster, JobGraph, Plan
 from edgeplace.model import write
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
-from testbed.headline_report import CELLS, report
+from testbed.headline_report import CELLS, CLUSTER, job_file, report
 from testbed.loop import Found, Loop
 from testbed.observe import Window, latency, middle, source_rates, windows
 from testbed.policies import (
@@ -28,8 +28,8 @@ from testbed.policies import (
     born_at_sites,
     choices,
     half_and_half,
+    over,
     sustained_per_subtask,
-    with_rate,
 )
 from testbed.workloads import WORKLOADS, Workload, compile_workloads
 from testbed.world import Wan, World
@@ -37,11 +37,11 @@ from testbed.world import Wan, World
 WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _DELAY_MS = 25.0
 _WIDE = Wan(50.0, _DELAY_MS)
-_MEASURED_SHARE = 0.3
-"""Of full speed: busy enough to be measured, and no queue anywhere."""
+_MEASURED_SHARE = 0.7
+"""Of full speed: so busy that what the JVM does anyway weighs little, and no queue anywhere."""
 _WATCHED_SHARE = 0.6
 """Of what the slowest policy should sustain."""
-_OVERLOAD = 1.5
+_OVERLOAD = 2.0
 """Times what a placement should sustain, to see what it does. Without a limit, a source that
 crosses no link would take the processors from all others."""
 _FILLING = 4.0
@@ -58,9 +58,7 @@ class Schedule:
 
     windows: int = 5
     window_s: float = 5.0
-    """Of bytes and latency; a checkpoint, which comes every 5 s, is in each."""
-    full_window_s: float = 3.0
-    """Of the rate at full links."""
+    """A checkpoint, which comes every 5 s, is in each."""
     records_a_window: float = 10.0
     """Of a source subtask, at least: windows are longer where records are few."""
     idle_s: float = 30.0
@@ -89,10 +87,13 @@ class Results:
             return set()
         return {json.loads(line)["workload"] for line in self._file.read_text().splitlines()}
 
-    def add(self, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
+    def add(
+        self, cluster: Cluster, jobs: Mapping[float, JobGraph], cells: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Keep all that was measured of a workload, and the costs that it was planned with."""
-        name = cells[0]["workload"]
-        write(job, self.folder / f"{name}.job.json")
+        write(cluster, self.folder / CLUSTER)
+        for mbit, job in jobs.items():
+            write(job, self.folder / job_file(cells[0]["workload"], mbit))
         lines = "".join(json.dumps(cell) + "\n" for cell in cells)
         with self._file.open("a") as file:
             file.write(lines)
@@ -191,21 +192,22 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
-def _experiment(run: _Run, mbit_per_s: Sequence[float]) -> tuple[JobGraph, list[dict[str, Any]]]:
-    """Return the job with its measured costs, and what was seen of all placements and WANs."""
+def _experiment(
+    run: _Run, mbit_per_s: Sequence[float]
+) -> tuple[Cluster, dict[float, JobGraph], list[dict[str, Any]]]:
+    """Return the cluster, the job with its costs for each WAN, and what was seen everywhere."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
     busy = _measured_busy(run, stock)
-    cells = []
+    jobs, cells = {}, []
     for mbit in mbit_per_s:
-        cluster = _over(busy.cluster, mbit)
+        cluster = over(busy.cluster, mbit)
         rate = _bearable(_planned(busy.job, cluster, flink))
-        job = _measured_at(run, busy, rate)
-        planned = _planned(job, cluster, flink)
-        for each in planned:
+        job = jobs[mbit] = _measured_at(run, busy, rate)
+        for each in _planned(job, cluster, flink):
             cells.append(
                 {
                     "workload": run.workload.name,
@@ -213,12 +215,11 @@ def _experiment(run: _Run, mbit_per_s: Sequence[float]) -> tuple[JobGraph, list[
                     "policies": each.policies,
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
-                    **_predicted(job, cluster, each, rate),
                     **_watched(run, cluster, mbit, each.plan, rate, each.sustained),
                 }
             )
-            _say(_line(cells[-1]))
-    return busy.job, cells
+            _say(_line(cells[-1], each))
+    return busy.cluster, jobs, cells
 
 
 def _measured_busy(run: _Run, stock: Found) -> Found:
@@ -269,14 +270,6 @@ def _recorded(run: _Run, name: str, rate: float) -> Path:
     return run.loop.record(name, run.schedule.measure_s)
 
 
-def _over(cluster: Cluster, mbit: float) -> Cluster:
-    """Return the cluster with links of another rate."""
-    links = tuple(
-        link.model_copy(update={"bandwidth_bytes_per_s": mbit * 1e6 / 8}) for link in cluster.links
-    )
-    return cluster.model_copy(update={"links": links})
-
-
 @dataclass(frozen=True)
 class _Planned:
     policies: tuple[str, ...]
@@ -300,21 +293,6 @@ def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
 def _bearable(planned: Sequence[_Planned]) -> float:
     """Return a rate of each source subtask that all placements should sustain."""
     return _WATCHED_SHARE * min(each.sustained for each in planned)
-
-
-def _predicted(job: JobGraph, cluster: Cluster, planned: _Planned, rate: float) -> dict[str, Any]:
-    verdict = evaluate(with_rate(job, rate), cluster, planned.plan)
-    return {
-        "predicted": {
-            "wan_bytes_per_s": verdict.wan_bytes_per_s,
-            "checkpoint_bytes_per_s": verdict.checkpoint_bytes_per_s,
-            "link_bytes_per_s": {link.where: link.used for link in verdict.links},
-            "latency_ms": verdict.latency_ms,
-            "server_cores": verdict.server_cores,
-            "sustained_per_subtask": planned.sustained,
-            "binding": planned.binding,
-        }
-    }
 
 
 def _watched(
@@ -346,7 +324,7 @@ def _watched(
         full = windows(
             run.world,
             schedule.windows,
-            max(schedule.full_window_s, schedule.records_a_window / sustained),
+            max(schedule.window_s, schedule.records_a_window / sustained),
         )
         overloaded = _summary(run, full)
         run.rate(_TRICKLE)
@@ -366,14 +344,19 @@ def _watched(
 
 
 def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
-    """Return the medians, and every window of the figures that count."""
-    rates = source_rates(run.out, watched)
+    """Return the medians, and every window of the figures that count.
+
+    The rate is the one over all windows: from one to the next, the buffers between a source and a
+    full link take a second's records more or less.
+    """
+    whole = replace(watched[-1], begin_s=watched[0].begin_s)
+    *rates, rate = source_rates(run.out, [*watched, whole])
     wan = [w.wan_bytes_per_s for w in watched]
     links = watched[0].link_bytes_per_s
     return {
         "wan_bytes_per_s": middle(wan),
         "wan_bytes_per_s_each": wan,
-        "per_subtask": middle(rates),
+        "per_subtask": rate,
         "per_subtask_each": rates,
         "link_bytes_per_s": {
             f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
@@ -381,19 +364,18 @@ def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
         "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
         "machine_busy": max(w.machine_busy for w in watched),
         "dropped_packets": sum(w.dropped for w in watched),
-        "seconds": watched[-1].end_s - watched[0].begin_s,
+        "seconds": whole.end_s - whole.begin_s,
     }
 
 
-def _line(found: Mapping[str, Any]) -> str:
-    said, steady, full = found["predicted"], found["steady"], found["full"]
+def _line(found: Mapping[str, Any], planned: _Planned) -> str:
+    steady, full = found["steady"], found["full"]
     return (
         f"{found['workload']} {found['mbit_per_s']:g} Mbit/s {', '.join(found['policies'])}: WAN "
-        f"{steady['wan_bytes_per_s']:,.0f} B/s (predicted {said['wan_bytes_per_s']:,.0f}), "
-        f"sustained {full['per_subtask']:,.1f}/s (predicted "
-        f"{said['sustained_per_subtask']:,.1f}, {said['binding']}), latency "
-        f"{steady['latency'] and round(steady['latency']['p95_ms'])} ms (predicted "
-        f"{said['latency_ms']:.0f}), busy {full['machine_busy']:.0%}"
+        f"{steady['wan_bytes_per_s']:,.0f} B/s, sustained {full['per_subtask']:,.1f}/s (predicted "
+        f"{planned.sustained:,.1f}, {planned.binding}), latency "
+        f"{steady['latency'] and round(steady['latency']['p95_ms'])} ms, busy "
+        f"{steady['machine_busy']:.0%} and {full['machine_busy']:.0%}"
     )
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from testbed.policies import EDGEPLACE, FLINK
+from edgeplace import Cluster, JobGraph, Plan, evaluate
+from edgeplace.model import read
+from testbed.policies import EDGEPLACE, FLINK, over, sustained_per_subtask, with_rate
 from testbed.workloads import WORKLOADS
 
 POLICIES = (FLINK, "all-server", "threshold", EDGEPLACE)
 CELLS = "cells.jsonl"
+CLUSTER = "cluster.json"
 TABLE = "README.md"
 PICTURE = "headline.svg"
 _WITH_WINDOWS = ("q5-hot-items", "q8-window-join", "q11-sessions", "sql-two-phase")
@@ -42,6 +45,42 @@ class Errors:
     wan: tuple[Error, ...]
     sustained: tuple[Error, ...]
     latency: tuple[Error, ...]
+
+
+def job_file(workload: str, mbit_per_s: float) -> str:
+    """Return the name of the file with the costs that a workload was planned with."""
+    return f"{workload}-{mbit_per_s:g}.job.json"
+
+
+def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
+    """Return what the model says of a placement, from costs measured under other placements.
+
+    It is asked for here and not when measuring, so that a better model needs no new measurements.
+    """
+    job = read(folder / job_file(cell["workload"], cell["mbit_per_s"]), JobGraph)
+    cluster = over(read(folder / CLUSTER, Cluster), cell["mbit_per_s"])
+    plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
+    verdict = evaluate(with_rate(job, cell["per_subtask"]), cluster, plan)
+    sustained, _ = sustained_per_subtask(job, cluster, plan)
+    return {
+        "wan_bytes_per_s": verdict.wan_bytes_per_s,
+        "latency_ms": verdict.latency_ms,
+        "sustained_per_subtask": sustained,
+    }
+
+
+def cells_of(folder: Path) -> list[dict[str, Any]]:
+    """Return what has been measured, each with what the model says of it, in the table's order.
+
+    Raises
+    ------
+    FileNotFoundError
+        If nothing has been measured.
+    """
+    cells = [json.loads(line) for line in (folder / CELLS).read_text().splitlines()]
+    order = [w.name for w in WORKLOADS]
+    cells.sort(key=lambda c: (order.index(c["workload"]), -c["mbit_per_s"]))
+    return [{**cell, "predicted": predicted(folder, cell)} for cell in cells]
 
 
 def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Errors:
@@ -78,9 +117,7 @@ def report(folder: Path) -> str:
     FileNotFoundError
         If nothing has been measured.
     """
-    cells = [json.loads(line) for line in (folder / CELLS).read_text().splitlines()]
-    order = [w.name for w in WORKLOADS]
-    cells.sort(key=lambda c: (order.index(c["workload"]), -c["mbit_per_s"]))
+    cells = cells_of(folder)
     environment = json.loads((folder / "environment.json").read_text())
     text = "\n".join(_table(cells, environment)) + "\n"
     (folder / TABLE).write_text(text)

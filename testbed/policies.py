@@ -36,6 +36,15 @@ def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
     return job
 
 
+def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
+    """Return the cluster with links of another rate."""
+    bytes_per_s = mbit_per_s * 1e6 / 8
+    links = tuple(
+        link.model_copy(update={"bandwidth_bytes_per_s": bytes_per_s}) for link in cluster.links
+    )
+    return cluster.model_copy(update={"links": links})
+
+
 def born_at_sites(job: JobGraph) -> JobGraph:
     """Return the job with the data of source subtask i born at site i."""
     operators = tuple(

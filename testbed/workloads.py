@@ -41,17 +41,17 @@ def _workload(name: str, job: str, source: str) -> Workload:
 
 
 WORKLOADS: tuple[Workload, ...] = (
+    _workload("selective-filter", "SelectiveFilter", "readings"),
+    _workload("shrinking", "ShrinkingPipeline", "images"),
     _workload("q1-map", "NexmarkQ1", "bids"),
-    _workload("q2-filter", "NexmarkQ2", "bids"),
     _workload("q3-join", "NexmarkQ3", "events"),
+    _workload("word-count", "WordCount", "sentences"),
+    _workload("q2-filter", "NexmarkQ2", "bids"),
+    _workload("t-digest", "TDigest", "measurements"),
+    _workload("sql-two-phase", "SqlTwoPhase", "bids"),
     _workload("q5-hot-items", "NexmarkQ5", "bids"),
     _workload("q8-window-join", "NexmarkQ8", "events"),
     _workload("q11-sessions", "NexmarkQ11", "bids"),
-    _workload("selective-filter", "SelectiveFilter", "readings"),
-    _workload("shrinking", "ShrinkingPipeline", "images"),
-    _workload("word-count", "WordCount", "sentences"),
-    _workload("t-digest", "TDigest", "measurements"),
-    _workload("sql-two-phase", "SqlTwoPhase", "bids"),
 )
 
 

@@ -1,6 +1,5 @@
 """The loop on a real Flink over a real WAN: measured costs, proven placements, true predictions."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -17,7 +16,6 @@ MBIT_PER_S = 4.0
 # Short, and on any machine: what takes time is not measured here, what takes bytes is.
 SCHEDULE = headline.Schedule(
     windows=3,
-    full_window_s=2.0,
     records_a_window=1.0,
     idle_s=10.0,
     measure_s=20,
@@ -39,8 +37,7 @@ def cells(once: None, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str
     headline.headline(folder, WORKLOADS, (MBIT_PER_S,), SCHEDULE)
     # A run that was complete has nothing to do.
     headline.headline(folder, WORKLOADS, (MBIT_PER_S,), SCHEDULE)
-    lines = (folder / headline_report.CELLS).read_text().splitlines()
-    return [json.loads(line) for line in lines]
+    return headline_report.cells_of(folder)
 
 
 def of(cells: list[dict], workload: str, policy: str) -> dict:
