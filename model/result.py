@@ -171,6 +171,15 @@ class LevelResult(Frozen):
         return max(0.0, self.value - self.bound) / abs(self.value) if self.value else 0.0
 
 
+class Incumbent(Frozen):
+    """A plan that was the best when it was found."""
+
+    at_s: float
+    """Since `solve` was called."""
+    value: float
+    """Of the first objective level."""
+
+
 class Conflict(Frozen):
     """Why no plan exists."""
 
@@ -194,6 +203,8 @@ class Result(Frozen):
     plan: Plan | None = None
     evaluation: Evaluation | None = None
     levels: tuple[LevelResult, ...] = ()
+    incumbents: tuple[Incumbent, ...] = ()
+    """Plans found on the way that hold, each better in the first level than the one before."""
     runtime_s: float
     backend: str
     conflict: Conflict | None = None

@@ -1,6 +1,6 @@
 """What a back end promises, whatever solver is behind it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -56,6 +56,7 @@ class Backend(Protocol):
         seconds: float | None,
         gap: float,
         start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective over the rows so far.
 
@@ -67,6 +68,8 @@ class Backend(Protocol):
             Relative gap at which the search may stop.
         start
             Column -> value of a solution to start from; only some columns need be given.
+        found
+            Called with the values of each better solution, soon after it was found.
 
         Raises
         ------

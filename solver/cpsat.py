@@ -6,9 +6,10 @@ the evaluator removes the rare solution that rounding lets in.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from edgeplace.solver.backend import Answer, Outcome
@@ -78,6 +79,7 @@ class CpSat:
         seconds: float | None,
         gap: float,
         start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
         coefficients, scale = self._scaled(objective.terms, 0.5)
@@ -94,7 +96,7 @@ class CpSat:
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-        status = solver.solve(self._model)
+        status = solver.solve(self._model, _Found(self._values, found) if found else None)
         if status == cp_model.INFEASIBLE:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:
@@ -102,9 +104,32 @@ class CpSat:
         bound = solver.best_objective_bound / scale + objective.constant
         if status == cp_model.UNKNOWN:
             return Answer(Outcome.STOPPED, None, bound)
-        values = np.array([solver.value(c) for c in self._columns]) / np.array(self._steps)
+        values = self._values(solver.value)
         proved = status == cp_model.OPTIMAL
         return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
 
+    def _values(self, value: Callable[[cp_model.IntVar], int]) -> NDArray[np.float64]:
+        """Return the values of the model's columns."""
+        whole = np.array([value(c) for c in self._columns], float)
+        values: NDArray[np.float64] = whole / np.array(self._steps)
+        return values
+
     def relax(self, objective: Affine, *, seconds: float | None) -> None:
         """Return None: CP-SAT has whole numbers only; see `Backend`."""
+
+
+class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+    """Passes on each better solution."""
+
+    def __init__(
+        self,
+        values: Callable[[Callable[[cp_model.IntVar], int]], NDArray[np.float64]],
+        found: Callable[[NDArray[np.float64]], None],
+    ) -> None:
+        super().__init__()
+        self._values = values
+        self._found = found
+
+    def on_solution_callback(self) -> None:
+        """Pass on the solution that CP-SAT has now."""
+        self._found(self._values(self.value))

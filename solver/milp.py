@@ -1,9 +1,11 @@
 """The MILP back end: HiGHS, given the model as arrays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from queue import SimpleQueue
 
 import highspy
 import numpy as np
+from highspy.highs import HighsCallbackEvent
 from numpy.typing import NDArray
 
 from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
@@ -48,6 +50,7 @@ class Milp:
         seconds: float | None,
         gap: float,
         start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
         highs = self._highs
@@ -58,14 +61,14 @@ class Milp:
         if start:
             columns = np.array(list(start), np.int32)
             highs.setSolution(len(columns), columns, np.array(list(start.values())))
-        finished = _run(highs)
+        finished = _run(highs, found)
         status = highs.getModelStatus()
         info = highs.getInfo()
         if status == highspy.HighsModelStatus.kInfeasible:
             return Answer(Outcome.INFEASIBLE, None, float("inf"))
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-        values = np.array(highs.getSolution().col_value) if found else None
-        proved = status == highspy.HighsModelStatus.kOptimal and found
+        solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        values = np.array(highs.getSolution().col_value) if solved else None
+        proved = status == highspy.HighsModelStatus.kOptimal and solved
         bound = info.mip_dual_bound / scale if np.isfinite(info.mip_dual_bound) else -float("inf")
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
         if not finished:
@@ -143,7 +146,7 @@ def _block(row: Row) -> Block:
     return Block(at, columns, values, np.array([row.bound], float), row.equality)
 
 
-def _run(highs: highspy.Highs) -> bool:
+def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | None = None) -> bool:
     """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
 
     Returns
@@ -151,13 +154,27 @@ def _run(highs: highspy.Highs) -> bool:
     bool
         False if it was asked to.
     """
+    better: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
+
+    def note(event: HighsCallbackEvent) -> None:
+        # In HiGHS's thread, and its memory: what is to be done with it waits for ours.
+        better.put(np.array(event.data_out.mip_solution))
+
     highs.HandleUserInterrupt = True
+    if found:
+        highs.cbMipImprovingSolution += note
     highs.startSolve()
     try:
-        while not highs.wait(0.1)[0]:
-            pass
+        ended = False
+        while not ended:
+            ended = highs.wait(0.1)[0]
+            while found and not better.empty():
+                found(better.get())
     except KeyboardInterrupt:
         highs.cancelSolve()
         highs.wait()
         return False
+    finally:
+        if found:
+            highs.cbMipImprovingSolution -= note
     return True

@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import (
     Conflict,
+    Incumbent,
     LevelResult,
     ObjectiveLevel,
     PlanMismatchError,
@@ -72,6 +74,7 @@ class Search:
         self._floor = 0.0
         self._site_by_site = False
         self._led: tuple[Readable, Backend] | None = None
+        self._incumbents: list[Incumbent] = []
         self.best: Verdict | None = None
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -106,6 +109,10 @@ class Search:
         holds = found.fixed_hold and (self._soft or found.rated_hold)
         if holds and (self.best is None or self._better(found, self.best)):
             self.best = found
+            value = found.value(self._levels[0].name)
+            best = self._incumbents[-1].value if self._incumbents else float("inf")
+            if value < best - OPTIMAL_GAP * abs(value):
+                self._incumbents.append(Incumbent(at_s=time.monotonic() - self._began, value=value))
         return found
 
     def _better(self, new: Verdict, old: Verdict) -> bool:
@@ -323,7 +330,13 @@ class Search:
             if not self._bounds and left is not None:
                 left *= _PROVING_SHARE
             try:
-                answer = backend.minimise(objective, seconds=left, gap=self._gap, start=start)
+                answer = backend.minimise(
+                    objective,
+                    seconds=left,
+                    gap=self._gap,
+                    start=start,
+                    found=partial(self._offer_found, form),
+                )
             except SolverInterrupt as e:
                 self._raise_floor(e.answer.bound)
                 with suppress(NotDealtError):
@@ -351,6 +364,11 @@ class Search:
             backend.add_rows(rows)
             if answer.outcome is Outcome.STOPPED and self.best is not None:
                 return answer
+
+    def _offer_found(self, form: Readable, values: Floats) -> None:
+        """Keep what a back end finds on its way; dealing to groups would be a search of its own."""
+        if isinstance(form, Formulation):
+            self._offer(form.assignment(values))
 
     def _raise_floor(self, bound: float) -> None:
         """Note a bound of the first level."""
@@ -405,6 +423,7 @@ class Search:
             plan=self._problem.plan(self.best.assignment),
             evaluation=found,
             levels=tuple(results),
+            incumbents=tuple(self._incumbents),
             runtime_s=runtime,
             backend=backend,
             notes=notes,

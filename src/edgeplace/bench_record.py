@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from edgeplace.model import Evaluation, Plan
+from edgeplace.model import Evaluation, Incumbent, Plan
 from edgeplace.model.base import Frozen, NonNegative
 
 TOLERANCE = 1e-5
@@ -58,6 +58,8 @@ class Answer(Frozen):
     """No plan has less `wan`, says the back end."""
     plan: Plan | None = None
     evaluation: Evaluation | None = None
+    incumbents: tuple[Incumbent, ...] = ()
+    """Plans found on the way; none from methods that tell only their answer."""
     exact: bool = False
     """The back end claims that its plan holds; methods that overlook limits do not."""
     build_s: float = 0.0
@@ -91,8 +93,8 @@ class Run(Frozen):
     bound: float | None
     gap: float | None
     first_s: float | None
-    """Seconds to the first plan that holds. Back ends tell of none on the way, so that this is
-    when their answer came: at most."""
+    """Seconds to the first plan that holds. Published methods tell of none on the way, so that
+    this is when their answer came: at most."""
     best_s: float | None
     """Seconds to the best plan; likewise."""
     proof_s: float | None
@@ -100,7 +102,7 @@ class Run(Frozen):
     """Seconds to index jobs, cluster and rules, measured apart from the run."""
     run_s: float
     primal_integral_s: float | None
-    """Seconds, weighted by the distance from the best value known; likewise at most."""
+    """Seconds, weighted by the distance from the best value known; likewise."""
     memory_bytes: int | None
     holds: bool | None
     """The evaluator's verdict; None without a plan."""
@@ -116,6 +118,14 @@ class Run(Frozen):
     def solved(self) -> bool:
         """Ended by a proof that nothing contradicts."""
         return self.status in SOLVED and not self.wrong
+
+
+def found_by(answer: Answer) -> list[tuple[float, float]]:
+    """Return (seconds, `wan`) of the plans that a back end has found on its way."""
+    if answer.wan is None:
+        return []
+    steps = [(each.at_s, each.value) for each in answer.incumbents]
+    return steps or [(answer.run_s, answer.wan)]
 
 
 def gap(wan: float | None, bound: float | None) -> float | None:

@@ -16,6 +16,7 @@ from edgeplace.bench_record import (
     Outcome,
     Request,
     Run,
+    found_by,
     gap,
     primal_integral,
 )
@@ -164,12 +165,10 @@ class Bench:
         found = []
         for backend, a in self.answers(name).items():
             best, judged = verdict.best_wan, a.evaluation
-            came = a.run_s if a.wan is not None else None
+            steps = found_by(a)
             integral = None
             if best is not None:
-                steps = [] if came is None or a.wan is None else [(came, a.wan)]
-                limit_s = self._settings.time_limit_s
-                integral = primal_integral(steps, best, limit_s)
+                integral = primal_integral(steps, best, self._settings.time_limit_s)
             found.append(
                 Run(
                     instance=name,
@@ -186,8 +185,8 @@ class Bench:
                     claimed_wan=a.claimed_wan,
                     bound=a.bound,
                     gap=gap(a.wan, a.bound),
-                    first_s=came,
-                    best_s=came,
+                    first_s=steps[0][0] if steps else None,
+                    best_s=steps[-1][0] if steps else None,
                     proof_s=a.run_s if a.outcome in SOLVED else None,
                     build_s=a.build_s,
                     run_s=a.run_s,

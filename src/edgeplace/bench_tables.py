@@ -99,8 +99,8 @@ def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s:
         style="dim",
     )
     console.text(
-        "Back ends tell only their answer, so primal integrals are upper bounds: until then, they "
-        "count as without a plan.",
+        "Published methods tell only their answer, so their primal integrals are upper bounds: "
+        "until then, they count as without a plan.",
         style="dim",
     )
 

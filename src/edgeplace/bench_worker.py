@@ -93,6 +93,7 @@ def _solve(instance: Instance, request: Request) -> Answer:
         claimed_wan=result.levels[0].value if result.levels else None,
         bound=result.bound,
         plan=result.plan,
+        incumbents=result.incumbents,
         exact=True,
     )
 
