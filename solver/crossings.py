@@ -157,12 +157,7 @@ class TreeCrossings:
             if time.monotonic() > deadline:
                 raise TimeoutError("the model is too large to be built in time")
             parts.append(self._crossed(source[i : i + step], target[i : i + step], i))
-        return Crossed(
-            *(
-                np.concatenate([getattr(part, f) for part in parts])
-                for f in Crossed.__dataclass_fields__
-            )
-        )
+        return _joined(parts)
 
     def _crossed(self, source: Ints, target: Ints, offset: int) -> Crossed:
         a, b = self._side[:, source], self._side[:, target]
@@ -214,15 +209,13 @@ class TreeCrossings:
         """Return entries in columns of the model; see `Crossings`."""
         short = column >= _SHORTHAND
         u, s = np.divmod(column[short] - _SHORTHAND, self._n_sites)
-        count = self._first[s + 1] - self._first[s]
-        start = np.repeat(self._first[s] - np.cumsum(count) + count, count)
-        tms = self._tms[start + np.arange(count.sum())]
-        columns = self._choices.x[np.repeat(u, count), tms]
+        which, of = _ranges(self._first[s], self._first[s + 1])
+        columns = self._choices.x[u[which], self._tms[of]]
         there = columns >= 0
         return (
-            np.concatenate([row[~short], np.repeat(row[short], count)[there]]),
+            np.concatenate([row[~short], row[short][which][there]]),
             np.concatenate([column[~short], columns[there]]),
-            np.concatenate([value[~short], np.repeat(value[short], count)[there]]),
+            np.concatenate([value[~short], value[short][which][there]]),
         )
 
 
@@ -231,54 +224,145 @@ class PairCrossings:
 
     def __init__(self, problem: Problem, model: LinearModel, sites: Sites) -> None:
         self._network = problem.network
-        self._model = model
-        self._sites = sites
+        self.model = model
+        c = sites.choices
+        self._size = c.units.size
+        # A spot is a site where a unit may run; spots are in the order of their units.
+        site = problem.tm_site[c.tm]
+        order = np.lexsort((site, c.unit))
+        self._column = c.column[order]
+        unit, site = c.unit[order], site[order]
+        new = np.ones(len(unit), bool)
+        new[1:] = (np.diff(unit) > 0) | (np.diff(site) > 0)
+        first = np.flatnonzero(new)
+        self._site = site[first]
+        self._cut = np.append(first, len(unit))
+        """Columns of spot i: `_column[_cut[i] : _cut[i + 1]]`."""
+        self._first = np.searchsorted(unit[first], np.arange(len(self._size) + 1))
+        """Spots of unit u: from `_first[u]` to `_first[u + 1]`."""
 
     def crossed(self, source: Ints, target: Ints, deadline: float) -> Crossed:
         """Return the crossings of pairs of units; see `Crossings`."""
-        entries: list[tuple[int, int, int, float]] = []
-        fixed: list[tuple[int, int, float]] = []
-        for i, (u, v) in enumerate(zip(source.tolist(), target.tolist(), strict=True)):
+        spots = np.diff(self._first)
+        ends = np.cumsum(spots[source] * spots[target])
+        parts: list[Crossed] = []
+        begin = 0
+        while begin < len(source) or not parts:
             if time.monotonic() > deadline:
                 raise TimeoutError("the model is too large to be built in time")
-            for (a, b), share in self._pairs(u, v).items():
-                route = self._network.route(a, b)
-                if route is None:
-                    self._model.at_most(share, 0.0, ("route", 0))
-                for link in route or ():
-                    entries += [(i, link, c, value) for c, value in share.terms.items()]
-                    if share.constant:
-                        fixed.append((i, link, share.constant))
-        table = np.array([e[:3] for e in entries], np.intp).reshape(-1, 3)
-        constant = np.array([f[:2] for f in fixed], np.intp).reshape(-1, 2)
-        return Crossed(
-            pair=table[:, 0],
-            link=table[:, 1],
-            column=table[:, 2],
-            value=np.array([e[3] for e in entries]),
-            fixed_pair=constant[:, 0],
-            fixed_link=constant[:, 1],
-            fixed=np.array([f[2] for f in fixed]),
-        )
+            done = ends[begin - 1] if begin else 0
+            end = max(int(np.searchsorted(ends, done + _CELLS, side="right")), begin + 1)
+            parts.append(self._crossed(source[begin:end], target[begin:end], begin))
+            begin = end
+        return _joined(parts)
 
     def expand(self, row: Ints, column: Ints, value: Floats) -> Entries:
         """Return entries as they are: there are no shorthands here."""
         return row, column, value
 
-    def _pairs(self, source: int, target: int) -> dict[tuple[int, int], Affine]:
-        own, other = sorted(self._sites.of(source)), sorted(self._sites.of(target))
-        here, there = self._sites.size(source), self._sites.size(target)
-        if len(own) == 1:
-            return {(own[0], b): Affine().add(self._sites.at(target, b), here) for b in other}
-        if len(other) == 1:
-            return {(a, other[0]): Affine().add(self._sites.at(source, a), there) for a in own}
-        column = {
-            (a, b): self._model.column(Kind.IMPLIED, here * there) for a in own for b in other
-        }
-        for a in own:
-            row = Affine({column[a, b]: 1.0 for b in other})
-            self._model.equal(row.add(self._sites.at(source, a), -there), 0.0)
-        for b in other:
-            row = Affine({column[a, b]: 1.0 for a in own})
-            self._model.equal(row.add(self._sites.at(target, b), -here), 0.0)
-        return {pair: Affine({c: 1.0}) for pair, c in column.items()}
+    def _crossed(self, source: Ints, target: Ints, offset: int) -> Crossed:
+        """Return the crossings of some pairs, spot by spot of both ends."""
+        model, size = self.model, self._size
+        n_own, n_other = np.diff(self._first)[source], np.diff(self._first)[target]
+        pair = np.repeat(np.arange(len(source)), n_own * n_other)
+        nth = np.arange(len(pair)) - np.repeat(np.cumsum(n_own * n_other), n_own * n_other)
+        nth += (n_own * n_other)[pair]
+        a = self._first[source[pair]] + nth // n_other[pair]
+        b = self._first[target[pair]] + nth % n_other[pair]
+        here, there = size[source[pair]], size[target[pair]]
+        both = (n_own > 1)[pair] & (n_other > 1)[pair]
+        product = np.full(len(pair), -1, np.intp)
+        product[both] = model.columns(Kind.IMPLIED, (here * there)[both].astype(float))
+        self.tie(product[both], pair[both], (a[both], b[both]), (here[both], there[both]))
+
+        # How often each pair is at each two spots: (spot pair, column, value), or a constant.
+        cell = [np.flatnonzero(both)]
+        column, value = [product[both]], [np.ones(len(cell[0]))]
+        for moving, spot, factor in (
+            ((n_own > 1)[pair] & ~both, a, there),
+            ((n_other > 1)[pair] & ~both, b, here),
+        ):
+            at = np.flatnonzero(moving)
+            which, columns = self.columns(spot[at])
+            cell.append(at[which])
+            column.append(columns)
+            value.append(factor[at[which]].astype(float))
+        entry = np.concatenate(cell)
+        order = np.argsort(entry, kind="stable")
+        entry, columns, values = (
+            entry[order],
+            np.concatenate(column)[order],
+            np.concatenate(value)[order],
+        )
+        still = ~both & (n_own == 1)[pair] & (n_other == 1)[pair]
+        constant = np.where(still, here * there, 0).astype(float)
+
+        lost = ~self._network.joined_by_route(self._site[a], self._site[b])
+        row = np.cumsum(lost) - 1
+        none = np.zeros(int(lost.sum()), np.intp)
+        model.all_at_most(
+            row[entry[lost[entry]]],
+            columns[lost[entry]],
+            values[lost[entry]],
+            -constant[lost],
+            "route",
+            none,
+        )
+        cut = np.searchsorted(entry, np.arange(len(pair) + 1))
+        steps = list(self._network.steps(self._site[a], self._site[b]))
+        on = np.concatenate([np.zeros(0, np.intp), *(which for which, _ in steps)])
+        link = np.concatenate([np.zeros(0, np.intp), *(links for _, links in steps)])
+        which, of = _ranges(cut[on], cut[on + 1])
+        fixed = np.flatnonzero(constant[on])
+        return Crossed(
+            pair=pair[on[which]] + offset,
+            link=link[which],
+            column=columns[of],
+            value=values[of],
+            fixed_pair=pair[on[fixed]] + offset,
+            fixed_link=link[fixed],
+            fixed=constant[on[fixed]],
+        )
+
+    def tie(
+        self, product: Ints, pair: Ints, spots: tuple[Ints, Ints], sizes: tuple[Ints, Ints]
+    ) -> None:
+        """Require of columns that they say how often pairs of units are at two spots.
+
+        A unit is at a spot as often as its pairs with all of the other unit say.
+
+        Parameters
+        ----------
+        product, pair
+            The columns, and which pair each is of, shape (n_columns,).
+        spots, sizes
+            Of the pair's source and of its target, shape (n_columns,) each.
+        """
+        for spot, factor in ((spots[0], sizes[1]), (spots[1], sizes[0])):
+            key, row = np.unique(pair * (len(self._site) + 1) + spot, return_inverse=True)
+            first = np.full(len(key), len(row), np.intp)
+            np.minimum.at(first, row, np.arange(len(row)))
+            which, columns = self.columns(spot[first])
+            self.model.all_equal(
+                np.concatenate([row, which]),
+                np.concatenate([product, columns]),
+                np.concatenate([np.ones(len(row)), -factor[first[which]].astype(float)]),
+                np.zeros(len(key)),
+            )
+
+    def columns(self, spot: Ints) -> tuple[Ints, Ints]:
+        """Return the placement columns of some spots: (which of them, column)."""
+        which, of = _ranges(self._cut[spot], self._cut[spot + 1])
+        return which, self._column[of]
+
+
+def _ranges(begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return the whole numbers of some ranges, one range after the other: (which range, number)."""
+    count = end - begin
+    which = np.repeat(np.arange(len(begin)), count)
+    return which, np.arange(len(which)) + np.repeat(begin - np.cumsum(count) + count, count)
+
+
+def _joined(parts: list[Crossed]) -> Crossed:
+    names = Crossed.__dataclass_fields__
+    return Crossed(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

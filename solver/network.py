@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -15,6 +14,8 @@ from edgeplace.solver.tree import Tree
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_HERE, _NOWHERE = -1, -2
+"""In place of a link: the site itself, and a site that cannot be reached."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Network:
     delay_ms: Floats
     price: Floats
     tree: Tree | None
-    _routes: dict[int, dict[int, tuple[int, ...]]] = field(default_factory=dict)
+    _last: dict[int, Ints] = field(default_factory=dict)
+    """By site: the last link on the route from it to each site, `_HERE` or `_NOWHERE`."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "Network":
@@ -95,7 +97,9 @@ class Network:
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(self.n_sites))
         for i, (a, b) in enumerate(self.ends):
-            graph.add_edge(a, b, link=i, delay=float(self.delay_ms[i]))
+            # Delay in whole nanoseconds keeps the order of routes independent of rounding.
+            weight = round(float(self.delay_ms[i]) * 1e6) * self.n_sites + 1
+            graph.add_edge(a, b, link=i, weight=weight)
         return graph
 
     @cached_property
@@ -124,10 +128,17 @@ class Network:
         if self.tree is not None:
             yield from self.tree.steps(a, b)
             return
-        routes = [self.route(s, d) or () for s, d in zip(a.tolist(), b.tolist(), strict=True)]
-        for i in range(max(map(len, routes), default=0)):
-            which = [j for j, links in enumerate(routes) if len(links) > i]
-            yield np.array(which, np.intp), np.array([routes[j][i] for j in which], np.intp)
+        sources, row = np.unique(a, return_inverse=True)
+        last = self._last_links(sources)
+        tail = np.array(self.ends, np.intp).reshape(-1, 2)[:, 0]
+        # From the far end back: the order of the links does not matter.
+        here = b.copy()
+        way = np.flatnonzero(last[row, here] >= 0)
+        while len(way):
+            links = last[row[way], here[way]]
+            yield way, links
+            here[way] = tail[links]
+            way = way[here[way] != a[way]]
 
     def along(self, weight: Floats, a: Ints, b: Ints) -> Floats:
         """Return the sum of links' weights on the way from sites a to sites b.
@@ -143,30 +154,38 @@ class Network:
         """Return whether there is a route from sites a to sites b."""
         if self.tree is not None:
             return np.ones(len(a), bool)
-        pairs = zip(a.tolist(), b.tolist(), strict=True)
-        return np.array([self.route(s, d) is not None for s, d in pairs], bool)
+        sources, row = np.unique(a, return_inverse=True)
+        joined: Bools = self._last_links(sources)[row, b] != _NOWHERE
+        return joined
 
     def route(self, a: int, b: int) -> tuple[int, ...] | None:
         """Return the links from site a to site b: least delay, then fewest links, then first named.
 
         None if b cannot be reached.
         """
-        if a == b:
-            return ()
+        if not self.joined_by_route(np.array([a]), np.array([b]))[0]:
+            return None
         if self.tree is not None:
             return self.tree.route(a, b)
-        if a not in self._routes:
-            self._routes[a] = dict(self._routes_from(a))
-        return self._routes[a].get(b)
+        links = [int(link[0]) for _, link in self.steps(np.array([a]), np.array([b]))]
+        return tuple(reversed(links))
 
-    def _routes_from(self, a: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-        # Delay in whole nanoseconds keeps the order of routes independent of rounding.
-        def weight(u: int, v: int, data: dict[str, float]) -> int:
-            return round(data["delay"] * 1e6) * self.n_sites + 1
+    def _last_links(self, sources: Ints) -> Ints:
+        """Return the last links on the routes from some sites, shape (len(sources), n_sites)."""
+        for a in sources.tolist():
+            if a not in self._last:
+                self._last[a] = self._last_from(a)
+        return np.array([self._last[a] for a in sources.tolist()], np.intp).reshape(
+            -1, self.n_sites
+        )
 
-        for b, sites in nx.single_source_dijkstra_path(self._graph, a, weight=weight).items():
-            pairs = pairwise(sites)
-            yield b, tuple(self._graph.edges[u, v]["link"] for u, v in pairs)
+    def _last_from(self, a: int) -> Ints:
+        before, _ = nx.dijkstra_predecessor_and_distance(self._graph, a)
+        last = np.full(self.n_sites, _NOWHERE)
+        for b, sites in before.items():
+            # Of routes that are equally good the one that was found first.
+            last[b] = self._graph.edges[sites[0], b]["link"] if sites else _HERE
+        return last
 
     def joined(self, cluster: Cluster, links: Sequence[Link]) -> "Network":
         """Return the network of a cluster with unlimited links between sites that had no route.
@@ -176,9 +195,8 @@ class Network:
         more = Network.of(cluster.model_copy(update={"links": (*cluster.links, *links)}))
         more.capacity_bytes_per_s[: len(self.names)] = self.capacity_bytes_per_s
         for a in range(self.n_sites):
-            own = dict(more._routes_from(a))
-            own.update(self._routes_from(a))
-            more._routes[a] = own
+            own = self._last_from(a)
+            more._last[a] = np.where(own == _NOWHERE, more._last_from(a), own)
         return more
 
     def delay(self, a: int, b: int) -> float:

@@ -6,26 +6,32 @@ minimum does not need. Placement models use it to this day: Massa et al., "EdgeW
 2023 (https://github.com/di-unipi-socc/edgewise).
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.crossings import PairCrossings
-from edgeplace.solver.linear_model import Affine, Kind
 from edgeplace.solver.problem import Problem
+
+Ints = NDArray[np.intp]
 
 
 class TextbookCrossings(PairCrossings):
     """Crossings by one column per channel and pair of sites, tied by ``y >= x + x - 1``."""
 
-    def _pairs(self, source: int, target: int) -> dict[tuple[int, int], Affine]:
-        pairs = {}
-        for a in self._sites.of(source):
-            for b in self._sites.of(target):
-                if a != b:
-                    y = self._model.column(Kind.IMPLIED)
-                    both = Affine().add(self._sites.at(source, a)).add(self._sites.at(target, b))
-                    self._model.at_most(both.add_term(y, -1.0), 1.0)
-                    pairs[a, b] = Affine({y: 1.0})
-        return pairs
+    def tie(
+        self, product: Ints, pair: Ints, spots: tuple[Ints, Ints], sizes: tuple[Ints, Ints]
+    ) -> None:
+        """Require ``y >= x + x - 1`` of each column y; see `PairCrossings`."""
+        which, columns = zip(*(self.columns(spot) for spot in spots), strict=True)
+        rows = np.arange(len(product))
+        self.model.all_at_most(
+            np.concatenate([*which, rows]),
+            np.concatenate([*columns, product]),
+            np.concatenate([np.ones(sum(map(len, which))), -np.ones(len(rows))]),
+            np.ones(len(rows)),
+        )
 
 
 def textbook(problem: Problem, budget: Budget = UNLIMITED) -> Found:

@@ -440,7 +440,9 @@ def test_ctrl_c_in_a_solver_keeps_its_incumbent_and_its_bound():
     with (
         patch("edgeplace.solver.search.decide", return_value=None),
         patch("edgeplace.solver.search.BASELINES", {}),
-        patch("edgeplace.solver.milp._run", side_effect=lambda highs: bool(highs.run()) and False),
+        patch(
+            "edgeplace.solver.milp._run", side_effect=lambda highs, _: bool(highs.run()) and False
+        ),
     ):
         result = solve(job, cluster, objective=("wan", "latency"))
     assert result.stopped_by is StoppedBy.INTERRUPT
