@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +27,7 @@ from edgeplace.solver.formulation import Formulation, SubtasksCountedError, form
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import Affine, LinearModel, Row
+from edgeplace.solver.marginals import Marginals
 from edgeplace.solver.neighbourhood import Neighbourhoods
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide
@@ -74,6 +76,7 @@ class Search:
         self._floor = 0.0
         self._site_by_site = False
         self._led: tuple[Readable, Backend] | None = None
+        self._marginals: Marginals | None = None
         self._incumbents: list[Incumbent] = []
         self.best: Verdict | None = None
         self.infeasible = False
@@ -170,6 +173,8 @@ class Search:
         """Minimise the first level, with what is alike taken together as long as that will do."""
         level = self._levels[0]
         try:
+            if self._close_in(level):
+                return
             if level.name not in ("moves", "throughput") and self._problem.rules.max_moves is None:
                 apart = np.zeros(self._problem.m, bool)
                 while (groups := Groups.alike(self._problem, apart)) is not None:
@@ -190,6 +195,45 @@ class Search:
         except SubtasksCountedError:
             form = self._formulate(self._levels[:1])
             self._descend(form, self._load(form.model), level)
+
+    def _close_in(self, level: ObjectiveLevel) -> bool:
+        """Minimise `wan` on a general network among ever more sites, until no other can matter.
+
+        Returns
+        -------
+        bool
+            False if this is not the way to do it.
+        """
+        p = self._problem
+        if level.name != "wan" or p.network.tree is not None:
+            return False
+        self._marginals = found = Marginals.of(p)
+        if found is None:
+            return False
+        self._raise_floor(found.bound)
+        self._offer(found.plan(p))
+        known = self.best.value("wan") if self.best else np.inf
+        for slack in found.slacks(known - found.bound):
+            beyond = found.bound + slack
+            form = self._formulate([level], counted=True, may=self._no_worse_than(beyond))
+            self._check_time_for(form.model)
+            answer = self._minimise(
+                form, self._load(form.model), level, form.model.objectives["wan"], beyond
+            )
+            if answer is None:
+                break
+            decided = self.best and not self._short(self.best.value("wan"), answer.bound)
+            if decided or answer.outcome is Outcome.STOPPED or slack == known - found.bound:
+                self._settle(level, answer)
+                break
+        return True
+
+    def _no_worse_than(self, wan: float) -> Bools | None:
+        """Return where subtasks may run in plans with at most so much `wan`, None if not known."""
+        if self._marginals is None:
+            return None
+        near: Bools = self._marginals.least <= wan * (1 + OPTIMAL_GAP) + NEGLIGIBLE
+        return near[:, self._problem.tm_site]
 
     def _look(self, near: Bools, seconds: float) -> bool:
         """Look for a plan of the first level among some; return whether there is no better one."""
@@ -235,7 +279,7 @@ class Search:
             found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
             return None if found is None else found.within(cap + NEGLIGIBLE)
         if self._led is None:
-            return None
+            return self._no_worse_than(cap)
         form, backend = self._led
         left = self.seconds_left()
         relaxed = backend.relax(
@@ -318,9 +362,20 @@ class Search:
         backend.add_rows([Row(limit.terms, slack)] if limit.terms else [])
 
     def _minimise(
-        self, form: Readable, backend: Backend, level: ObjectiveLevel, objective: Affine
+        self,
+        form: Readable,
+        backend: Backend,
+        level: ObjectiveLevel,
+        objective: Affine,
+        beyond: float = np.inf,
     ) -> Answer | None:
-        """Minimise one level until the evaluator agrees; None: nothing more can be learnt."""
+        """Minimise one level until the evaluator agrees; None: nothing more can be learnt.
+
+        Parameters
+        ----------
+        beyond
+            What no plan that the model leaves out has less than.
+        """
         while True:
             left = self.seconds_left()
             if left == 0.0:
@@ -338,13 +393,16 @@ class Search:
                     found=partial(self._offer_found, form),
                 )
             except SolverInterrupt as e:
-                self._raise_floor(e.answer.bound)
+                self._raise_floor(min(e.answer.bound, beyond))
                 with suppress(NotDealtError):
                     if e.answer.values is not None:
                         self._offer(form.assignment(e.answer.values))
                 raise
+            answer = replace(answer, bound=min(answer.bound, beyond))
             self._raise_floor(answer.bound)
             if answer.outcome is Outcome.INFEASIBLE:
+                if beyond < np.inf:
+                    return answer
                 if self.best is not None:
                     raise PlanMismatchError(
                         f"{backend.name} says that no plan exists, but the evaluator knows one",

@@ -1,0 +1,61 @@
+"""Min-marginals against brute force, and the search that they narrow."""
+
+import itertools
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from strategies import instances
+
+from edgeplace.model import Plan, Status
+from edgeplace.solver import evaluate, solve
+from edgeplace.solver.marginals import Marginals
+from edgeplace.solver.problem import build
+from edgeplace.solver.verdict import judge
+
+wide = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def read(instance):
+    job, cluster, rules, current = instance
+    return job, cluster, rules, Plan(jobs={job.name: current}) if current else None
+
+
+@wide
+@given(instance=instances(tree=False))
+def test_no_plan_has_less_than_the_marginal_of_any_place_it_uses(instance):
+    job, cluster, rules, current = read(instance)
+    problem = build([job], cluster, rules, current)
+    found = Marginals.of(problem)
+    least, bound = np.inf, np.inf
+    for assignment in itertools.product(range(problem.m), repeat=problem.n):
+        verdict = judge(problem, np.array(assignment, np.intp))
+        if verdict.fixed_hold and verdict.rated_hold:
+            wan = verdict.value("wan")
+            least = min(least, wan)
+            if found is not None:
+                at = problem.tm_site[list(assignment)]
+                marginals = found.least[np.arange(problem.n), at]
+                assert (marginals <= wan * (1 + 1e-9) + 1e-6).all()
+                bound = min(bound, found.bound)
+    # Without min-marginals there is no plan.
+    assert found is not None or least == np.inf
+    assert found is None or least == np.inf or bound <= least * (1 + 1e-9) + 1e-6
+
+
+@wide
+@given(instance=instances(tree=False), objective=st.sampled_from([("wan",), ("wan", "latency")]))
+def test_general_networks_have_the_same_optimum_with_and_without(instance, objective):
+    job, cluster, rules, current = read(instance)
+    problem = build([job], cluster, rules, current)
+    assume(problem.network.tree is None)
+    with patch.object(Marginals, "of", return_value=None):
+        without = solve(job, cluster, rules, objective=objective, current=current)
+    result = solve(job, cluster, rules, objective=objective, current=current)
+    assert result.status is without.status
+    if result.status is Status.OPTIMAL:
+        for ours, theirs in zip(result.levels, without.levels, strict=True):
+            assert ours.value == pytest.approx(theirs.value, rel=1e-5, abs=1e-5)
+        assert evaluate(job, cluster, result.plan, rules, current).feasible
