@@ -44,6 +44,8 @@ _OVERLOAD = 2.0
 crosses no link would take the processors from all others."""
 _FILLING = 4.0
 """The same, until the buffers before a link are full: else they take what does not fit the link."""
+_UNFAIR = 1.1
+"""The fastest source to the slowest, from which on they may be in each other's way."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -334,6 +336,14 @@ def _watched(
             max(schedule.window_s, schedule.records_a_window / sustained),
         )
         overloaded = _summary(run, full)
+        sources = overloaded["per_source"]
+        if max(sources) > _UNFAIR * min(sources):
+            # One may take what the other needs: offer nobody more than an equal share.
+            run.rate(f"{sum(sources) / len(sources):.4f}")
+            time.sleep(schedule.settle_s)
+            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
+            equal = _summary(run, full)
+            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
         run.rate(_TRICKLE)
         busy = max(w.machine_busy for w in [*steady, *full])
         if busy <= schedule.busy_limit:
@@ -357,14 +367,16 @@ def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
     full link take a second's records more or less.
     """
     whole = replace(watched[-1], begin_s=watched[0].begin_s)
-    *rates, rate = source_rates(run.out, [*watched, whole])
+    rates = source_rates(run.out, [*watched, whole])
+    slowest = rates.min(axis=0).tolist()
     wan = [w.wan_bytes_per_s for w in watched]
     links = watched[0].link_bytes_per_s
     return {
         "wan_bytes_per_s": middle(wan),
         "wan_bytes_per_s_each": wan,
-        "per_subtask": rate,
-        "per_subtask_each": rates,
+        "per_subtask": slowest[-1],
+        "per_subtask_each": slowest[:-1],
+        "per_source": rates[:, -1].tolist(),
         "link_bytes_per_s": {
             f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
         },
