@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeplace import Cluster, JobGraph, Plan
-from edgeplace.model import write
+from edgeplace.model import ClassCost, write
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
 from testbed.headline_report import CELLS, CLUSTER, job_file, report
@@ -37,8 +37,6 @@ from testbed.world import Wan, World
 WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _DELAY_MS = 25.0
 _WIDE = Wan(50.0, _DELAY_MS)
-_MEASURED_SHARE = 0.7
-"""Of full speed: so busy that what the JVM does anyway weighs little, and no queue anywhere."""
 _WATCHED_SHARE = 0.6
 """Of what the slowest policy should sustain."""
 _OVERLOAD = 2.0
@@ -46,6 +44,8 @@ _OVERLOAD = 2.0
 crosses no link would take the processors from all others."""
 _FILLING = 4.0
 """The same, until the buffers before a link are full: else they take what does not fit the link."""
+_UNFAIR = 1.1
+"""The fastest source to the slowest, from which on they may be in each other's way."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -65,6 +65,8 @@ class Schedule:
     """At Flink without jobs."""
     measure_s: int = 20
     """With `edgeplace flink collect`."""
+    warm_up_s: float = 20.0
+    """At full speed, before costs are measured: the JVM compiles what it has seen often."""
     settle_s: float = 4.0
     """After a change of the placement or the rate."""
     fill_s: float = 8.0
@@ -223,22 +225,36 @@ def _experiment(
 
 
 def _measured_busy(run: _Run, stock: Found) -> Found:
-    """Return the job with costs measured while it is busy, from which processors can be told.
+    """Return the job with costs measured at full speed, from which processors can be told.
 
-    Where few bytes leave the sites, the Pis are as busy as they can be; where half the job is in
-    the cloud, both classes of machine are seen.
+    A record costs a processor the less, the busier it is. Where few bytes leave the sites, the Pis
+    are as busy as they can be; where half the job is in the cloud, both classes of machine are
+    seen, but the Pis wait for the WAN: of those only what the first placement did not show counts.
     """
-    logs = []
+    seen: dict[tuple[str, str], ClassCost] = {}
     for placement in (at_the_edge, half_and_half):
         run.rate(_TRICKLE)
         run.loop.apply(placement(stock.job), stock.cluster)
-        run.rate(_MAX)
-        time.sleep(run.schedule.settle_s)
-        [top] = source_rates(run.out, windows(run.world, 1, run.schedule.settle_s))
-        rate = _MEASURED_SHARE * top
-        _say(f"{run.workload.name}: measured at {rate:,.1f} of {top:,.1f} records/s a source")
-        logs.append(_recorded(run, placement.__name__, rate))
-    return Found(born_at_sites(run.loop.costs(logs, stock)), stock.cluster)
+        log = _recorded(run, placement.__name__, _MAX, run.schedule.warm_up_s)
+        job = run.loop.costs([log], stock)
+        for op in job.operators:
+            for cost in op.cost.classes if op.cost else ():
+                seen.setdefault((op.id, cost.node_class), cost)
+    costs: dict[str, tuple[ClassCost, ...]] = {}
+    for (op_id, _), cost in seen.items():
+        costs[op_id] = (*costs.get(op_id, ()), cost)
+    return Found(born_at_sites(_with_classes(job, costs)), stock.cluster)
+
+
+def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> JobGraph:
+    """Return the job with other costs of records on the classes of machines."""
+    operators = tuple(
+        op.model_copy(update={"cost": op.cost.model_copy(update={"classes": costs.get(op.id, ())})})
+        if op.cost
+        else op
+        for op in job.operators
+    )
+    return job.revised(operators=operators, notes=job.notes)
 
 
 def _measured_at(run: _Run, busy: Found, rate: float) -> JobGraph:
@@ -251,22 +267,15 @@ def _measured_at(run: _Run, busy: Found, rate: float) -> JobGraph:
     run.rate(_TRICKLE)
     run.world.set_wan(_WIDE)
     run.loop.apply(half_and_half(busy.job), busy.cluster)
-    job = run.loop.costs([_recorded(run, "at-rate", rate)], busy)
-    operators = []
-    for op in job.operators:
-        seen = busy.job.operator(op.id).cost
-        if op.cost and seen:
-            op = op.model_copy(
-                update={"cost": op.cost.model_copy(update={"classes": seen.classes})}
-            )
-        operators.append(op)
-    return job.revised(operators=tuple(operators), notes=job.notes)
+    log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.settle_s)
+    job = run.loop.costs([log], busy)
+    return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
 
 
-def _recorded(run: _Run, name: str, rate: float) -> Path:
+def _recorded(run: _Run, name: str, rate: str, settle_s: float) -> Path:
     """Return a log of some time at a rate of each source subtask."""
-    run.rate(f"{rate:.4f}")
-    time.sleep(run.schedule.settle_s)
+    run.rate(rate)
+    time.sleep(settle_s)
     return run.loop.record(name, run.schedule.measure_s)
 
 
@@ -327,6 +336,14 @@ def _watched(
             max(schedule.window_s, schedule.records_a_window / sustained),
         )
         overloaded = _summary(run, full)
+        sources = overloaded["per_source"]
+        if max(sources) > _UNFAIR * min(sources):
+            # One may take what the other needs: offer nobody more than an equal share.
+            run.rate(f"{sum(sources) / len(sources):.4f}")
+            time.sleep(schedule.settle_s)
+            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
+            equal = _summary(run, full)
+            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
         run.rate(_TRICKLE)
         busy = max(w.machine_busy for w in [*steady, *full])
         if busy <= schedule.busy_limit:
@@ -350,14 +367,16 @@ def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
     full link take a second's records more or less.
     """
     whole = replace(watched[-1], begin_s=watched[0].begin_s)
-    *rates, rate = source_rates(run.out, [*watched, whole])
+    rates = source_rates(run.out, [*watched, whole])
+    slowest = rates.min(axis=0).tolist()
     wan = [w.wan_bytes_per_s for w in watched]
     links = watched[0].link_bytes_per_s
     return {
         "wan_bytes_per_s": middle(wan),
         "wan_bytes_per_s_each": wan,
-        "per_subtask": rate,
-        "per_subtask_each": rates,
+        "per_subtask": slowest[-1],
+        "per_subtask_each": slowest[:-1],
+        "per_source": rates[:, -1].tolist(),
         "link_bytes_per_s": {
             f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
         },

@@ -13,12 +13,14 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from testbed.cpu_quota import machine_busy_s
 from testbed.errors import TestbedError
 from testbed.local_cluster import JOB_MANAGER
 from testbed.world import PIS, SERVER, World
 
+Floats = NDArray[np.float64]
 _STALL_S = 10.0
 """How long a source may be held back, and not write, by the buffers before a thin link."""
 _SLACK_S = 1.2
@@ -88,12 +90,10 @@ def windows(world: World, count: int, seconds: float) -> list[Window]:
     return [_between(a, b) for a, b in itertools.pairwise(moments)]
 
 
-def source_rates(out: Path, watched: Sequence[Window]) -> list[float]:
-    """Return records per second of the slowest source subtask in each window.
+def source_rates(out: Path, watched: Sequence[Window]) -> Floats:
+    """Return records per second of each source subtask in each window, shape (sources, windows).
 
-    What a job sustains is what all of its sources can emit: one that crosses no link is not slowed
-    down by another one's link. The sources must go on as they were until this returns, since they
-    write once a second only.
+    The sources must go on as they were until this returns, since they write once a second only.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def source_rates(out: Path, watched: Sequence[Window]) -> list[float]:
     files = sorted(out.glob("source-*.jsonl"))
     if not files:
         raise TestbedError(f"{out}: no source has written how many records it has emitted")
-    slowest = np.full(len(watched), np.inf)
+    rates = []
     edges = np.array([(w.begin_s, w.end_s) for w in watched])
     for file in files:
         lines = [(e["ts_ms"] / 1000, e["records"]) for e in _lines(file)]
@@ -112,8 +112,8 @@ def source_rates(out: Path, watched: Sequence[Window]) -> list[float]:
         if not len(at_s) or at_s[-1] < edges[-1, 1] - _STALL_S:
             raise TestbedError(f"{file}: the source has stopped writing")
         counted = np.interp(edges, at_s, records)
-        slowest = np.minimum(slowest, np.diff(counted)[:, 0] / np.diff(edges)[:, 0])
-    return [float(rate) for rate in slowest]
+        rates.append(np.diff(counted)[:, 0] / np.diff(edges)[:, 0])
+    return np.array(rates)
 
 
 @dataclass(frozen=True)
