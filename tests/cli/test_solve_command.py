@@ -33,6 +33,7 @@ KEYS = {
     "headroom",
     "compared",
     "advice",
+    "without_settings",
 }
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]
 
