@@ -102,7 +102,7 @@ def prices(
 
     def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
         result = solve(job_graph, changed, rules, (name,), current, time_limit_s=seconds)
-        found = [p for p in (result.plan, known) if p is not None]
+        found = [p for p in (known, result.plan) if p is not None]
         judged = [(evaluate(job_graph, changed, p, rules, current), p) for p in found]
         # With `throughput` first, limits that grow with the rates may be exceeded.
         holding = [(e.value(name), p) for e, p in judged if e.feasible or p is result.plan]
@@ -112,7 +112,8 @@ def prices(
                 + ("none exists" if result.status is Status.INFEASIBLE else "none was found"),
                 "solve first: edgeplace solve says why no plan exists; or give more time",
             )
-        value, p = min(holding, key=lambda h: h[0])
+        # Of plans as good, the one that the user knows.
+        value, p = min(holding, key=lambda h: float(f"{h[0]:.7g}"))
         return p, value, result
 
     # Half of the time at most: without a proof here, the prices are worth less.

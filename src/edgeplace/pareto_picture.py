@@ -8,6 +8,7 @@ from edgeplace.solver import Point
 
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 20, 60
+_INSET = 14
 _COLUMNS, _LINES = 60, 12
 _PALE, _DARK = (0xCF, 0xE3, 0xF3), (0x0B, 0x3C, 0x5D)
 
@@ -52,13 +53,14 @@ def as_svg(points: Sequence[Point]) -> str:
         late = milliseconds(end(p.evaluation.latency_ms for p in points))
         anchor = ("start", "end")[i]
         parts.append(_text(_LEFT + i * plot_w, _TOP + plot_h + 18, wan, anchor))
-        parts.append(_text(_LEFT - 8, _TOP + (1 - i) * plot_h + 4, late, "end"))
+        y = _TOP + _INSET + (1 - i) * (plot_h - 2 * _INSET)
+        parts.append(_text(_LEFT - 8, y + 4, late, "end"))
     title = "WAN across, worst path upwards; the darker, the more server cores"
     parts.append(_text(_LEFT, _HEIGHT - 12, title, "start"))
     for i, p in enumerate(points, start=1):
         e = p.evaluation
-        x = _LEFT + 12 + across(e.wan_cost) * (plot_w - 24)
-        y = _TOP + 12 + (1 - up(e.latency_ms)) * (plot_h - 24)
+        x = _LEFT + _INSET + across(e.wan_cost) * (plot_w - 2 * _INSET)
+        y = _TOP + _INSET + (1 - up(e.latency_ms)) * (plot_h - 2 * _INSET)
         share = dark(e.server_cores)
         fill = "".join(
             f"{round(a + (b - a) * share):02x}" for a, b in zip(_PALE, _DARK, strict=True)

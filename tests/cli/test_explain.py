@@ -5,9 +5,10 @@ import json
 import pytest
 
 from edgeplace.adapters.flink import schedulercfg
+from edgeplace.instances.families import generate
 from edgeplace.model import Plan, Rules, read, write
 from edgeplace.quantities import size
-from edgeplace.solver import evaluate
+from edgeplace.solver import evaluate, policies
 
 PIS = tuple(f"pi-{i}" for i in range(4))
 
@@ -211,6 +212,26 @@ def test_rules_are_named_as_what_holds(edgeplace, job, cluster, on_pis, tmp_path
     ran = edgeplace("explain", job, cluster, on_pis, "--rules", tmp_path / "rules.yaml")
     sink = next(line for line in ran.out.splitlines() if line.startswith("sink"))
     assert sink.split(maxsplit=2)[2].rstrip() == "held there: pin sink to cloud"
+
+
+def test_three_thousand_subtasks_stay_readable(edgeplace, tmp_path):
+    case = generate("scale-3000-1")
+    all_server = next(
+        p for p in policies(case.jobs, case.cluster, case.rules) if p.name == "all-server"
+    )
+    files = [tmp_path / name for name in ("job.json", "cluster.json", "plan.json", "rules.json")]
+    documents = (case.jobs[0], case.cluster, all_server.plan, case.rules)
+    for document, file in zip(documents, files, strict=True):
+        write(document, file)
+    rules = ("--rules", files[3])
+    whole = edgeplace("explain", *files[:3], *rules).out
+    lines = case.jobs[0].operator("filter").parallelism
+    one = edgeplace("explain", *files[:3], *rules, "--subtask", f"filter (1/{lines})").out
+    for out in (whole, one):
+        assert len(out.splitlines()) < 40
+        assert max(map(len, out.splitlines())) < 400
+    assert "more such" in whole
+    assert "more TaskManagers, behind these or not tried" in one
 
 
 def test_names_stay_on_their_row(edgeplace, filter_model, cluster, on_pis, tmp_path):
