@@ -53,8 +53,8 @@ def as_svg(points: Sequence[Point]) -> str:
         late = milliseconds(end(p.evaluation.latency_ms for p in points))
         anchor = ("start", "end")[i]
         parts.append(_text(_LEFT + i * plot_w, _TOP + plot_h + 18, wan, anchor))
-        y = _TOP + _INSET + (1 - i) * (plot_h - 2 * _INSET)
-        parts.append(_text(_LEFT - 8, y + 4, late, "end"))
+        level = _TOP + _INSET + (1 - i) * (plot_h - 2 * _INSET)
+        parts.append(_text(_LEFT - 8, level + 4, late, "end"))
     title = "WAN across, worst path upwards; the darker, the more server cores"
     parts.append(_text(_LEFT, _HEIGHT - 12, title, "start"))
     for i, p in enumerate(points, start=1):
