@@ -1,10 +1,18 @@
 """`edgeplace explain`: its figures are the evaluator's, its words name what they speak of."""
 
 import json
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import OBJECTIVES, instances
 
 from edgeplace.adapters.flink import schedulercfg
+from edgeplace.cli import main
+from edgeplace.console import Console
 from edgeplace.instances.families import generate
 from edgeplace.model import Plan, Rules, read, write
 from edgeplace.quantities import size
@@ -232,6 +240,46 @@ def test_three_thousand_subtasks_stay_readable(edgeplace, tmp_path):
         assert max(map(len, out.splitlines())) < 400
     assert "more such" in whole
     assert "more TaskManagers, behind these or not tried" in one
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances(), data=st.data(), objective=OBJECTIVES)
+def test_any_plan_of_the_case_is_explained(instance, data, objective):
+    """Whatever it breaks: routes that are missing, full machines, rules."""
+    job, cluster, rules, current = instance
+    ids = [t.id for t in cluster.task_managers]
+    plans = [
+        {
+            o.id: tuple(data.draw(st.sampled_from(ids)) for _ in range(o.parallelism))
+            for o in job.operators
+        }
+        for _ in range(2)
+    ]
+    op = data.draw(st.sampled_from(job.operators))
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / name for name in ("j.json", "c.json", "p.json", "r.json", "o.json")]
+        documents = (job, cluster, Plan(jobs={job.name: plans[0]}), rules)
+        for document, file in zip(documents, files, strict=False):
+            write(document, file)
+        write(Plan(jobs={job.name: plans[1]}), files[4])
+        command = ["explain", *files[:3], "--rules", files[3], "--objective", ",".join(objective)]
+        if current:
+            write(Plan(jobs={job.name: current}), Path(folder) / "now.json")
+            command += ["--current", Path(folder) / "now.json"]
+        for more in (
+            (),
+            ("--json",),
+            ("--subtask", f"{op.name} (1/{op.parallelism})"),
+            ("--against", files[4]),
+            ("--prices", "--time-limit", 2),
+        ):
+            out, err = StringIO(), StringIO()
+            status = main([str(a) for a in [*command, *more]], Console(out, err))
+            if "--prices" in more and status == 2:
+                assert "no plan to start from" in err.getvalue()
+            else:
+                assert status == 0, err.getvalue()
+                assert out.getvalue()
 
 
 def test_names_stay_on_their_row(edgeplace, filter_model, cluster, on_pis, tmp_path):

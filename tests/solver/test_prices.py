@@ -1,9 +1,12 @@
 """Prices: what a little more is worth, by the evaluator's figures on the larger cluster."""
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
 from seeds import filter_cluster, filter_job
+from strategies import instances
 
 from edgeplace.model import InvalidInputError, Plan
+from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver import evaluate, prices, solve
 from edgeplace.solver.prices import MBIT
 
@@ -93,6 +96,30 @@ def test_one_mbit_more_where_a_link_binds_and_latency_is_asked():
         )
         larger = cluster.model_copy(update={"links": links})
         assert evaluate(job, larger, price.plan).latency_ms == price.value
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances())
+def test_more_is_never_worse_and_every_value_is_the_evaluators(instance):
+    job, cluster, rules, current = instance
+    now = Plan(jobs={job.name: current}) if current else None
+    plan = solve(job, cluster, rules, ("wan",), now).plan
+    assume(plan)
+    found = prices(job, cluster, plan, rules, now, time_limit_s=20.0)
+    assert found.value == evaluate(job, cluster, plan, rules, now).wan_cost
+    assert found.left_out == ()
+    changes = {
+        "slots": lambda where: with_slots(cluster, where, 1),
+        "node cpu": lambda where: with_cores(cluster, where, 1.0),
+        "link bandwidth": lambda where: with_bandwidth(
+            cluster, *where.split(" -> "), lambda bandwidth: bandwidth + MBIT
+        ),
+    }
+    for price in found.prices:
+        judged = evaluate(job, changes[price.kind](price.where), price.plan, rules, now)
+        assert judged.feasible
+        assert judged.wan_cost == price.value <= found.value * (1 + 1e-6)
+        assert price.bound <= price.value
 
 
 def test_without_time_nothing_is_called_proved_and_what_is_left_is_named(one_slot):
