@@ -11,6 +11,7 @@ from edgeplace.case_files import Case, read_case
 from edgeplace.console import Console
 from edgeplace.explain_tables import show_shifts
 from edgeplace.model import (
+    InvalidInputError,
     JobGraph,
     Result,
     Status,
@@ -35,8 +36,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     case, said = settings.apply(now, args.set)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
-        unset = _solved(now, args, tell) if args.set else None
-    result = result.model_copy(update={"notes": (*said, *result.notes)})
+        unset, unknown = _unset(now, args, tell) if args.set else (None, ())
+    result = result.model_copy(update={"notes": (*said, *result.notes, *unknown)})
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     others = [
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
@@ -69,6 +70,16 @@ def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -
         backend=args.backend,
         progress=tell,
     )
+
+
+def _unset(
+    now: Case, args: argparse.Namespace, tell: Callable[[str], None]
+) -> tuple[Result | None, tuple[str, ...]]:
+    """Return the answer without the settings; where they complete the input, a note instead."""
+    try:
+        return _solved(now, args, tell), ()
+    except InvalidInputError as e:
+        return None, (f"there is no answer without --set to compare with: {e.what}",)
 
 
 def _show_changes(console: Console, now: Case, then: Case, unset: Result, result: Result) -> None:

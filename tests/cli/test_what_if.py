@@ -161,6 +161,21 @@ def test_where_nothing_holds_the_other_answer_is_still_shown(edgeplace, job, clu
     assert "without the settings: infeasible, no plan to compare with" in ran.out
 
 
+def test_a_setting_may_give_what_the_job_lacks(edgeplace, filter_model, wide, tmp_path):
+    model, _ = filter_model
+    first, *rest = model.operators
+    silent = first.model_copy(update={"cost": first.cost.model_copy(update={"demand": None})})
+    write(model.revised(operators=(silent, *rest)), tmp_path / "silent.json")
+    ran = edgeplace("solve", tmp_path / "silent.json", wide, "--set", "rate:source=1200")
+    assert ran.status == 0
+    assert "note: there is no answer without --set to compare with: " in ran.out
+    assert "without --set  " not in ran.out
+    ran = edgeplace("solve", tmp_path / "silent.json", wide, "--set", "rate=x2")
+    assert ran.status == 2
+    assert "source 'source' has no demand to multiply" in ran.err
+    assert "cure: give one: --set rate:source=N" in ran.err
+
+
 @pytest.mark.parametrize(
     ("setting", "what", "cure"),
     [
