@@ -24,6 +24,7 @@ KEYS = {
     "plan",
     "evaluation",
     "levels",
+    "incumbents",
     "runtime_s",
     "backend",
     "conflict",
