@@ -23,6 +23,7 @@ from edgeplace.solver.evaluate import assess
 from edgeplace.solver.problem import Problem, build
 
 Ints = NDArray[np.intp]
+_MOST_TITLES = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Alternative:
     after: float
     breaks: Limit | None
     """A limit that would not hold; None: all would."""
+    plan: Plan
+    """The plan that was judged."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ def _reason(
     names = [s.id for s in p.cluster.sites]
     sites = tuple(names[s] for s in dict.fromkeys(p.tm_site[assignment[own]].tolist()))
     allowed = p.allowed()[own]
-    only_site = all(len(set(p.tm_site[row].tolist())) == 1 for row in allowed)
+    one_site = p.tm_site == p.tm_site[allowed.argmax(axis=1)][:, None] if p.m else allowed
+    only_site = bool(allowed.any(axis=1).all() and (one_site | ~allowed).all())
     alternatives = []
     if not only_site:
         for place, moved in _elsewhere(p, own, assignment):
@@ -106,7 +110,10 @@ def _holder(p: Problem, own: Ints) -> str:
         for c in p.constraints
         if isinstance(c, Restriction) and np.isin(own, c.subtasks).any()
     ]
-    return "; ".join(dict.fromkeys(titles)) or "the cluster has one site"
+    different = list(dict.fromkeys(titles))
+    more = len(different) - _MOST_TITLES
+    text = "; ".join(different[:_MOST_TITLES] if more > 1 else different)
+    return f"{text}; and {more:,} more such" if more > 1 else text or "the cluster has one site"
 
 
 def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]]:
@@ -116,24 +123,39 @@ def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]
     servers = [np.flatnonzero(allowed[k] & p.is_server) for k in own]
     if all(len(s) for s in servers):
         places.append(("on servers", servers))
-    near = []
-    for k in own:
-        into = np.flatnonzero(p.feeding[1] == k)
-        if len(into):
-            sites = p.tm_site[assignment[p.source[into]]]
-            main = np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax()
-            near.append(np.flatnonzero(allowed[k] & (p.tm_site == main)))
-    if len(near) == len(own) and all(len(s) for s in near):
-        places.append(("beside its input", near))
+    sites = _main_site(p, own, assignment)
+    if (sites >= 0).all():
+        near = [
+            np.flatnonzero(allowed[k] & (p.tm_site == s)) for k, s in zip(own, sites, strict=True)
+        ]
+        if all(len(s) for s in near):
+            places.append(("beside its input", near))
     found = []
     for place, options in places:
         filler = Filler(p)
-        for k in np.setdiff1d(np.arange(p.n), own):
-            filler.place(int(k), [int(assignment[k])])
+        filler.hold(np.setdiff1d(np.arange(p.n), own), assignment)
         for k, tms in zip(own.tolist(), options, strict=True):
             filler.place(k, tms.tolist())
         found.append((place, filler.assignment))
     return found
+
+
+def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
+    """Return the site that sends each of an operator's subtasks most, -1 where none sends."""
+    source, target = p.feeding
+    # An operator's subtasks follow one another.
+    into = np.flatnonzero((target >= own[0]) & (target <= own[-1]))
+    pairs, inverse = np.unique(
+        (target[into] - own[0]) * p.network.n_sites + p.tm_site[assignment[source[into]]],
+        return_inverse=True,
+    )
+    sent = np.bincount(inverse, weights=p.bytes_per_s[into] + 1e-12, minlength=len(pairs))
+    subtask, site = np.divmod(pairs, p.network.n_sites)
+    main = np.full(len(own), -1, np.intp)
+    # The last to be written is the largest, and of equal ones the first.
+    order = np.lexsort((-site, sent))
+    main[subtask[order]] = site[order]
+    return main
 
 
 def _compare(
@@ -146,5 +168,5 @@ def _compare(
     for name in levels:
         before, after = found.value(name), other.value(name)
         if abs(after - before) > 1e-6 * max(abs(before), abs(after)):
-            return Alternative(place, name, before, after, breaks)
-    return Alternative(place, None, 0.0, 0.0, breaks)
+            return Alternative(place, name, before, after, breaks, p.plan(moved))
+    return Alternative(place, None, 0.0, 0.0, breaks, p.plan(moved))

@@ -27,6 +27,14 @@ class Filler:
         self._used = np.zeros(problem.m, np.intp)
         self.assignment = np.full(problem.n, -1, np.intp)
 
+    def hold(self, subtasks: Ints, assignment: Ints) -> None:
+        """Place some subtasks where an assignment has them; the filler must be empty."""
+        p, at = self._p, assignment[subtasks]
+        np.add.at(self._count, (p.subtasks.operator_of[subtasks], at), 1)
+        np.maximum.at(self._most, p.group, self._count)
+        self._used = self._most.sum(axis=0)
+        self.assignment[subtasks] = at
+
     def allowed(self, k: int) -> Ints:
         """Return the TaskManagers where subtask k may run; all, if rules leave none."""
         own: Ints = np.flatnonzero(self._allowed[k])

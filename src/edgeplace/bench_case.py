@@ -6,6 +6,7 @@ from pathlib import Path
 from edgeplace.adapters.flink import load_job
 from edgeplace.bench_record import Answer, Run
 from edgeplace.bench_tables import seconds
+from edgeplace.case_files import placed
 from edgeplace.console import Console
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.instances.instance import Instance
@@ -19,7 +20,6 @@ from edgeplace.model import (
     read,
 )
 from edgeplace.quantities import exact, percent
-from edgeplace.solve_command import placed
 from edgeplace.solver import policies
 from edgeplace.tables import show_policies
 

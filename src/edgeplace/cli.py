@@ -1,4 +1,4 @@
-"""The command line: `edgeplace costs | solve | bench | demo | flink`."""
+"""The command line: `edgeplace costs | solve | explain | bench | demo | flink`."""
 
 import argparse
 import sys
@@ -66,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_costs(commands)
     _add_solve(commands)
+    _add_explain(commands)
     _add_bench(commands)
     demo = commands.add_parser(
         "demo",
@@ -135,34 +136,23 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--schedulercfg schedulercfg\n\n" + _EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    solve.add_argument(
-        "job",
-        metavar="JOB",
-        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
-        "answers, or a metric log",
-    )
-    solve.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
-    solve.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
-    solve.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
-    solve.add_argument(
-        "--current",
-        metavar="FILE",
-        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
-        "job file saw it",
-    )
-    solve.add_argument(
-        "--objective",
-        default=",".join(DEFAULT_OBJECTIVE),
-        metavar="LIST",
-        help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "
-        "worsen wan by 5%% (default: %(default)s)",
-    )
+    _add_case(solve)
     solve.add_argument(
         "--set",
         action="append",
         default=[],
-        metavar="rate:SOURCE=N",
-        help="set a demand: records/s of a source, over all its subtasks",
+        metavar="WHAT=VALUE",
+        help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
+        "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, link:A-B=0.5 (times, both ways; "
+        "A->B: one way), node+=CLASS@SITE (one more node like those)",
+    )
+    solve.add_argument(
+        "--pareto",
+        nargs="?",
+        const="",
+        metavar="FILE.svg",
+        help="show the plans that trade WAN bytes, latency and server cores for one another, and "
+        "draw them into a file (time limit of all searches: 60 s unless said)",
     )
     solve.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
     solve.add_argument("--gap", type=float, default=0.0, help="relative gap that is good enough")
@@ -173,6 +163,71 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
     solve.add_argument("--json", action="store_true", help="print result and comparison as JSON")
     solve.set_defaults(run="solve_command")
+
+
+def _add_case(command: argparse.ArgumentParser) -> None:
+    """Add what says which job is placed on which cluster, and how plans are judged."""
+    command.add_argument(
+        "job",
+        metavar="JOB",
+        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
+        "answers, or a metric log",
+    )
+    command.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
+    command.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
+    command.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
+    command.add_argument(
+        "--current",
+        metavar="FILE",
+        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
+        "job file saw it",
+    )
+    command.add_argument(
+        "--objective",
+        default=",".join(DEFAULT_OBJECTIVE),
+        metavar="LIST",
+        help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "
+        "worsen wan by 5%% (default: %(default)s)",
+    )
+
+
+def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    explain = commands.add_parser(
+        "explain",
+        help="why: what binds, why each operator is where it is, what another place would do",
+        description="Say what binds in a plan and why each operator is where it is; for a subtask, "
+        "every other place with what it would cost or break; what one more slot, core or Mbit/s "
+        "is worth; what differs between two plans. Every figure is the evaluator's.",
+        epilog="examples:\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --costs costs.json\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --subtask 'filter (2/4)'\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --prices --time-limit 30\n"
+        "  edgeplace explain job.json cluster.yaml new.json --against old.json\n\n" + _EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_case(explain)
+    explain.add_argument("plan", metavar="PLAN", help="the plan to explain: a plan or schedulercfg")
+    explain.add_argument(
+        "--subtask", metavar="NAME", help="one subtask's other places: Flink's name, 'filter (2/4)'"
+    )
+    explain.add_argument(
+        "--prices",
+        action="store_true",
+        help="solve again with one more slot, core or Mbit/s where that is scarce: 80 %% in use, "
+        "or what keeps an operator from a better place",
+    )
+    explain.add_argument(
+        "--time-limit",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="wall time of all searches for --prices (default: %(default)s)",
+    )
+    explain.add_argument(
+        "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
+    )
+    explain.add_argument("--json", action="store_true", help="print it as JSON")
+    explain.set_defaults(run="explain_command")
 
 
 def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

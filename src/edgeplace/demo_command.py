@@ -1,13 +1,14 @@
 """`edgeplace demo`: the whole way, from a recorded metric log to a proven plan."""
 
 from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.case_files import placed
 from edgeplace.console import Console
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Rules, read
 from edgeplace.picture import show_job, show_sites
 from edgeplace.quantities import count
 from edgeplace.reasons import show_reasons
-from edgeplace.solve_command import placed, status_of
+from edgeplace.solve_command import status_of
 from edgeplace.solver import policies, solve, why
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs, show_policies, show_proof

@@ -13,7 +13,7 @@ def show_reasons(console: Console, reasons: Sequence[Reason]) -> None:
     """Print where each operator runs, and what the nearest other place would do."""
     console.table(
         ("operator", "runs at", "because"),
-        [(r.name, ", ".join(r.sites), because(r)) for r in reasons],
+        [(r.name, some(r.sites), because(r)) for r in reasons],
     )
 
 
@@ -32,9 +32,15 @@ def _alternative(other: Alternative) -> str:
         text += " nothing would differ"
     else:
         word = "be worse" if other.after > other.before else "be better"
-        before, after = (_value(other.objective, v) for v in (other.before, other.after))
+        before, after = (value_of(other.objective, v) for v in (other.before, other.after))
         text += f" {_NAMES[other.objective]} would {word}: {after}, now {before}"
     return f"{text}, and break {limit(other.breaks)}" if other.breaks else text
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more:,} more"
 
 
 _NAMES: dict[ObjectiveName, str] = {
@@ -46,7 +52,8 @@ _NAMES: dict[ObjectiveName, str] = {
 }
 
 
-def _value(objective: ObjectiveName, value: float) -> str:
+def value_of(objective: ObjectiveName, value: float) -> str:
+    """Return a term of the objective in its unit."""
     if objective == "wan":
         return size(value, "/s")
     return milliseconds(value) if objective == "latency" else count(value)

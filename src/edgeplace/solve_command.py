@@ -3,31 +3,25 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-from edgeplace import settings
-from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace import pareto_command, settings
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.case_files import Case, read_case
 from edgeplace.console import Console
+from edgeplace.explain_tables import show_shifts
 from edgeplace.model import (
-    Cluster,
-    Costs,
     InvalidInputError,
     JobGraph,
-    Plan,
     Result,
-    Rules,
     Status,
     StoppedBy,
     check_writable,
-    load,
-    parse,
-    read,
     write,
     write_text,
 )
 from edgeplace.quantities import size
-from edgeplace.solver import Advice, Policy, advice, policies, solve
+from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
 
@@ -36,27 +30,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
     for path in filter(None, (args.output, args.schedulercfg)):
         check_writable(path)
-    cluster = read(args.cluster, Cluster)
-    job, seen = load_job(args.job)
-    if args.costs:
-        costs = read(args.costs, Costs)
-        job = job.with_costs(costs)
-        seen = costs.placement or seen
-    job = settings.apply(job, args.set)
-    rules = read(args.rules, Rules) if args.rules else None
-    current = _current(args.current, job, cluster) or placed(job, cluster, seen)
+    if args.pareto is not None:
+        return pareto_command.run(args, console)
+    now = read_case(args)
+    case, said = settings.apply(now, args.set)
     with console.progress("searching") as tell:
-        result = solve(
-            job,
-            cluster,
-            rules,
-            objective=args.objective.split(","),
-            current=current,
-            time_limit_s=args.time_limit,
-            gap=args.gap,
-            backend=args.backend,
-            progress=tell,
-        )
+        result = _solved(case, args, tell)
+        unset, unknown = _unset(now, args, tell) if args.set else (None, ())
+    result = result.model_copy(update={"notes": (*said, *result.notes, *unknown)})
+    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     others = [
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
     ]
@@ -67,10 +49,47 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         text = schedulercfg.render(result.plan.of(job.name), job, cluster)
         write_text(text, args.schedulercfg)
     if args.json:
-        console.raw(json.dumps(as_json(result, others, local), indent=1, ensure_ascii=False) + "\n")
+        found = as_json(result, others, local, unset)
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, job, result, others, local, args)
+        _show(console, job, result, others, local, args, unset)
+        if unset:
+            _show_changes(console, now, case, unset, result)
     return status_of(result)
+
+
+def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
+    return solve(
+        case.job,
+        case.cluster,
+        case.rules,
+        objective=args.objective.split(","),
+        current=case.current,
+        time_limit_s=args.time_limit,
+        gap=args.gap,
+        backend=args.backend,
+        progress=tell,
+    )
+
+
+def _unset(
+    now: Case, args: argparse.Namespace, tell: Callable[[str], None]
+) -> tuple[Result | None, tuple[str, ...]]:
+    """Return the answer without the settings; where they complete the input, a note instead."""
+    try:
+        return _solved(now, args, tell), ()
+    except InvalidInputError as e:
+        return None, (f"there is no answer without --set to compare with: {e.what}",)
+
+
+def _show_changes(console: Console, now: Case, then: Case, unset: Result, result: Result) -> None:
+    """Print which subtasks the settings move."""
+    if unset.plan is None:
+        console.text(f"without the settings: {unset.status.value}, no plan to compare with")
+    elif result.plan:
+        console.heading("what the settings change")
+        sites = sites_of(now.cluster, then.cluster)
+        show_shifts(console, shifts([now.job], unset.plan, result.plan, sites))
 
 
 def status_of(result: Result) -> ExitStatus:
@@ -85,9 +104,12 @@ def status_of(result: Result) -> ExitStatus:
 
 
 def as_json(
-    result: Result, others: Sequence[Policy], local: Sequence[Advice] = ()
+    result: Result,
+    others: Sequence[Policy],
+    local: Sequence[Advice] = (),
+    unset: Result | None = None,
 ) -> dict[str, object]:
-    """Return result and comparison as plain data."""
+    """Return result and comparison as plain data; `unset` is the result without `--set`."""
     levels = [{**level.model_dump(mode="json"), "gap": level.gap} for level in result.levels]
     return {
         **result.model_dump(mode="json"),
@@ -103,46 +125,12 @@ def as_json(
             for p in others
         },
         "advice": [dataclasses.asdict(a) for a in local],
+        "without_settings": unset.model_dump(mode="json") if unset else None,
     }
 
 
 def _finite(value: float) -> float | None:
     return value if value != float("inf") else None
-
-
-def placed(
-    job: JobGraph, cluster: Cluster, seen: Mapping[str, tuple[str | None, ...]] | None
-) -> Plan | None:
-    """Return a placement as Flink reports it as a plan in the cluster's names.
-
-    A subtask that was not seen, or whose TaskManager the cluster does not list, keeps the name
-    Flink gave, which matches nothing: the solver takes its place as unknown.
-    """
-    if not seen:
-        return None
-
-    def name(location: str | None) -> str:
-        if location is None:
-            return "(unassigned)"
-        return cluster.resolve_task_manager(location) or location
-
-    return Plan(
-        jobs={job.name: {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}}
-    )
-
-
-def _current(path: str | None, job: JobGraph, cluster: Cluster) -> Plan | None:
-    if path is None:
-        return None
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
-    # The name of a task may start with a brace.
-    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
-    if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
-        return parse(load(path), Plan, path)
-    return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
 
 
 def _show(
@@ -152,12 +140,15 @@ def _show(
     others: Sequence[Policy],
     local: Sequence[Advice],
     args: argparse.Namespace,
+    unset: Result | None,
 ) -> None:
+    compared = [(p.name, p.evaluation) for p in others]
+    if unset and unset.evaluation:
+        compared.insert(0, ("without --set", unset.evaluation))
     if result.plan and result.evaluation:
         show_plan(console, [job], result.plan)
         console.heading("compared, at the stated demand")
-        rows = [("edgeplace", result.evaluation), *((p.name, p.evaluation) for p in others)]
-        show_policies(console, rows)
+        show_policies(console, [("edgeplace", result.evaluation), *compared])
         console.heading("proof")
         show_proof(console, result)
         for a in local:
@@ -173,9 +164,9 @@ def _show(
             )
     elif result.status is Status.INFEASIBLE:
         show_conflict(console, result)
-        if others:
+        if compared:
             console.heading("for comparison, at the stated demand")
-            show_policies(console, [(p.name, p.evaluation) for p in others])
+            show_policies(console, compared)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
     for note in result.notes:

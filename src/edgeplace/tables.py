@@ -159,12 +159,13 @@ def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
             by_tm: dict[str, list[int]] = {}
             for i, tm in enumerate(places):
                 by_tm.setdefault(tm, []).append(i + 1)
-            where = ", ".join(f"{tm} ({_ranges(own)})" for tm, own in by_tm.items())
+            where = ", ".join(f"{tm} ({ranges(own)})" for tm, own in by_tm.items())
             rows.append((op.name, str(op.parallelism), where))
     console.table(("operator", ">subtasks", "TaskManager (subtask)"), rows)
 
 
-def _ranges(numbers: Sequence[int]) -> str:
+def ranges(numbers: Sequence[int]) -> str:
+    """Return rising numbers with runs as ranges: `1-3, 7`."""
     parts: list[list[int]] = []
     for n in numbers:
         if parts and parts[-1][-1] == n - 1:

@@ -24,6 +24,7 @@ KEYS = {
     "plan",
     "evaluation",
     "levels",
+    "incumbents",
     "runtime_s",
     "backend",
     "conflict",
@@ -33,6 +34,7 @@ KEYS = {
     "headroom",
     "compared",
     "advice",
+    "without_settings",
 }
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]
 

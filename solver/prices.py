@@ -1,0 +1,205 @@
+"""Prices: what one more slot, core or Mbit/s is worth where a limit binds.
+
+Placements are whole numbers, so a limit has no dual price: what a bit more of it is worth is found
+by solving again with it.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    Cluster,
+    Evaluation,
+    InvalidInputError,
+    JobGraph,
+    Limit,
+    ObjectiveLevel,
+    ObjectiveName,
+    Plan,
+    Result,
+    Rules,
+    Status,
+)
+from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.solver.evaluate import evaluate
+from edgeplace.solver.moves import newly
+from edgeplace.solver.solve import solve
+from edgeplace.solver.tightness import sites_of_limits, tightest
+from edgeplace.solver.why import why
+
+TIGHT = 0.8
+"""Share in use from which a limit is given a price."""
+MBIT = 125_000.0
+"""Bytes."""
+PricedKind = Literal["slots", "node cpu", "link bandwidth"]
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the best plan gains from one more of something."""
+
+    kind: PricedKind
+    where: str
+    """TaskManager, node or link."""
+    site: str
+    """Where it is; empty for links."""
+    used: float
+    """Share in use without it."""
+    value: float
+    """First term of the objective with it."""
+    bound: float
+    """No plan with it is better than this."""
+    proved: bool
+    """Whether `value` is the best there is."""
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The best plan as things are, and with one more of each thing that is scarce."""
+
+    objective: ObjectiveName
+    value: float
+    """Of the best plan found as things are."""
+    bound: float
+    proved: bool
+    plan: Plan
+    prices: tuple[Price, ...]
+    """Of limits that keep an operator from a better place, and of those at least 80 % in use."""
+    left_out: tuple[Limit, ...]
+    """Such limits for which no time was left."""
+
+
+def prices(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+    objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
+    time_limit_s: float = 10.0,
+) -> Prices:
+    """Return what a little more of each scarce thing is worth, each by solving again.
+
+    Parameters
+    ----------
+    plan
+        Taken as the best known if it holds.
+    time_limit_s
+        Wall time of all searches together; each is given an equal share of what is left.
+
+    Raises
+    ------
+    InvalidInputError
+        If the inputs are incomplete, or neither the plan nor one that was found holds.
+    """
+    ends = time.monotonic() + time_limit_s
+    first = objective[0]
+    name = (first if isinstance(first, ObjectiveLevel) else ObjectiveLevel.parse(first)).name
+
+    def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
+        result = solve(job_graph, changed, rules, (name,), current, time_limit_s=seconds)
+        found = [p for p in (known, result.plan) if p is not None]
+        judged = [(evaluate(job_graph, changed, p, rules, current), p) for p in found]
+        # With `throughput` first, limits that grow with the rates may be exceeded.
+        holding = [(e.value(name), p) for e, p in judged if e.feasible or p is result.plan]
+        if not holding:
+            raise InvalidInputError(
+                "there is no plan to start from: the one given breaks limits, and "
+                + ("none exists" if result.status is Status.INFEASIBLE else "none was found"),
+                "solve first: edgeplace solve says why no plan exists; or give more time",
+            )
+        # Of plans as good, the one that the user knows.
+        value, p = min(holding, key=lambda h: float(f"{h[0]:.7g}"))
+        return p, value, result
+
+    # Half of the time at most: without a proof here, the prices are worth less.
+    kept, value, result = best(cluster, time_limit_s / 2, plan)
+    evaluation = evaluate(job_graph, cluster, kept, rules, current)
+    scarce = _scarce(job_graph, cluster, kept, rules, current, name, evaluation)
+    found: list[Price] = []
+    for i, (kind, at, site) in enumerate(scarce):
+        left = (ends - time.monotonic()) / (len(scarce) - i)
+        if left <= 0:
+            break
+        # What holds now holds with more, too.
+        then, better, again = best(_CHANGES[kind](cluster, at.where), left, kept)
+        bound = _bound(again, better)
+        found.append(
+            Price(
+                kind=kind,
+                where=at.where,
+                site=site,
+                used=at.utilisation,
+                value=better,
+                bound=bound,
+                proved=_proved(better, bound),
+                plan=then,
+            )
+        )
+    bound = _bound(result, value)
+    return Prices(
+        objective=name,
+        value=value,
+        bound=bound,
+        proved=_proved(value, bound),
+        plan=kept,
+        prices=tuple(found),
+        left_out=tuple(at for _, at, _ in scarce[len(found) :]),
+    )
+
+
+def _scarce(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    rules: Rules | None,
+    current: Plan | None,
+    name: ObjectiveName,
+    evaluation: Evaluation,
+) -> list[tuple[PricedKind, Limit, str]]:
+    """Return kind, limit and site of what to give prices, one of a kind at a site.
+
+    First what keeps an operator from a better place, then what is nearly used up.
+    """
+    blocking: list[Limit] = []
+    for reason in why(job_graph, cluster, plan, rules, current, (name,)):
+        for other in reason.alternatives:
+            if other.breaks and other.objective == name and other.after < other.before:
+                judged = evaluate(job_graph, cluster, other.plan, rules, current)
+                blocking += newly(judged.violations, evaluation.violations)
+    full = tightest(cluster, evaluation)
+    wanted = [*blocking, *(t.limit for t in full if t.limit.utilisation >= TIGHT)]
+    limits = (*evaluation.links, *evaluation.nodes, *evaluation.task_managers)
+    now = {(v.kind, v.where): v for v in limits}
+    site_of = sites_of_limits(cluster)
+    found: dict[tuple[str, str], tuple[PricedKind, Limit, str]] = {}
+    for v in wanted:
+        if v.kind == "slots" or v.kind == "node cpu" or v.kind == "link bandwidth":
+            site = site_of.get((v.kind, v.where), "")
+            found.setdefault((v.kind, site or v.where), (v.kind, now[v.kind, v.where], site))
+    return list(found.values())
+
+
+def _bound(result: Result, value: float) -> float:
+    return min(result.bound or 0.0, value)
+
+
+def _proved(value: float, bound: float) -> bool:
+    return value - bound <= 1e-6 * max(1.0, abs(value))
+
+
+def _wider(cluster: Cluster, name: str) -> Cluster:
+    # A site's name may hold an arrow, too.
+    link = next(a for a in cluster.directed_links() if f"{a.source} -> {a.target}" == name)
+    return with_bandwidth(cluster, link.source, link.target, lambda now: now + MBIT)
+
+
+_CHANGES: dict[PricedKind, Callable[[Cluster, str], Cluster]] = {
+    "slots": lambda cluster, tm: with_slots(cluster, tm, 1),
+    "node cpu": lambda cluster, node: with_cores(cluster, node, 1.0),
+    "link bandwidth": _wider,
+}

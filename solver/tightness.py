@@ -1,0 +1,59 @@
+"""What binds: the limits of a plan by how much of each is in use."""
+
+from dataclasses import dataclass
+
+from edgeplace.model import Cluster, Evaluation, Limit, Rules
+
+
+@dataclass(frozen=True)
+class Tight:
+    """A limit, and how many more like it are at its place."""
+
+    limit: Limit
+    site: str
+    """Where its machine is; empty for limits of no machine."""
+    of: int
+    """Limits of the kind at the site that are in use, this one included; it is the fullest."""
+
+
+def tightest(
+    cluster: Cluster, evaluation: Evaluation, rules: Rules | None = None
+) -> tuple[Tight, ...]:
+    """Return the limits of a plan, the fullest first; of each kind at a site, only the fullest.
+
+    Limits that are not stated, and such that nothing uses, are left out.
+    """
+    site_of = sites_of_limits(cluster)
+    limits = [*evaluation.links, *evaluation.nodes, *evaluation.task_managers]
+    if rules and rules.max_latency_ms is not None:
+        limits.append(
+            Limit(
+                kind="latency",
+                where="worst path",
+                used=max(evaluation.latency_ms, 0.0),
+                capacity=rules.max_latency_ms,
+                unit="ms",
+            )
+        )
+    known = {(v.kind, v.where) for v in limits}
+    others = [*evaluation.violations, *([evaluation.binding] if evaluation.binding else [])]
+    for v in others:
+        if (v.kind, v.where) not in known:
+            known.add((v.kind, v.where))
+            limits.append(v)
+    found: dict[tuple[str, str], tuple[Limit, int]] = {}
+    for v in sorted(limits, key=lambda v: -v.utilisation):
+        if v.utilisation > 0:
+            key = v.kind, site_of.get((v.kind, v.where), v.where)
+            first, more = found.get(key, (v, 0))
+            found[key] = first, more + 1
+    return tuple(Tight(v, site_of.get((v.kind, v.where), ""), more) for v, more in found.values())
+
+
+def sites_of_limits(cluster: Cluster) -> dict[tuple[str, str], str]:
+    """Return (kind, name) of each limit of a machine -> its site."""
+    node_site = {n.id: n.site for n in cluster.nodes}
+    return {
+        **{("node cpu", node): site for node, site in node_site.items()},
+        **{("slots", t.id): node_site[t.node] for t in cluster.task_managers},
+    }

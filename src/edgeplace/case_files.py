@@ -1,0 +1,91 @@
+"""What `solve` and `explain` read: a job with its costs, a cluster, rules, where the job runs."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Plan,
+    Rules,
+    load,
+    parse,
+    read,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that a placement is decided and judged by."""
+
+    job: JobGraph
+    cluster: Cluster
+    rules: Rules | None
+    current: Plan | None
+
+
+def read_case(args: argparse.Namespace) -> Case:
+    """Return what the arguments `job`, `cluster`, `costs`, `rules` and `current` name.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is not what it should be.
+    """
+    cluster = read(args.cluster, Cluster)
+    job, seen = load_job(args.job)
+    if args.costs:
+        costs = read(args.costs, Costs)
+        job = job.with_costs(costs)
+        seen = costs.placement or seen
+    rules = read(args.rules, Rules) if args.rules else None
+    if args.current:
+        current: Plan | None = read_plan(args.current, job, cluster)
+    else:
+        current = placed(job, cluster, seen)
+    return Case(job, cluster, rules, current)
+
+
+def read_plan(path: str, job: JobGraph, cluster: Cluster) -> Plan:
+    """Return a plan from a plan file or a schedulercfg.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is neither, or does not belong to the job and the cluster.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    # The name of a task may start with a brace.
+    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
+    if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
+        return parse(load(path), Plan, path)
+    return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
+
+
+def placed(
+    job: JobGraph, cluster: Cluster, seen: Mapping[str, tuple[str | None, ...]] | None
+) -> Plan | None:
+    """Return a placement as Flink reports it as a plan in the cluster's names.
+
+    A subtask that was not seen, or whose TaskManager the cluster does not list, keeps the name
+    Flink gave, which matches nothing: the solver takes its place as unknown.
+    """
+    if not seen:
+        return None
+
+    def name(location: str | None) -> str:
+        if location is None:
+            return "(unassigned)"
+        return cluster.resolve_task_manager(location) or location
+
+    return Plan(
+        jobs={job.name: {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}}
+    )

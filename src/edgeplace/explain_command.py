@@ -1,0 +1,132 @@
+"""`edgeplace explain`: why every subtask is where it is, and what any other place would do."""
+
+import argparse
+import json
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from edgeplace.case_files import Case, read_case, read_plan
+from edgeplace.console import Console
+from edgeplace.explain_tables import (
+    show_difference,
+    show_moves,
+    show_prices,
+    show_terms,
+    show_tightest,
+)
+from edgeplace.model import ObjectiveLevel, ObjectiveName, Plan
+from edgeplace.reasons import because, show_reasons
+from edgeplace.solver import (
+    Difference,
+    Moves,
+    Prices,
+    Reason,
+    Tight,
+    difference,
+    evaluate,
+    moves,
+    prices,
+    tightest,
+    why,
+)
+from edgeplace.status import ExitStatus
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Explain a plan, one of its subtasks, or how it differs from another plan."""
+    case = read_case(args)
+    plan = read_plan(args.plan, case.job, case.cluster)
+    objective = [ObjectiveLevel.parse(text).name for text in args.objective.split(",")]
+    if args.against:
+        found = _against(args, console, case, plan, objective)
+    elif args.subtask:
+        found = _subtask(args, console, case, plan, objective)
+    else:
+        found = _overview(args, console, case, plan, objective)
+    if args.json:
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return ExitStatus.OK
+
+
+def _overview(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+    evaluation = evaluate(job, cluster, plan, rules, current)
+    tight = tightest(cluster, evaluation, rules)
+    reasons = why(job, cluster, plan, rules, current, objective)
+    worth = None
+    if args.prices:
+        with console.progress("solving again for the prices"):
+            worth = prices(job, cluster, plan, rules, current, objective, args.time_limit)
+    if not args.json:
+        show_terms(console, evaluation, objective)
+        console.heading("what binds, the tightest first")
+        show_tightest(console, tight)
+        console.heading("why each operator is where it is")
+        show_reasons(console, reasons)
+        if worth:
+            console.heading("what a little more would be worth")
+            show_prices(console, worth)
+        else:
+            console.text()
+            console.text(
+                "more: --subtask 'NAME (1/4)' for every other place of a subtask, --prices for "
+                "what one more slot, core or Mbit/s is worth, --against PLAN for what differs",
+                style="dim",
+            )
+    return {
+        "terms": {name: evaluation.value(name) for name in objective},
+        "holds": evaluation.feasible,
+        "violations": _plain(tuple[Any, ...], evaluation.violations),
+        "binding": [{**_plain(Tight, t), "utilisation": t.limit.utilisation} for t in tight],
+        "operators": [{**_plain(Reason, r, _NO_PLANS), "because": because(r)} for r in reasons],
+        "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
+    }
+
+
+def _subtask(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
+    if not args.json:
+        console.text(f"{found.subtask} runs on {found.task_manager} at {found.site}", style="bold")
+        for reason in why(case.job, case.cluster, plan, case.rules, case.current, objective):
+            if (reason.job, reason.operator) == (found.job, found.operator):
+                console.text(f"its operator: {because(reason)}")
+        show_moves(console, found, objective)
+    plain: dict[str, Any] = _plain(Moves, found)
+    return plain
+
+
+def _against(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    other = read_plan(args.against, case.job, case.cluster)
+    found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
+    if not args.json:
+        show_difference(console, found, objective, (args.against, args.plan))
+    plain: dict[str, Any] = _plain(Difference, found)
+    return plain
+
+
+_NO_PLANS = {"alternatives": {"__all__": {"plan"}}}
+_NO_PLAN = {"plan": True, "prices": {"__all__": {"plan"}}}
+
+
+def _plain(kind: Any, value: object, without: Any = None) -> Any:
+    """Return a dataclass of the solver as plain data."""
+    return TypeAdapter(kind).dump_python(value, mode="json", exclude=without)

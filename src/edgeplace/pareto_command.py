@@ -1,0 +1,109 @@
+"""`edgeplace solve --pareto`: the plans that trade WAN bytes, latency and server cores."""
+
+import argparse
+import json
+
+from edgeplace import settings
+from edgeplace.case_files import read_case
+from edgeplace.console import Console
+from edgeplace.model import InvalidInputError, Status, check_writable, write_text
+from edgeplace.pareto_picture import as_svg, as_text
+from edgeplace.quantities import count, milliseconds, size
+from edgeplace.solver import Front, pareto
+from edgeplace.status import ExitStatus
+from edgeplace.tables import show_conflict
+
+_SECONDS = 60.0
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Find the front, print it as table and picture, and draw it."""
+    if args.output or args.schedulercfg:
+        raise InvalidInputError(
+            "--pareto finds several plans, and -o and --schedulercfg write one",
+            "choose a point, then ask for it: --objective wan:10%,latency, or max_latency_ms in "
+            "the rules; or take its plan from --pareto --json",
+        )
+    if args.pareto:
+        check_writable(args.pareto)
+    case, said = settings.apply(read_case(args), args.set)
+    with console.progress("searching") as tell:
+        front = pareto(
+            case.job,
+            case.cluster,
+            case.rules,
+            case.current,
+            time_limit_s=_SECONDS if args.time_limit is None else args.time_limit,
+            backend=args.backend,
+            progress=tell,
+        )
+    if args.pareto and front.points:
+        write_text(as_svg(front.points), args.pareto)
+    if args.json:
+        found = {**as_json(front), "notes": said}
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, front)
+        for note in said:
+            console.text(f"note: {note}", style="dim")
+        if args.pareto and front.points:
+            console.text(f"picture written to {args.pareto}")
+    return _status(front)
+
+
+def as_json(front: Front) -> dict[str, object]:
+    """Return the front as plain data."""
+    points = [
+        {
+            "asked": p.asked,
+            "proved": p.proved,
+            "plan": p.plan.model_dump(mode="json"),
+            "evaluation": p.evaluation.model_dump(mode="json"),
+        }
+        for p in front.points
+    ]
+    conflict = front.infeasible.conflict if front.infeasible else None
+    return {
+        "points": points,
+        "unasked": front.unasked,
+        "conflict": conflict.model_dump(mode="json") if conflict else None,
+    }
+
+
+def _show(console: Console, front: Front) -> None:
+    if front.infeasible:
+        show_conflict(console, front.infeasible)
+        return
+    if not front.points:
+        console.text("no plan found in this time: give more with --time-limit", style="yellow")
+        return
+    rows = [
+        (
+            str(i),
+            size(p.evaluation.wan_cost, "/s"),
+            milliseconds(p.evaluation.latency_ms),
+            count(p.evaluation.server_cores),
+            p.asked,
+            "yes" if p.proved else "no",
+        )
+        for i, p in enumerate(front.points, start=1)
+    ]
+    console.table(("", ">WAN", ">worst path", ">server cores", "asked for", "proved"), rows)
+    console.text("proved: no plan is as good in all three and better in one", style="dim")
+    if front.unasked:
+        console.text(
+            f"{front.unasked} of the questions were not asked, for want of time: there may be "
+            "more plans between these",
+            style="yellow",
+        )
+    if len(front.points) > 1:
+        console.text()
+        console.text(as_text(front.points))
+
+
+def _status(front: Front) -> ExitStatus:
+    if front.infeasible and front.infeasible.status is Status.INFEASIBLE:
+        return ExitStatus.INFEASIBLE
+    if not front.points:
+        return ExitStatus.NO_PLAN
+    return ExitStatus.OK
