@@ -9,6 +9,7 @@ from pathlib import Path
 from edgeplace import settings
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.console import Console
+from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Cluster,
     Costs,
@@ -27,6 +28,7 @@ from edgeplace.model import (
     write_text,
 )
 from edgeplace.quantities import size
+from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, solve
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
@@ -34,7 +36,7 @@ from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    for path in filter(None, (args.output, args.schedulercfg)):
+    for path in filter(None, (args.output, args.schedulercfg, args.report)):
         check_writable(path)
     cluster = read(args.cluster, Cluster)
     job, seen = load_job(args.job)
@@ -66,6 +68,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if result.plan and args.schedulercfg:
         text = schedulercfg.render(result.plan.of(job.name), job, cluster)
         write_text(text, args.schedulercfg)
+    if args.report:
+        case = Instance(
+            name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
+        )
+        objective = args.objective.split(",")
+        write_text(solution_page(case, result, others, local, objective), args.report)
     if args.json:
         console.raw(json.dumps(as_json(result, others, local), indent=1, ensure_ascii=False) + "\n")
     else:
@@ -183,3 +191,5 @@ def _show(
     for option, path in (("plan", args.output), ("schedulercfg", args.schedulercfg)):
         if path and result.plan:
             console.text(f"{option} written to {path}")
+    if args.report:
+        console.text(f"report written to {args.report}")
