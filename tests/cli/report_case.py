@@ -1,11 +1,14 @@
 """A plan for ten thousand subtasks, made without a search."""
 
+from functools import cache
+
 from edgeplace.instances.families import generate
 from edgeplace.model import LevelResult, Plan, Result, Status, StoppedBy
 from edgeplace.report.solution import solution_page
 from edgeplace.solver import evaluate
 
 
+@cache
 def large_page():
     """Return the page of scale-10000-1, and the evaluation that it shows."""
     case = generate("scale-10000-1")

@@ -51,12 +51,7 @@ def reported(edgeplace, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def large():
-    return large_page()
-
-
-@pytest.fixture(scope="module")
-def pages(large, tmp_path_factory):
+def pages(tmp_path_factory):
     """One page of each kind."""
     home = tmp_path_factory.mktemp("pages")
     write(filter_job(pi_rate_per_s=50_000.0), home / "job.json")
@@ -74,7 +69,7 @@ def pages(large, tmp_path_factory):
     return {
         "plan": page("plan.html", "solve", *own, "--report", home / "plan.html"),
         "conflict": page("clash.html", *clash),
-        "large": Page(large[0]),
+        "large": Page(large_page()[0]),
         "bench": page("bench/report.html", *bench),
         "case": page("case/report.html", *case),
     }
@@ -247,8 +242,8 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_ten_thousand_subtasks_stay_small_and_readable(large):
-    text, found = large
+def test_ten_thousand_subtasks_stay_small_and_readable():
+    text, found = large_page()
     page = Page(text)
     assert len(text.encode()) < 5_000_000
     assert "9,994 subtasks" in page.text
@@ -259,6 +254,9 @@ def test_ten_thousand_subtasks_stay_small_and_readable(large):
     summed = page.table("Links as in the picture")
     assert sum(int(row[1].replace(",", "")) for row in summed) == len(found.links)
     assert max(len(t) for t in page.tables) <= 1001
+    why = page.table("What the nearest")
+    assert [row[0] for row in why] == ["source", "decode", "filter", "combine"]
+    assert max(len(cell) for row in why for cell in row) <= 402
 
 
 def test_a_long_table_is_folded_and_bounded():

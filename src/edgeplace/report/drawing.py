@@ -11,13 +11,17 @@ from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
 
 _MARGIN, _GAP_X, _GAP_Y = 10, 200, 18
-_WIDTH, _HEAD, _ROW, _FOOT = 270, 52, 30, 8
+_WIDTH, _HEAD, _ROW, _FOOT = 270, 52, 32, 8
 _LOOP = 90
 """Room on the left for arrows between boxes of the first column."""
 _MOST_ROWS = 16
 _MOST_ARROWS = 60
-_NAME, _TITLE, _UNDER = 26, 32, 40
-"""Cells of a terminal that the texts may take; a cell is some 7 pixels here."""
+_CHIP, _TITLE, _UNDER = 30, 32, 40
+"""Cells of a terminal that the texts of a row, a title and a line below it may take."""
+_CELL = 8
+"""Width of a cell."""
+_BASE = 17
+"""Base line of text below its upper edge."""
 
 
 @dataclass(frozen=True)
@@ -112,40 +116,50 @@ def many(box: Box, operator: int) -> str:
 
 
 def _site(box: Box, at: _Drawn, placed: Placement) -> Markup:
+    inner = _WIDTH - 24
     parts = [
         element("title", f"{box.title} ({box.under})"),
         element("rect", x=at.x, y=at.y, width=_WIDTH, height=at.height, rx=8, class_="site"),
-        element("text", short(box.title, _TITLE), x=at.x + 12, y=at.y + 22, class_="name"),
-        element("text", short(box.under, _UNDER), x=at.x + 12, y=at.y + 40, class_="soft"),
+        _text(short(box.title, _TITLE), at.x + 12, at.y + 5, inner, "name"),
+        _text(short(box.under, _UNDER), at.x + 12, at.y + 23, inner, "soft"),
     ]
     rows = _rows(box, placed)
     for r, row in enumerate(rows):
-        y = at.y + _HEAD + _ROW * r
+        y = at.y + _HEAD + _ROW * r + 2
         if len(row) == 1:
             name, number = placed.operators[row[0]], many(box, row[0])
         else:
             name, number = f"{len(row)} more operators", f"×{sum(box.subtasks[o] for o in row):,}"
-        room = _NAME - cell_len(number) + 4
+        cells = _CHIP - cell_len(number)
         parts += [
             element(
                 "rect",
                 x=at.x + 24,
-                y=y + 2,
+                y=y,
                 width=_WIDTH - 34,
-                height=_ROW - 5,
+                height=_ROW - 6,
                 rx=6,
                 class_="chip",
             ),
-            element("text", element("title", name), short(name, room), x=at.x + 32, y=y + 19),
+            _text(short(name, cells), at.x + 32, y, _WIDTH - 52 - _CELL * cell_len(number)),
             element(
-                "text", number, x=at.x + _WIDTH - 18, y=y + 19, text_anchor="end", class_="count"
+                "text",
+                number,
+                x=at.x + _WIDTH - 18,
+                y=y + _BASE,
+                text_anchor="end",
+                class_="count",
             ),
         ]
     if not rows:
-        parts.append(
-            element("text", "nothing runs here", x=at.x + 12, y=at.y + _HEAD + 16, class_="soft")
-        )
+        parts.append(_text("nothing runs here", at.x + 12, at.y + _HEAD, inner, "soft"))
     return element("g", *parts)
+
+
+def _text(said: str, x: float, y: float, width: float, class_: str | None = None) -> Markup:
+    """Return text that ends at a width, whatever the font."""
+    inside = element("text", said, y=_BASE, class_=class_)
+    return element("svg", inside, x=x, y=y, width=width, height=_ROW - 6)
 
 
 def _arrow(flow: Flow, placed: Placement, boxes: Sequence[_Drawn], largest: float) -> Markup:

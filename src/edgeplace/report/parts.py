@@ -9,6 +9,8 @@ from edgeplace.solver.verdict import TOLERANCE
 
 _FIRST = 20
 _MOST = 1000
+_LONGEST = 400
+"""Characters of a cell: what holds a source in place may be a thousand rules."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def table(
     ]
     body = []
     for i, row in enumerate(rows):
-        first, *others = row
+        first, *others = map(_cut, row)
         cells = [element("td", c, class_=s) for c, s in zip(others, right[1:], strict=True)]
         mark = marks[i] if marks else ""
         body.append(element("tr", element("th", first, scope="row"), *cells, class_=mark or None))
@@ -117,4 +119,10 @@ def paragraph(text: str, class_: str | None = None) -> Markup:
 def bullets(texts: Sequence[str], most: int = 50) -> Markup:
     """Return a list, cut off where it is long."""
     more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
-    return element("ul", *(element("li", t) for t in [*texts[:most], *more]))
+    return element("ul", *(element("li", _cut(t)) for t in [*texts[:most], *more]))
+
+
+def _cut(text: str) -> str:
+    if isinstance(text, Markup) or len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rsplit(" ", 1)[0] + " …"

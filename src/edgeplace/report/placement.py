@@ -123,7 +123,7 @@ def _columns(cluster: Cluster) -> list[int]:
     graph.add_edges_from((a.source, a.target) for a in cluster.links)
     clouds = {s.id for s in cluster.sites if s.tier == "cloud"}
     away = nx.multi_source_dijkstra_path_length(graph, clouds, weight=None) if clouds else {}
-    hops = [min(_FARTHEST, away.get(s.id, _FARTHEST)) for s in cluster.sites]
+    hops = [int(min(_FARTHEST, away.get(s.id, _FARTHEST))) for s in cluster.sites]
     return [_FARTHEST - h for h in hops]
 
 

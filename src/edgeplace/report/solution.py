@@ -198,12 +198,12 @@ def _verdict(result: Result) -> Markup:
             kind = "good"
         case Status.FEASIBLE:
             text = "This placement holds, and is not proved best."
-            open_ = next((v for v in result.levels if v.gap > 0), None)
-            if open_:
-                text += (
-                    f" None is more than {percent(open_.gap)} better by "
-                    f"{open_.name.replace('_', ' ')}."
-                )
+            unproved = next((v for v in result.levels if v.gap > 0), None)
+            if unproved and unproved.gap < 1:
+                text += f" None is more than {percent(unproved.gap)} better by "
+                text += f"{unproved.name.replace('_', ' ')}."
+            elif unproved:
+                text += " Nothing is proved of how much better one may be."
             if result.stopped_by is StoppedBy.GAP:
                 kind = "good"
         case Status.INFEASIBLE:

@@ -139,7 +139,7 @@ def _kinds(verdict: Verdict) -> list[_Kind]:
     n = len(p.cluster.nodes)
 
     def summed(values: Floats) -> Floats:
-        found: Floats = np.bincount(p.tm_node, weights=values, minlength=n)
+        found: Floats = np.bincount(p.tm_node, values, n).astype(float)
         return found
 
     def of_task_managers(name: str, used: Floats, room: Floats) -> _Kind:
