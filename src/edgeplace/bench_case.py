@@ -5,7 +5,7 @@ from pathlib import Path
 
 from edgeplace.adapters.flink import load_job
 from edgeplace.bench_record import Answer, Run
-from edgeplace.bench_tables import seconds
+from edgeplace.bench_tables import proofs_table
 from edgeplace.case_files import placed
 from edgeplace.console import Console
 from edgeplace.instances.caps_json import is_caps, read_caps
@@ -13,13 +13,13 @@ from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Cluster,
     Costs,
+    Evaluation,
     InvalidInputError,
     JobGraph,
     Rules,
     load,
     read,
 )
-from edgeplace.quantities import exact, percent
 from edgeplace.solver import policies
 from edgeplace.tables import show_policies
 
@@ -57,29 +57,20 @@ def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | 
     )
 
 
-def show_case(
-    console: Console, case: Instance, answers: Mapping[str, Answer], runs: Sequence[Run]
-) -> None:
-    """Print where the job runs now and each policy's placement, then how these came about."""
+def compared(case: Instance, answers: Mapping[str, Answer]) -> list[tuple[str, Evaluation]]:
+    """Return where the job runs now, if that is known, and each policy's placement."""
     others = policies(list(case.jobs), case.cluster, case.rules, case.current)
     rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
-    rows += [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None]
+    return rows + [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None]
+
+
+def show_case(
+    console: Console, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
+) -> None:
+    """Print placements side by side, then how these came about."""
     show_policies(console, rows, best="milp")
     console.heading("proofs and times")
-    console.table(
-        ("policy", "status", ">wan", ">bound", ">gap", ">run"),
-        [
-            (
-                r.backend,
-                "WRONG" if r.wrong else r.status.value,
-                "-" if r.wan is None else exact(r.wan),
-                "-" if r.bound is None else exact(r.bound),
-                "-" if r.gap is None else percent(r.gap),
-                seconds(r.run_s),
-            )
-            for r in runs
-        ],
-    )
+    console.table(*proofs_table(runs))
     for r in runs:
         for said in (*r.wrong, *((r.message,) if r.message else ())):
             console.text(f"{'WRONG: ' if r.wrong else ''}{r.backend}: {said}", style="red")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from edgeplace.bench_case import is_case, read_case, show_case
+from edgeplace.bench_case import compared, is_case, read_case, show_case
 from edgeplace.bench_environment import cores
 from edgeplace.bench_instances import from_network, named
 from edgeplace.bench_profile import profile
@@ -20,6 +20,7 @@ from edgeplace.console import Console
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
+from edgeplace.report.bench import bench_page, case_page
 from edgeplace.solver.baselines import PUBLISHED
 from edgeplace.status import ExitStatus
 
@@ -53,8 +54,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         bench.run(results, tell)
     runs = bench.runs()
     summaries = summarise(runs, args.time_limit)
+    rows = compared(instances[0], bench.answers(instances[0].name)) if case else []
     if args.out:
         _write(Path(args.out), bench, runs, len(instances))
+        page = (
+            case_page(bench, runs, instances[0], rows)
+            if case
+            else bench_page(bench, runs, summaries, _ratios(runs), args.time_limit)
+        )
+        write_text(page, Path(args.out) / "report.html")
     if args.json:
         found = {
             "environment": bench.environment,
@@ -66,7 +74,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
         if case:
-            show_case(console, instances[0], bench.answers(instances[0].name), runs)
+            show_case(console, rows, runs)
         else:
             show_runs(console, runs)
             show_summaries(console, summaries, args.time_limit)
@@ -102,13 +110,16 @@ def _status(runs: Sequence[Run], bench: Bench) -> ExitStatus:
 
 def _write(out: Path, bench: Bench, runs: Sequence[Run], instances: int) -> None:
     """Write the picture and the index with what is now known; the results are there already."""
+    write_text(profile(_ratios(runs), instances), out / "profile.svg")
+    write(Index(instances=bench.new_records()), out / "index.yaml")
+
+
+def _ratios(runs: Sequence[Run]) -> dict[str, list[float]]:
     fastest = fastest_proofs(runs)
-    by_backend = {
+    return {
         name: ratios([r for r in runs if r.backend == name], fastest)
         for name in dict.fromkeys(r.backend for r in runs)
     }
-    write_text(profile(by_backend, instances), out / "profile.svg")
-    write(Index(instances=bench.new_records()), out / "index.yaml")
 
 
 def _backends(text: str | None, case: bool) -> tuple[str, ...]:

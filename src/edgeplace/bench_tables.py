@@ -7,45 +7,63 @@ from edgeplace.bench_summary import Summary
 from edgeplace.console import Console
 from edgeplace.quantities import count, exact, percent, size
 
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Columns, `>` for those aligned to the right, and rows."""
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """Return a row for each run."""
+    columns = (
+        "instance",
+        ">subtasks",
+        ">nodes",
+        ">sites",
+        "back end",
+        "status",
+        ">wan",
+        ">bound",
+        ">gap",
+        ">run",
+        ">build",
+        ">memory",
+        "evaluator",
+    )
+    return columns, [
+        (
+            r.instance,
+            f"{r.subtasks:,}",
+            f"{r.nodes:,}",
+            f"{r.sites:,}",
+            r.backend,
+            *_claim(r),
+            seconds(r.run_s),
+            seconds(r.build_s),
+            size(r.memory_bytes),
+            "no plan" if r.holds is None else "holds" if r.holds else f"breaks {r.breaks[0]}",
+        )
+        for r in runs
+    ]
+
+
+def proofs_table(runs: Sequence[Run]) -> Table:
+    """Return what each policy claims of one case, and its time."""
+    columns = ("policy", "status", ">wan", ">bound", ">gap", ">run")
+    return columns, [(r.backend, *_claim(r), seconds(r.run_s)) for r in runs]
+
+
+def _claim(r: Run) -> tuple[str, ...]:
+    return (
+        "WRONG" if r.wrong else r.status.value,
+        "-" if r.wan is None else exact(r.wan),
+        "-" if r.bound is None else exact(r.bound),
+        "-" if r.gap is None else percent(r.gap),
+    )
+
 
 def show_runs(console: Console, runs: Sequence[Run]) -> None:
     """Print a line for each run."""
-    console.table(
-        (
-            "instance",
-            ">subtasks",
-            ">nodes",
-            ">sites",
-            "back end",
-            "status",
-            ">wan",
-            ">bound",
-            ">gap",
-            ">run",
-            ">build",
-            ">memory",
-            "evaluator",
-        ),
-        [
-            (
-                r.instance,
-                f"{r.subtasks:,}",
-                f"{r.nodes:,}",
-                f"{r.sites:,}",
-                r.backend,
-                "WRONG" if r.wrong else r.status.value,
-                "-" if r.wan is None else exact(r.wan),
-                "-" if r.bound is None else exact(r.bound),
-                "-" if r.gap is None else percent(r.gap),
-                seconds(r.run_s),
-                seconds(r.build_s),
-                size(r.memory_bytes),
-                "no plan" if r.holds is None else "holds" if r.holds else f"breaks {r.breaks[0]}",
-            )
-            for r in runs
-        ],
-        ["red" if r.wrong else "green" if r.solved else "" for r in runs],
-    )
+    styles = ["red" if r.wrong else "green" if r.solved else "" for r in runs]
+    console.table(*runs_table(runs), styles)
     for r in runs:
         for said in r.wrong:
             console.text(f"WRONG: {r.backend} on {r.instance}: {said}", style="bold red")
@@ -53,56 +71,61 @@ def show_runs(console: Console, runs: Sequence[Run]) -> None:
             console.text(f"{r.backend} on {r.instance}: {r.message}", style="yellow")
 
 
-def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s: float) -> None:
-    """Print a line for each back end, and what the averages are over."""
-    console.heading("by back end")
-    console.table(
-        (
-            "back end",
-            ">runs",
-            ">solved",
-            ">feasible",
-            ">wrong",
-            ">without",
-            ">mean (1 s)",
-            ">mean (10 s)",
-            ">to fastest",
-            ">PAR-2",
-            ">wan to best",
-            ">primal integral",
-            ">memory",
-        ),
-        [
-            (
-                s.backend,
-                str(s.runs),
-                str(s.solved),
-                str(s.feasible),
-                str(s.wrong),
-                f"{s.without} ({s.failed} failed)" if s.failed else str(s.without),
-                seconds(s.mean_1_s),
-                seconds(s.mean_10_s),
-                _factor(s.to_virtual_best),
-                seconds(s.par_2_s),
-                _factor(s.to_best_value),
-                seconds(s.primal_integral_s),
-                size(s.memory_bytes),
-            )
-            for s in summaries
-        ],
+def summaries_table(summaries: Sequence[Summary]) -> Table:
+    """Return a row for each back end."""
+    columns = (
+        "back end",
+        ">runs",
+        ">solved",
+        ">feasible",
+        ">wrong",
+        ">without",
+        ">mean (1 s)",
+        ">mean (10 s)",
+        ">to fastest",
+        ">PAR-2",
+        ">wan to best",
+        ">primal integral",
+        ">memory",
     )
-    console.text(
+    return columns, [
+        (
+            s.backend,
+            str(s.runs),
+            str(s.solved),
+            str(s.feasible),
+            str(s.wrong),
+            f"{s.without} ({s.failed} failed)" if s.failed else str(s.without),
+            seconds(s.mean_1_s),
+            seconds(s.mean_10_s),
+            _factor(s.to_virtual_best),
+            seconds(s.par_2_s),
+            _factor(s.to_best_value),
+            seconds(s.primal_integral_s),
+            size(s.memory_bytes),
+        )
+        for s in summaries
+    ]
+
+
+def summary_notes(time_limit_s: float) -> tuple[str, ...]:
+    """Return what the averages are over."""
+    return (
         "mean: shifted geometric mean of the time to proof, over the instances that the back end "
         "solved only; to fastest: geometric mean over the same of its time to the fastest's. "
         f"PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each not solved. wan to best: "
         "over runs with a plan that holds.",
-        style="dim",
-    )
-    console.text(
         "Published methods tell only their answer, so their primal integrals are upper bounds: "
         "until then, they count as without a plan.",
-        style="dim",
     )
+
+
+def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s: float) -> None:
+    """Print a line for each back end, and what the averages are over."""
+    console.heading("by back end")
+    console.table(*summaries_table(summaries))
+    for note in summary_notes(time_limit_s):
+        console.text(note, style="dim")
 
 
 def seconds(value: float | None) -> str:

@@ -161,6 +161,9 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     solve.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
     solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
+    solve.add_argument(
+        "--report", metavar="FILE", help="write what was decided and why as a page (HTML)"
+    )
     solve.add_argument("--json", action="store_true", help="print result and comparison as JSON")
     solve.set_defaults(run="solve_command")
 
@@ -295,8 +298,8 @@ def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     bench.add_argument(
         "--out",
         metavar="DIR",
-        help="write results.jsonl (environment, then runs), profile.svg, and index.yaml with what "
-        "is now best known",
+        help="write report.html, results.jsonl (environment, then runs), profile.svg, and "
+        "index.yaml with what is now best known",
     )
     bench.add_argument("--json", action="store_true", help="print runs and averages as JSON")
     bench.set_defaults(run="bench_command")

@@ -10,10 +10,12 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case_files import Case, read_case
 from edgeplace.console import Console
 from edgeplace.explain_tables import show_shifts
+from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     InvalidInputError,
     JobGraph,
     Result,
+    Rules,
     Status,
     StoppedBy,
     check_writable,
@@ -21,6 +23,7 @@ from edgeplace.model import (
     write_text,
 )
 from edgeplace.quantities import size
+from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
@@ -28,7 +31,7 @@ from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    for path in filter(None, (args.output, args.schedulercfg)):
+    for path in filter(None, (args.output, args.schedulercfg, args.report)):
         check_writable(path)
     if args.pareto is not None:
         return pareto_command.run(args, console)
@@ -48,6 +51,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if result.plan and args.schedulercfg:
         text = schedulercfg.render(result.plan.of(job.name), job, cluster)
         write_text(text, args.schedulercfg)
+    if args.report:
+        instance = Instance(
+            name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
+        )
+        objective = args.objective.split(",")
+        write_text(solution_page(instance, result, others, local, objective), args.report)
     if args.json:
         found = as_json(result, others, local, unset)
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -174,3 +183,5 @@ def _show(
     for option, path in (("plan", args.output), ("schedulercfg", args.schedulercfg)):
         if path and result.plan:
             console.text(f"{option} written to {path}")
+    if args.report:
+        console.text(f"report written to {args.report}")

@@ -1,0 +1,1 @@
+"""A plan or a bench as one HTML file: no server, no script, nothing fetched."""

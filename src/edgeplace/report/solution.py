@@ -1,0 +1,302 @@
+"""The page of a plan: what was decided, how good it is, and why."""
+
+from collections.abc import Callable, Sequence
+
+from edgeplace.instances.instance import Instance
+from edgeplace.model import (
+    Conflict,
+    Evaluation,
+    LevelResult,
+    ObjectiveName,
+    Plan,
+    Result,
+    Status,
+    StoppedBy,
+)
+from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
+from edgeplace.reasons import because
+from edgeplace.report import drawing, usage
+from edgeplace.report.markup import Markup, element, fragment
+from edgeplace.report.page import page
+from edgeplace.report.parts import (
+    Section,
+    bar,
+    bullets,
+    facts,
+    long_table,
+    paragraph,
+    scrolling,
+    table,
+)
+from edgeplace.report.placement import Placement, placement
+from edgeplace.solver import Advice, Policy, why
+from edgeplace.solver.problem import build
+from edgeplace.solver.verdict import judge
+from edgeplace.tables import binding, limit
+
+_TERMS: dict[ObjectiveName, str] = {
+    "wan": "WAN bytes per second, weighted by price",
+    "latency": "worst path in ms",
+    "server_cores": "busy cores at cloud sites",
+    "moves": "subtasks that move",
+    "throughput": "largest share of a limit in use",
+}
+_MOST_SITES = 6
+"""Sites of an operator that are named."""
+
+
+def solution_page(
+    case: Instance,
+    result: Result,
+    others: Sequence[Policy],
+    local: Sequence[Advice],
+    objective: Sequence[str],
+) -> str:
+    """Return the page of what `solve` answered.
+
+    Parameters
+    ----------
+    others
+        What the answer is compared with: the first is `before`.
+    local
+        Changes to the job that would help.
+    objective
+        The levels that were asked for, as `solve` takes them.
+    """
+    compared = [(p.name, p.evaluation) for p in others]
+    lead = [_verdict(result)]
+    sections: list[Section] = []
+    if result.plan and result.evaluation:
+        before = compared[0] if compared else None
+        lead += [headroom(result.evaluation), figures(case, result.evaluation, before)]
+        sections += plan_sections(case, result.plan, result.evaluation, before)
+        compared = [("edgeplace", result.evaluation), *compared]
+        sections.append(
+            Section(
+                "proof",
+                "Objective, bound and comparison",
+                fragment([_levels(result.levels), policies_table(compared, "edgeplace")]),
+            )
+        )
+        sections.append(reasons(case, result.plan, objective))
+    else:
+        if result.conflict:
+            sections.append(_conflict(result.conflict))
+        if compared:
+            sections.append(Section("compared", "For comparison", policies_table(compared)))
+    remarks = [*map(_advice, local), *result.notes]
+    if remarks:
+        sections.append(Section("notes", "What to know", bullets(remarks)))
+    return page(f"Placement of {case.name}", fragment([*lead, _size_of(case)]), sections)
+
+
+def plan_sections(
+    case: Instance, plan: Plan, found: Evaluation, before: tuple[str, Evaluation] | None
+) -> list[Section]:
+    """Return where the job runs and how full links and nodes are."""
+    problem = build(list(case.jobs), case.cluster, case.rules, case.current)
+    verdict = judge(problem, problem.assignment(plan))
+    placed = placement(verdict)
+    return [
+        Section("sites", "The job on the sites", _sites(placed)),
+        Section("links", "Links", usage.links(case.cluster, placed, found, before)),
+        Section("nodes", "Nodes", usage.nodes(verdict)),
+    ]
+
+
+def headroom(found: Evaluation) -> Markup:
+    """Return how far the sources can grow, in a sentence."""
+    what = binding(found.binding)
+    if found.headroom == float("inf"):
+        text = "Nothing that grows with the sources' rates is in use."
+    elif 1 <= found.headroom < 1.005:
+        text = f"The sources cannot grow: {what} is full."
+    elif found.headroom < 1:
+        text = (
+            f"It sustains {percent(found.headroom)} of the demand: {what} is over its limit. "
+            "Sources will be held back."
+        )
+    else:
+        text = (
+            f"All sources can grow to {factor(found.headroom)} their rate until the first limit: "
+            f"{what}."
+        )
+    return paragraph(text)
+
+
+def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | None) -> Markup:
+    """Return the figures of a plan, beside those of what it is compared with."""
+    name, was = before or ("", None)
+
+    def pair(of: Callable[[Evaluation], str]) -> tuple[str, str]:
+        return of(found), f"{name}: {of(was)}" if was else ""
+
+    shown = [
+        ("WAN traffic", *pair(lambda e: size(e.wan_bytes_per_s, "/s"))),
+        ("worst path", *pair(lambda e: milliseconds(e.latency_ms))),
+        ("server cores in use", *pair(lambda e: count(e.server_cores))),
+        ("headroom", *pair(lambda e: factor(e.headroom))),
+    ]
+    if case.current:
+        state = f"with {size(found.moved_state_bytes)} of state" if found.moved_state_bytes else ""
+        shown.append(("subtasks that move", f"{found.moves:,}", state))
+    return facts(shown)
+
+
+def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Markup:
+    """Return evaluations side by side, and what those break that do not hold."""
+    cells = []
+    for name, e in rows:
+        more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
+        cells.append(
+            (
+                name,
+                size(e.wan_bytes_per_s, "/s"),
+                milliseconds(e.latency_ms),
+                count(e.server_cores),
+                f"{e.moves:,}",
+                factor(e.headroom),
+                binding(e.binding),
+                "holds" if e.feasible else f"breaks {limit(e.violations[0])}{more}",
+            )
+        )
+    columns = ("placement", ">WAN", ">worst path", ">server cores", ">moves", ">headroom")
+    marks = ["best" if n == best else "" if e.feasible else "broken" for n, e in rows]
+    return table(
+        "Placements at the stated demand, judged by one evaluator",
+        (*columns, "what binds", "limits and rules"),
+        cells,
+        marks,
+    )
+
+
+def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
+    """Return why each operator is where it is."""
+    found = why(list(case.jobs), case.cluster, plan, case.rules, case.current, objective)
+    rows = []
+    for r in found:
+        many = len(r.sites) - _MOST_SITES
+        sites = ", ".join(r.sites[:_MOST_SITES]) + (f" and {many:,} more" if many > 0 else "")
+        name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
+        rows.append((name, sites, because(r)))
+    body = long_table(
+        "What the nearest other place would cost or break", ("operator", "runs at", "because"), rows
+    )
+    return Section("why", "Why each operator is where it is", body)
+
+
+def _verdict(result: Result) -> Markup:
+    """Return the answer in a sentence."""
+    searched = (
+        f" Stopped by {result.stopped_by.value} after {result.runtime_s:.2f} s ({result.backend})."
+    )
+    kind = None
+    match result.status:
+        case Status.OPTIMAL:
+            terms = ", then ".join(v.name.replace("_", " ") for v in result.levels)
+            text = f"Optimal: proved that no placement within the limits is better by {terms}."
+            kind = "good"
+        case Status.FEASIBLE:
+            text = "This placement holds, and is not proved best."
+            unproved = next((v for v in result.levels if v.gap > 0), None)
+            if unproved and unproved.gap < 1:
+                text += f" None is more than {percent(unproved.gap)} better by "
+                text += f"{unproved.name.replace('_', ' ')}."
+            elif unproved:
+                text += " Nothing is proved of how much better one may be."
+            if result.stopped_by is StoppedBy.GAP:
+                kind = "good"
+        case Status.INFEASIBLE:
+            text, kind = "No placement exists: proved that the limits and rules clash.", "bad"
+        case Status.UNKNOWN:
+            text, kind = "No placement was found, and none was shown impossible.", "bad"
+    return paragraph(text + searched, " ".join(filter(None, ("verdict", kind))))
+
+
+def _size_of(case: Instance) -> Markup:
+    operators = sum(len(j.operators) for j in case.jobs)
+    return paragraph(
+        f"{operators:,} operators with {case.subtasks:,} subtasks, on {len(case.cluster.nodes):,} "
+        f"nodes at {len(case.cluster.sites):,} sites.",
+        "note",
+    )
+
+
+def _sites(placed: Placement) -> Markup:
+    boxes = placed.boxes
+    rows = [
+        (
+            placed.operators[o],
+            *(drawing.many(b, o) if b.subtasks[o] else "-" for b in boxes),
+        )
+        for o in placed.order
+    ]
+    columns = ("operator", *(f">{b.title}" for b in boxes))
+    across = [f for f in placed.flows if not f.local]
+    streams = [
+        (
+            f"{placed.operators[f.source]} at {boxes[f.start].title}",
+            f"{placed.operators[f.target]} at {boxes[f.end].title}",
+            size(f.bytes_per_s, "/s"),
+        )
+        for f in across
+    ]
+    return fragment(
+        [
+            element(
+                "figure",
+                scrolling(drawing.drawing(placed), "Picture of the job on the sites"),
+                element("figcaption", drawing.caption(placed)),
+            ),
+            long_table("Subtasks of each operator at each site", columns, rows),
+            element(
+                "details",
+                element("summary", f"Streams between sites ({len(across):,})"),
+                long_table("Streams between sites", ("from", "to", ">bytes/s"), streams),
+            )
+            if across
+            else paragraph("No stream leaves its site."),
+        ]
+    )
+
+
+def _levels(levels: Sequence[LevelResult]) -> Markup:
+    rows = [
+        (
+            _TERMS[v.name],
+            exact(v.value),
+            exact(v.bound),
+            percent(v.gap),
+            percent(v.tolerance) if v.tolerance else "-",
+            bar(1 - v.gap),
+        )
+        for v in levels
+    ]
+    return table(
+        "What was minimised, first things first: the bound is what no placement can beat, given "
+        "the lines above",
+        ("term", ">value", ">bound", ">gap", ">may worsen by", "proved"),
+        rows,
+    )
+
+
+def _conflict(found: Conflict) -> Section:
+    known = (
+        "These cannot all hold; without any one of them a placement exists:"
+        if found.irreducible
+        else "These cannot all hold; they were not narrowed down:"
+    )
+    cure = "Confirmed cure" if found.confirmed else "Possible cure, not confirmed"
+    parts = [paragraph(f"{cure}: {found.cure}", "verdict")]
+    if found.members:
+        parts += [paragraph(known), bullets(found.members)]
+    parts += [paragraph("The nearest placement exceeds:"), bullets([*map(limit, found.shortfalls)])]
+    return Section("conflict", "What clashes", fragment(parts))
+
+
+def _advice(found: Advice) -> str:
+    return (
+        f"A change to the job would help: with {found.source} → {found.target} as "
+        f"{found.local.value} instead of {found.now.value}, the WAN would carry "
+        f"{size(found.local_wan_bytes_per_s, '/s')} instead of {size(found.wan_bytes_per_s, '/s')}."
+    )
