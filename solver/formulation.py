@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.credit import round_trips_ms
 from edgeplace.solver.crossings import (
     Crossed,
     Crossings,
@@ -23,7 +24,7 @@ from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, merged
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.rule_rows import moves, rules
 from edgeplace.solver.units import Units
-from edgeplace.solver.verdict import Verdict, round_trips_ms
+from edgeplace.solver.verdict import Verdict
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

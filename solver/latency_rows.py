@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.credit import waits_ms
 from edgeplace.solver.crossings import Crossed, Crossings
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, merged
 from edgeplace.solver.problem import Problem
@@ -65,13 +66,13 @@ def latency(
     at, which = _repeated(crossed.pair, pair_of[live])
     link = crossed.link[which]
     ms = net.delay_ms[link] + p.buffer_bytes[live[at]] * per_byte_ms[link]
-    ms += np.maximum(net.turn_ms[link] - p.credit_ms[live[at]], 0)
+    ms += waits_ms(p, live[at], link)
     way = crossings.expand(*merged(at, crossed.column[which], crossed.value[which] * ms))
     served, of = _repeated(c.unit, target)
     at, which = _repeated(crossed.fixed_pair, pair_of[live])
     link = crossed.fixed_link[which]
     ms = net.delay_ms[link] + p.buffer_bytes[live[at]] * per_byte_ms[link]
-    ms += np.maximum(net.turn_ms[link] - p.credit_ms[live[at]], 0)
+    ms += waits_ms(p, live[at], link)
     fixed = np.bincount(at, weights=crossed.fixed[which] * ms, minlength=len(live))
     model.all_at_most(
         np.concatenate([way[0], served, row, row]),
@@ -98,7 +99,9 @@ def horizon_ms(p: Problem) -> float:
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
     worst = np.zeros(len(p.subtasks.operators))
     np.maximum.at(worst, p.subtasks.operator_of, p.service_ms.max(axis=1, initial=0.0))
-    longest = float((net.delay_ms + net.turn_ms).sum())
+    # A buffer waits for two round trips at most; see `waits_ms`.
+    trips = np.maximum(net.turn_ms, 0) + p.cluster.buffer_bytes * per_byte_ms
+    longest = float((net.delay_ms + 2 * trips).sum())
     longest += float(p.buffer_bytes.max(initial=0.0) * per_byte_ms.sum())
     exchange = float(p.exchange_ms.max(initial=0.0))
     return 1.0 + float(worst.sum()) + len(worst) * (exchange + longest)

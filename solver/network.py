@@ -86,10 +86,10 @@ class Network:
 
     @cached_property
     def turn_ms(self) -> Floats:
-        """Delay of each link there and back, 0 where none leads back, shape (n_links,)."""
+        """Delay of each link there and back, -inf where none leads back, shape (n_links,)."""
         opposite = {(b, a): float(self.delay_ms[i]) for i, (a, b) in enumerate(self.ends)}
-        back = np.array([opposite.get(pair, np.nan) for pair in self.ends])
-        turn: Floats = np.nan_to_num(self.delay_ms + back)
+        back = np.array([opposite.get(pair, -np.inf) for pair in self.ends])
+        turn: Floats = self.delay_ms + back
         return turn
 
     @cached_property

@@ -54,9 +54,8 @@ class Problem:
         long as that takes where it starts, half as long on average further on.
     buffer_bytes
         Bytes of the channel that are sent at once.
-    credit_ms
-        How long the exclusive buffers of the channel last: before the receiver's answer is back,
-        the sender has to wait for floating ones. Infinite without traffic.
+    fill_ms
+        How long the channel takes to fill a buffer; infinite without traffic.
     window_bytes
         Credit window of the channel: bytes in flight before the receiver must answer, as a link
         carries them.
@@ -89,7 +88,7 @@ class Problem:
     live: Bools
     exchange_ms: Floats
     buffer_bytes: Floats
-    credit_ms: Floats
+    fill_ms: Floats
     window_bytes: Floats
     stream: Ints
     tm_slots: Ints
@@ -238,7 +237,6 @@ def build(
     with np.errstate(divide="ignore", invalid="ignore"):
         fill = 1000 * cluster.buffer_bytes / flow
         held = np.minimum(timeout, fill)
-        lasts = np.where(flow > 0, cluster.buffers_per_channel * fill, np.inf)
     sent = np.clip(flow * held / 1000, joined("record_bytes"), cluster.buffer_bytes)
     is_fed = np.zeros(subtasks.count, bool)
     is_fed[target] = True
@@ -280,7 +278,7 @@ def build(
         live=np.concatenate([joined("records_per_s") > 0, none > 0]),
         exchange_ms=np.concatenate([exchange, none]),
         buffer_bytes=np.concatenate([sent, none]),
-        credit_ms=np.concatenate([lasts, none + np.inf]),
+        fill_ms=np.concatenate([fill, none + np.inf]),
         window_bytes=np.concatenate([window, none + np.inf]),
         stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
         tm_slots=np.array([t.slots for t in tms], np.intp),

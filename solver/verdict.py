@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import ObjectiveName
 from edgeplace.solver.constraints import Alone, Capped, Constraint, Restriction, Together
+from edgeplace.solver.credit import round_trips_ms, waits_ms
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -215,24 +216,6 @@ def _lost(p: Problem, a: Ints, b: Ints, count: Ints) -> dict[tuple[int, int], in
     return {(int(a[i]), int(b[i])): int(count[i]) for i in lost}
 
 
-def round_trips_ms(p: Problem, a: Ints, b: Ints) -> Floats:
-    """Return how long the credit of a buffer is under way between sites a and b.
-
-    From the first byte of the full buffer until the answer is back; 0 where one way is missing.
-    """
-    n = p.network.n_sites
-    pairs, inverse = np.unique(a * n + b, return_inverse=True)
-    there, back = pairs // n, pairs % n
-    delay = p.network.delay_ms
-    with np.errstate(divide="ignore"):
-        transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
-    times = p.network.along(delay + transfer, there, back) + p.network.along(delay, back, there)
-    # A pair without a route is reported as such, not as a slow one.
-    whole = p.network.joined_by_route(there, back) & p.network.joined_by_route(back, there)
-    trip: Floats = np.where(whole, times, 0.0)[inverse]
-    return trip
-
-
 def _slots(p: Problem, assignment: Ints) -> Ints:
     """Return slots used on each TaskManager: per sharing group, the largest operator's number."""
     pairs, count = np.unique(p.subtasks.operator_of * p.m + assignment, return_counts=True)
@@ -274,7 +257,7 @@ def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:
     delay[far] += net.along(net.delay_ms, a, b)
     delay[far] += p.buffer_bytes[far] * net.along(per_byte_ms, a, b)
     for which, links in net.steps(a, b):
-        delay[far[which]] += np.maximum(net.turn_ms[links] - p.credit_ms[far[which]], 0)
+        delay[far[which]] += waits_ms(p, far[which], links)
     live = np.flatnonzero(p.live)
     source, target, delay = p.source[live], p.target[live], delay[live]
     service = p.service_ms[np.arange(p.n), cls]

@@ -313,8 +313,11 @@ class Oracle:
                     if link.bandwidth_bytes_per_s:
                         hop_ms += 1000 * sent / link.bandwidth_bytes_per_s
                     if w and hop[::-1] in self.links:
-                        turn = link.delay_ms + self.links[hop[::-1]].delay_ms
-                        hop_ms += max(turn - cl.buffers_per_channel * fill, 0)
+                        trip = link.delay_ms + self.links[hop[::-1]].delay_ms
+                        if link.bandwidth_bytes_per_s:
+                            trip += 1000 * cl.buffer_bytes / link.bandwidth_bytes_per_s
+                        short = trip - cl.buffers_per_channel * fill
+                        hop_ms += short + min(fill, trip) if short > 0 else 0
                 rest = max(rest, (wait / 2 if k in self.fed else wait) + hop_ms + walk(j))
             return service(k) + rest
 
