@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -109,6 +109,33 @@ def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Error
     return Errors(tuple(wan), tuple(sustained), tuple(latency))
 
 
+def against_others(
+    cells: Sequence[Mapping[str, Any]], figure: str
+) -> list[tuple[float, Mapping[str, Any]]]:
+    """Return edgeplace's figure over that of each other placement, lowest first, with its cell.
+
+    Parameters
+    ----------
+    figure
+        `sustained`, or `wan` for the traffic at the rate that all bear.
+    """
+
+    def of(cell: Mapping[str, Any]) -> float:
+        return float(
+            cell["full"]["per_subtask"]
+            if figure == "sustained"
+            else cell["steady"]["wan_bytes_per_s"]
+        )
+
+    ours = {(c["workload"], c["mbit_per_s"]): c for c in cells if EDGEPLACE in c["policies"]}
+    found = [
+        (of(ours[c["workload"], c["mbit_per_s"]]) / of(c), c)
+        for c in cells
+        if EDGEPLACE not in c["policies"] and (c["workload"], c["mbit_per_s"]) in ours
+    ]
+    return sorted(found, key=lambda each: each[0])
+
+
 def report(folder: Path) -> str:
     """Write table and picture of the cells in a folder, and return the table.
 
@@ -151,6 +178,19 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
         for cell in (c for c in cells if c["workload"] == workload):
             yield _row(cell, idle)
     yield ""
+    yield "## edgeplace over the other placements"
+    yield ""
+    yield "| | placements | median | least | most |"
+    yield "|---|---|---|---|---|"
+    for name, figure in (("sustained rate", "sustained"), ("WAN at the same rate", "wan")):
+        ratios = against_others(cells, figure)
+        if ratios:
+            middle = median(ratio for ratio, _ in ratios)
+            ends = " | ".join(
+                f"{ratio:.3g} ({_where(cell)})" for ratio, cell in (ratios[0], ratios[-1])
+            )
+            yield f"| {name} | {len(ratios)} | {middle:.3g} | {ends} |"
+    yield ""
     repeated = sum(cell["rejected"] for cell in cells)
     yield f"Rejected, since this machine was busy with other things, and repeated: {repeated}."
     yield ""
@@ -167,8 +207,14 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
         if each:
             worst = max(each, key=lambda e: abs(e.relative))
             middle = median(abs(e.relative) for e in each)
-            where = f"{worst.workload}, {worst.mbit_per_s:g} Mbit/s, {', '.join(worst.policies)}"
-            yield f"| {name} | {len(each)} | {middle:.1%} | {worst.relative:+.1%} ({where}) |"
+            yield (
+                f"| {name} | {len(each)} | {middle:.1%} "
+                f"| {worst.relative:+.1%} ({_where(asdict(worst))}) |"
+            )
+
+
+def _where(cell: Mapping[str, Any]) -> str:
+    return f"{cell['workload']}, {cell['mbit_per_s']:g} Mbit/s, {', '.join(cell['policies'])}"
 
 
 def _row(cell: Mapping[str, Any], idle: float) -> str:
