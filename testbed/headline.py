@@ -65,11 +65,11 @@ class Schedule:
     """At Flink without jobs."""
     measure_s: int = 20
     """With `edgeplace flink collect`."""
-    warm_up_s: float = 20.0
+    warm_up_s: float = 30.0
     """At full speed, before costs are measured: the JVM compiles what it has seen often."""
-    settle_s: float = 4.0
+    settle_s: float = 3.0
     """After a change of the placement or the rate."""
-    fill_s: float = 8.0
+    fill_s: float = 6.0
     """Until the buffers before a thin link are full."""
     busy_limit: float = 0.85
     """Share of this machine's processors above which what was seen is rejected."""

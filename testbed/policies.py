@@ -37,12 +37,15 @@ def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
 
 
 def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
-    """Return the cluster with links of another rate."""
+    """Return the cluster with links of another rate, and nothing kept in reserve.
+
+    What is asked is how much can be sustained at most.
+    """
     bytes_per_s = mbit_per_s * 1e6 / 8
     links = tuple(
         link.model_copy(update={"bandwidth_bytes_per_s": bytes_per_s}) for link in cluster.links
     )
-    return cluster.model_copy(update={"links": links})
+    return cluster.model_copy(update={"links": links, "cpu_target": 1.0, "link_target": 1.0})
 
 
 def born_at_sites(job: JobGraph) -> JobGraph:
@@ -139,15 +142,14 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
 def sustained_per_subtask(job: JobGraph, cluster: Cluster, plan: Plan) -> tuple[float, Evaluation]:
     """Return the rate of a source subtask at which the first limit is reached, and the verdict.
 
-    Limits are taken at their full capacity. Headers make traffic rise slower than the rate, so the
-    headroom is asked for again at the rate that it says.
+    Headers make traffic rise slower than the rate, so the headroom is asked for again at the rate
+    that it says.
     """
-    full = cluster.model_copy(update={"cpu_target": 1.0, "link_target": 1.0})
     [source, *_] = job.sources()
     if source.cost is None or source.cost.demand is None:
         raise TestbedError(f"{job.name}: the rate of its sources is not known")
     rate = sum(source.cost.demand.rates_per_s) / source.parallelism
     for _ in range(_ROUNDS):
-        verdict = evaluate(with_rate(job, rate), full, plan)
+        verdict = evaluate(with_rate(job, rate), cluster, plan)
         rate *= verdict.headroom
     return rate, verdict
