@@ -30,7 +30,7 @@ from edgeplace.solver.linear_model import Affine, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
 from edgeplace.solver.neighbourhood import Neighbourhoods
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.sites import decide
+from edgeplace.solver.sites import decide, shared_plan
 from edgeplace.solver.tidy import tidy
 from edgeplace.solver.verdict import Verdict, judge
 
@@ -165,6 +165,12 @@ class Search:
         self._floor = found.bound
         self._site_by_site = True
         self._offer(found.assignment)
+        if self.best is None or self._short(self.best.value("wan"), found.bound):
+            left = self.seconds_left()
+            ends = np.inf if left is None else time.monotonic() + left / 4
+            plan = shared_plan(self._problem, ends)
+            if plan is not None:
+                self._offer(plan)
         if self.best is None or self._short(self.best.value("wan"), found.bound):
             return False
         return self._settle(level, Answer(Outcome.OPTIMAL, None, found.bound))

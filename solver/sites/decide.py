@@ -41,6 +41,11 @@ class Decided:
     _total: Floats
     """`wan` of the best plan for each setting of the linking subtasks."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether the relaxed problem kept the limits of all machines."""
+        return self._relaxed.unlimited < 0
+
     def within(self, cap: float) -> Bools:
         """Return where subtasks may run in plans with at most this `wan`, and maybe elsewhere.
 
@@ -88,14 +93,24 @@ def decide(problem: Problem, may: Bools, slack: float | None = None) -> Decided 
         How much worse than the optimum the plans may be that `Decided.within` is to speak of;
         None: it will not be asked.
     """
-    wanted = slack is not None
-    slack = slack or 0.0
     if problem.network.tree is None or not may.any(axis=1).all():
         return None
     relaxed = Relaxation.of(problem, may)
+    found = _decide(relaxed, slack)
+    if found is None and (home := relaxed.crowded_home()) >= 0:
+        # Too much hangs together by a machine that all share: its limits are left out, too.
+        found = _decide(Relaxation.of(problem, may, unlimited=home), slack)
+    return found
+
+
+def _decide(relaxed: Relaxation, slack: float | None) -> Decided | None:
+    wanted = slack is not None
+    slack = slack or 0.0
     hub = Hub.of(relaxed)
     if hub is None:
         return _best(relaxed, wanted)
+    relaxed = relaxed.narrowed(hub.without_strangers(slack if wanted else None))
+    hub = Hub.of(relaxed) or hub
     relaxed = relaxed.narrowed(hub.without_far_hosts(hub.at_home(), slack))
     best = _best(relaxed, wanted)
     if best is None and (hub := Hub.of(relaxed)) is not None:
@@ -113,9 +128,9 @@ def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
     found = blocks(relaxed)
     if found is None:
         return None
-    unary, constant = _unary(problem, found)
-    stacked = stacks(problem, found, relaxed.roomy, unary, with_least)
-    total = _linking(problem, found, unary)
+    alone, constant = unary(problem, found)
+    stacked = stacks(problem, found, relaxed.roomy, alone, with_least)
+    total = _linking(problem, found, alone)
     n = len(found.linking)
     for stack in stacked:
         each = stack.value.sum(axis=0)
@@ -140,7 +155,7 @@ def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
     return Decided(assignment, bound, relaxed, found, stacked, constant + total)
 
 
-def _unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
+def unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
     """Return what each place of each subtask costs by itself, and what fixed subtasks cost."""
     net = p.network
     width = np.array([len(t) for t in found.places])
@@ -164,12 +179,12 @@ def _unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
             net.along(net.price, site[at], ends) if out else net.along(net.price, ends, site[at])
         )
         cost += np.bincount(at, weights=flow * price, minlength=len(cost))
-    unary = np.split(cost, first[1:-1])
+    each = np.split(cost, first[1:-1])
     inside = np.zeros(p.n, bool)
     inside[[k for m in found.members for k in m.tolist()]] = True
     inside[list(found.linking)] = True
-    constant = sum(float(unary[k][0]) for k in np.flatnonzero(~inside).tolist())
-    return unary, constant
+    constant = sum(float(each[k][0]) for k in np.flatnonzero(~inside).tolist())
+    return each, constant
 
 
 def _linking(p: Problem, found: Blocks, unary: list[Floats]) -> Floats:

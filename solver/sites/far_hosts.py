@@ -56,9 +56,52 @@ class Hub:
         if tree is None or len(tree.parent) < 2 or not count.any():
             return None
         home = int(count.argmax())
-        branch = _branches(tree)
+        branch = branches(tree)
         at = branch[p.tm_site]
         return cls(relaxed, tree, home, branch, at, _reach(relaxed.may, at, branch))
+
+    def without_strangers(self, slack: float | None) -> Bools:
+        """Return where subtasks may run if none goes to a branch that it has nothing to do with.
+
+        Take subtasks with a choice that hang together by their channels, and a branch where none of
+        those that they exchange with must be. Whichever of them are in the branch, all that they
+        send and get crosses its link to the hub: at home they send and get the same with less
+        `wan`, and leave room in the branch.
+
+        Parameters
+        ----------
+        slack
+            How much less it must be at least; None: there need be no more than an optimal plan.
+        """
+        relaxed, p = self.relaxed, self.relaxed.problem
+        n_branches, free = self.may_reach.shape[1], relaxed.free
+        heavy = p.bytes_per_s > 0
+        source, target, flow = p.source[heavy], p.target[heavy], p.bytes_per_s[heavy]
+        part = _parts(p.n, source, target, free)
+        touches = np.zeros((p.n, n_branches), bool)
+        held = np.where(free, -1, self.tm_branch[relaxed.may.argmax(axis=1)])
+        least = np.full(p.n, np.inf)
+        for own, other in ((source, target), (target, source)):
+            np.minimum.at(least, part[own], flow)
+            at = free[own] & (held[other] >= 0)
+            touches[part[own[at]], held[other[at]]] = True
+        writes = free & (p.checkpoint_bytes_per_s > 0)
+        if p.storage_site is not None and self.site_branch[p.storage_site] >= 0:
+            touches[part[writes], self.site_branch[p.storage_site]] = True
+        tops = np.flatnonzero(self.tree.parent == self.tree.root)
+        if slack is not None:
+            price = np.minimum(
+                p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
+            )
+            touches |= least[:, None] * price[None, :] <= slack * (1 + 1e-9)
+        stuck = np.zeros(p.n, bool)
+        stuck[part[free & ~relaxed.may[:, self.home]]] = True
+        touches |= stuck[:, None]
+        if self.tm_branch[self.home] >= 0:
+            return relaxed.may
+        there = np.concatenate([touches[part], np.ones((p.n, 1), bool)], axis=1)
+        may: Bools = relaxed.may & (there[:, self.tm_branch] | ~free[:, None])
+        return may
 
     def at_home(self) -> Ints:
         """Return the plan in which all that has a choice is at home, if it may."""
@@ -133,7 +176,22 @@ class Hub:
         return may
 
 
-def _branches(tree: Tree) -> Ints:
+def _parts(n: int, source: Ints, target: Ints, free: Bools) -> Ints:
+    """Return a number for each subtask: that of all that it hangs together with, by free ones."""
+    part = np.arange(n)
+    inner = free[source] & free[target]
+    a, b = source[inner], target[inner]
+    while True:
+        before = part.copy()
+        low = np.minimum(part[a], part[b])
+        np.minimum.at(part, a, low)
+        np.minimum.at(part, b, low)
+        part = part[part]
+        if (part == before).all():
+            return part
+
+
+def branches(tree: Tree) -> Ints:
     """Return the branch at the root that each site is in, -1 for the root."""
     branch = np.full(len(tree.parent), -1, np.intp)
     tops = np.flatnonzero(tree.parent == tree.root)

@@ -5,7 +5,7 @@ the same way) are stacked, and every way to place them, a pattern, is priced and
 them in one go: exact packing by enumeration.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,7 @@ class Stack:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """What the blocks of a stack have in common, in numbers of members."""
 
     width: tuple[int, ...]
@@ -70,6 +70,11 @@ class _Shape:
     operator: tuple[int, ...]
     group: tuple[int, ...]
 
+    @property
+    def linked(self) -> tuple[int, ...]:
+        """Linking subtasks that such a block exchanges with."""
+        return tuple(sorted({g for _, g, _ in self.outer}))
+
 
 def stacks(
     p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats], with_least: bool
@@ -83,25 +88,34 @@ def stacks(
     with_least
         Fill `Stack.least`, which takes as long as all the rest.
     """
+    return [
+        _priced(p, found, shape, members, flow, unary, with_least)
+        for shape, members, flow in by_shape(p, found, roomy)
+    ]
+
+
+def by_shape(p: Problem, found: Blocks, roomy: Bools) -> Iterator[tuple[Shape, Ints, Floats]]:
+    """Yield blocks of one shape, as many as can be priced in one go.
+
+    Yields
+    ------
+    tuple
+        The shape, the members, shape (B, m), and bytes/s of their channels, shape (B, n_channels).
+    """
     position = {k: i for i, k in enumerate(found.linking)}
     channels = _channels(p, found, position)
-    by_shape: dict[_Shape, list[tuple[Ints, Floats]]] = {}
+    grouped: dict[Shape, list[tuple[Ints, Floats]]] = {}
     for members, (inner, outer, flow) in zip(found.members, channels, strict=True):
         shape = _shape(p, found, roomy, members, inner, outer)
-        by_shape.setdefault(shape, []).append((members, flow))
-    stacked = []
-    for shape, own in by_shape.items():
-        linked = sorted({g for _, g, _ in shape.outer})
+        grouped.setdefault(shape, []).append((members, flow))
+    for shape, own in grouped.items():
         cells = np.prod(shape.width, dtype=float)
-        for g in linked:
+        for g in shape.linked:
             cells *= len(found.places[found.linking[g]])
         step = max(int(_CELLS // cells), 1)
         for i in range(0, len(own), step):
             part = own[i : i + step]
-            members = np.stack([m for m, _ in part])
-            flow = np.stack([w for _, w in part])
-            stacked.append(_priced(p, found, shape, linked, members, flow, unary, with_least))
-    return stacked
+            yield shape, np.stack([m for m, _ in part]), np.stack([w for _, w in part])
 
 
 def _channels(
@@ -147,14 +161,14 @@ def _shape(
     members: Ints,
     inner: list[tuple[int, int]],
     outer: list[tuple[int, int, bool]],
-) -> _Shape:
+) -> Shape:
     seats: dict[int, int] = {}
     seat = tuple(
         tuple(-1 if roomy[t] else seats.setdefault(t, len(seats)) for t in found.places[k].tolist())
         for k in members.tolist()
     )
     operator = p.subtasks.operator_of[members]
-    return _Shape(
+    return Shape(
         width=tuple(len(found.places[k]) for k in members.tolist()),
         inner=tuple(inner),
         outer=tuple(outer),
@@ -174,28 +188,15 @@ def _counted(names: Sequence[int]) -> tuple[int, ...]:
 def _priced(
     p: Problem,
     found: Blocks,
-    shape: _Shape,
-    linked: list[int],
+    shape: Shape,
     members: Ints,
     flow: Floats,
     unary: Sequence[Floats],
     with_least: bool,
 ) -> Stack:
     n_blocks, m = members.shape
-    most = max(shape.width)
-    places = np.full((n_blocks, m, most), -1, np.intp)
-    alone = np.zeros((n_blocks, m, most))
-    for i in range(m):
-        own = members[:, i].tolist()
-        places[:, i, : shape.width[i]] = [found.places[k] for k in own]
-        alone[:, i, : shape.width[i]] = [unary[k] for k in own]
-    pattern = np.stack(np.unravel_index(np.arange(np.prod(shape.width)), shape.width), axis=1)
-    site = p.tm_site[places]
-    cost = sum(alone[:, i, pattern[:, i]] for i in range(m))
-    for c, (i, j) in enumerate(shape.inner):
-        table = _price(p, site[:, i, : shape.width[i]], site[:, j, : shape.width[j]])
-        cost = cost + flow[:, c, None] * table[:, pattern[:, i], pattern[:, j]]
-    cost = np.where(_holds(p, shape, members, places, pattern), cost, np.inf)
+    places, pattern, cost = costs(p, found, shape, members, flow, unary)
+    site, linked = p.tm_site[places], shape.linked
     sizes = [len(found.places[found.linking[g]]) for g in linked]
     total = cost.reshape(n_blocks, -1, *(1 for _ in linked))
     for c, (i, g, sends) in enumerate(shape.outer, start=len(shape.inner)):
@@ -210,10 +211,48 @@ def _priced(
     best = total.argmin(axis=1)
     value = np.take_along_axis(total, best[:, None], axis=1)[:, 0]
     if not with_least:
-        return Stack(members, places, tuple(linked), value, pattern[best], ())
+        return Stack(members, places, linked, value, pattern[best], ())
     by_place = total.reshape(n_blocks, *shape.width, *sizes)
     least = tuple(by_place.min(axis=tuple(i + 1 for i in range(m) if i != own)) for own in range(m))
-    return Stack(members, places, tuple(linked), value, pattern[best], least)
+    return Stack(members, places, linked, value, pattern[best], least)
+
+
+def costs(
+    p: Problem,
+    found: Blocks,
+    shape: Shape,
+    members: Ints,
+    flow: Floats,
+    unary: Sequence[Floats],
+) -> tuple[Ints, Ints, Floats]:
+    """Return what all patterns cost, but for channels to linking subtasks.
+
+    Returns
+    -------
+    places
+        TaskManagers of each member, shape (B, m, most places), -1 beyond the last.
+    pattern
+        Which place each member takes, shape (n_patterns, m).
+    cost
+        Infinite where the machines do not hold a pattern, shape (B, n_patterns).
+    """
+    n_blocks, m = members.shape
+    most = max(shape.width)
+    places = np.full((n_blocks, m, most), -1, np.intp)
+    alone = np.zeros((n_blocks, m, most))
+    for i in range(m):
+        own = members[:, i].tolist()
+        places[:, i, : shape.width[i]] = [found.places[k] for k in own]
+        alone[:, i, : shape.width[i]] = [unary[k] for k in own]
+    pattern = np.stack(np.unravel_index(np.arange(np.prod(shape.width)), shape.width), axis=1)
+    site = p.tm_site[places]
+    cost = np.zeros((n_blocks, len(pattern)))
+    for i in range(m):
+        cost += alone[:, i, pattern[:, i]]
+    for c, (i, j) in enumerate(shape.inner):
+        table = _price(p, site[:, i, : shape.width[i]], site[:, j, : shape.width[j]])
+        cost += flow[:, c, None] * table[:, pattern[:, i], pattern[:, j]]
+    return places, pattern, np.where(_holds(p, shape, members, places, pattern), cost, np.inf)
 
 
 def _price(p: Problem, a: Ints, b: Ints) -> Floats:
@@ -227,7 +266,7 @@ def _price(p: Problem, a: Ints, b: Ints) -> Floats:
     return prices
 
 
-def _holds(p: Problem, shape: _Shape, members: Ints, places: Ints, pattern: Ints) -> Bools:
+def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints) -> Bools:
     """Return which patterns the machines hold, shape (B, n_patterns)."""
     n_blocks = len(members)
     ok = np.ones((n_blocks, len(pattern)), bool)

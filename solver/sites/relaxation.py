@@ -28,16 +28,22 @@ class Relaxation:
         Where each subtask may run, shape (n_subtasks, n_tms).
     roomy
         TaskManagers that hold all that may run there at once, shape (n_tms,).
+    unlimited
+        TaskManager whose limits are left out as well, so that it is roomy; -1: none.
     """
 
     problem: Problem
     may: Bools
     roomy: Bools
+    unlimited: int
 
     @classmethod
-    def of(cls, problem: Problem, may: Bools) -> "Relaxation":
+    def of(cls, problem: Problem, may: Bools, unlimited: int = -1) -> "Relaxation":
         """Relax a problem, given where each subtask may run."""
-        return cls(problem, may, _roomy(problem, may))
+        roomy = _roomy(problem, may)
+        if unlimited >= 0:
+            roomy[unlimited] = True
+        return cls(problem, may, roomy, unlimited)
 
     @property
     def free(self) -> Bools:
@@ -47,7 +53,19 @@ class Relaxation:
 
     def narrowed(self, may: Bools) -> "Relaxation":
         """Return the relaxation with fewer places."""
-        return Relaxation.of(self.problem, may)
+        return Relaxation.of(self.problem, may, self.unlimited)
+
+    def crowded_home(self) -> int:
+        """Return the TaskManager at the root of the tree that most may run on and that may be full.
+
+        -1 if there is none.
+        """
+        tree = self.problem.network.tree
+        count = (self.may & self.free[:, None]).sum(axis=0) * ~self.roomy
+        if tree is None:
+            return -1
+        count[self.problem.tm_site != tree.root] = 0
+        return int(count.argmax()) if count.any() else -1
 
 
 def _roomy(p: Problem, may: Bools) -> Bools:
