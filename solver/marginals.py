@@ -11,7 +11,6 @@ Prices for slots and cores (Lagrangian relaxation) were tried: where operators f
 raise the bound by less than 1 %.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import networkx as nx
@@ -23,9 +22,12 @@ from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 _CELLS = 5e7
 """Sites x sites x subtasks from which on the tables would not fit."""
+_FEWEST = 4
+"""Sites of a subtask that are always looked at."""
 
 
 @dataclass(frozen=True)
@@ -67,20 +69,22 @@ class Marginals:
             filler.place(k, there.tolist())
         return filler.assignment
 
-    def slacks(self, below: float) -> Iterator[float]:
-        """Yield by how much `least` may exceed `bound`, so that ever more sites remain.
+    def near(self, wan: float) -> Bools:
+        """Return the sites in plans with at most so much `wan`, and each subtask's cheapest few.
 
-        Parameters
-        ----------
-        below
-            The last one: a better plan is known than what exceeds it.
+        Some limits can be met only if subtasks with much traffic have a choice, too. Shape
+        (n_subtasks, n_sites).
         """
-        over = np.sort((self.least - self.bound)[np.isfinite(self.least)])
-        places = 4 * len(self.least)
-        while places < len(over) and over[places] < below:
-            yield float(over[places])
-            places *= 2
-        yield below
+        near: Bools = self.least <= wan
+        cheapest = np.argsort(self.least, axis=1, kind="stable")[:, :_FEWEST]
+        np.put_along_axis(near, cheapest, values=True, axis=1)
+        return near & np.isfinite(self.least)
+
+    def wider(self, wan: float) -> float:
+        """Return up to which `wan` to look next: about twice as many places, infinite for all."""
+        places = np.sort(self.least[np.isfinite(self.least)])
+        wanted = 2 * max(int((places <= wan).sum()), 2 * len(self.least))
+        return float(places[wanted]) if wanted < len(places) else np.inf
 
 
 @dataclass(frozen=True)

@@ -218,9 +218,10 @@ class Search:
             return False
         self._raise_floor(found.bound)
         self._offer(found.plan(p))
-        known = self.best.value("wan") if self.best else np.inf
-        for slack in found.slacks(known - found.bound):
-            beyond = found.bound + slack
+        beyond = found.bound
+        while beyond < np.inf:
+            known = self.best.value("wan") if self.best else np.inf
+            beyond = min(found.wider(beyond), known)
             form = self._formulate([level], counted=True, may=self._no_worse_than(beyond))
             self._check_time_for(form.model)
             answer = self._minimise(
@@ -229,7 +230,7 @@ class Search:
             if answer is None:
                 break
             decided = self.best and not self._short(self.best.value("wan"), answer.bound)
-            if decided or answer.outcome is Outcome.STOPPED or slack == known - found.bound:
+            if decided or answer.outcome is Outcome.STOPPED:
                 self._settle(level, answer)
                 break
         return True
@@ -238,7 +239,7 @@ class Search:
         """Return where subtasks may run in plans with at most so much `wan`, None if not known."""
         if self._marginals is None:
             return None
-        near: Bools = self._marginals.least <= wan * (1 + OPTIMAL_GAP) + NEGLIGIBLE
+        near = self._marginals.near(wan * (1 + OPTIMAL_GAP) + NEGLIGIBLE)
         return near[:, self._problem.tm_site]
 
     def _look(self, near: Bools, seconds: float) -> bool:

@@ -93,7 +93,8 @@ class Hub:
             price = np.minimum(
                 p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
             )
-            touches |= least[:, None] * price[None, :] <= slack * (1 + 1e-9)
+            lone = np.where(np.isfinite(least), least, 0.0)
+            touches |= lone[:, None] * price[None, :] <= slack * (1 + 1e-9)
         stuck = np.zeros(p.n, bool)
         stuck[part[free & ~relaxed.may[:, self.home]]] = True
         touches |= stuck[:, None]
