@@ -94,7 +94,8 @@ def solve(
     soft = levels[0].name == "throughput"
     search = Search(problem, levels, soft, began, time_limit_s, gap, seed, tell)
     search.offer_current()
-    if problem.m and problem.allowed().any(axis=1).all():
+    places = problem.allowed() if soft else problem.keeps_up
+    if problem.m and places.any(axis=1).all():
         search.run(lambda model: _load(backend, model, seed, workers))
     else:
         search.infeasible = True
