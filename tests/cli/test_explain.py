@@ -14,7 +14,7 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.cli import main
 from edgeplace.console import Console
 from edgeplace.instances.families import generate
-from edgeplace.model import Plan, Rules, read, write
+from edgeplace.model import Cluster, Plan, Rules, read, write
 from edgeplace.quantities import size
 from edgeplace.solver import evaluate, policies
 
@@ -289,3 +289,23 @@ def test_names_stay_on_their_row(edgeplace, filter_model, cluster, on_pis, tmp_p
     write(named, tmp_path / "named.json")
     ran = edgeplace("explain", tmp_path / "named.json", cluster, on_pis)
     assert "\na\\nb [red]  " in ran.out
+
+
+def test_what_has_no_room_at_all_is_still_json(edgeplace, job, cluster, tmp_path):
+    """JSON has no infinity: a rule that is broken, and a slot where there is none."""
+    base = read(cluster, Cluster)
+    without = tuple(
+        t.model_copy(update={"slots": 0}) if t.id == "pi-0" else t for t in base.task_managers
+    )
+    write(base.model_copy(update={"task_managers": without}), tmp_path / "none.yaml")
+    places = {"source": ("pi-0", *PIS[:3]), "filter": PIS, "sink": ("server",)}
+    write(Plan(jobs={"filter": places}), tmp_path / "plan.json")
+    asked = ("explain", job, tmp_path / "none.yaml", tmp_path / "plan.json")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    found = json.loads(edgeplace(*asked, "--json").out, parse_constant=refuse)
+    share = {(v["limit"]["kind"], v["limit"]["where"]): v["utilisation"] for v in found["binding"]}
+    assert share["slots", "pi-0"] is None
+    assert "no room" in edgeplace(*asked).out
