@@ -344,10 +344,14 @@ class Search:
             elif answer.outcome is Outcome.OPTIMAL:
                 self._stopped_by = StoppedBy.ROUNDING
             else:
-                self._stopped_by = StoppedBy.TIME_LIMIT
+                self._stopped_by = self._gave_up()
                 return False
         self._caps.append(value * (1 + level.tolerance))
         return True
+
+    def _gave_up(self) -> StoppedBy:
+        """Return why a solver stopped before it was done: without a limit, by itself."""
+        return StoppedBy.ROUNDING if self._limit is None else StoppedBy.TIME_LIMIT
 
     @staticmethod
     def _short(value: float, bound: float) -> bool:
@@ -411,7 +415,7 @@ class Search:
                 self.infeasible = True
                 return None
             if answer.values is None:
-                self._stopped_by = StoppedBy.TIME_LIMIT
+                self._stopped_by = self._gave_up()
                 return answer
             assignment = form.assignment(answer.values)
             found = self._offer(assignment)
