@@ -77,8 +77,12 @@ class Marginals:
         """
         over = np.sort((self.least - self.bound)[np.isfinite(self.least)])
         places = 4 * len(self.least)
+        last = -np.inf
         while places < len(over) and over[places] < below:
-            yield float(over[places])
+            # Where many sites are as good, more places may be no more sites.
+            if over[places] > last + 1e-9 * self.bound:
+                last = float(over[places])
+                yield last
             places *= 2
         yield below
 

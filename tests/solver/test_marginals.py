@@ -59,3 +59,12 @@ def test_general_networks_have_the_same_optimum_with_and_without(instance, objec
         for ours, theirs in zip(result.levels, without.levels, strict=True):
             assert ours.value == pytest.approx(theirs.value, rel=1e-5, abs=1e-5)
         assert evaluate(job, cluster, result.plan, rules, current).feasible
+
+
+def test_the_same_sites_are_not_searched_twice():
+    """48 subtasks that may run at 40 sites alike: more places are no more sites."""
+    least = np.full((48, 50), 7.0)
+    least[:, 40:] = 9.0
+    found = Marginals(least, 7.0, np.zeros(48, np.intp))
+    assert list(found.slacks(3.0)) == [0.0, 3.0]
+    assert list(found.slacks(np.inf)) == [0.0, np.inf]
