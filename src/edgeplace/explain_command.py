@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     objective = [ObjectiveLevel.parse(text).name for text in args.objective.split(",")]
     if args.against:
         found = _against(args, console, case, plan, objective)
-    elif args.subtask:
+    elif args.subtask is not None:
         found = _subtask(args, console, case, plan, objective)
     else:
         found = _overview(args, console, case, plan, objective)

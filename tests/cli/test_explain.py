@@ -309,3 +309,31 @@ def test_what_has_no_room_at_all_is_still_json(edgeplace, job, cluster, tmp_path
     share = {(v["limit"]["kind"], v["limit"]["where"]): v["utilisation"] for v in found["binding"]}
     assert share["slots", "pi-0"] is None
     assert "no room" in edgeplace(*asked).out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--prices", "--subtask", "sink"),
+        ("--prices", "--against", "PLAN"),
+        ("--subtask", "sink", "--against", "PLAN"),
+    ],
+)
+def test_of_two_questions_none_is_left_out_in_silence(edgeplace, job, cluster, on_pis, asked):
+    plan = [str(on_pis) if part == "PLAN" else part for part in asked]
+    ran = edgeplace("explain", job, cluster, on_pis, *plan)
+    assert ran.status == 2
+    assert "not allowed with argument" in ran.err
+
+
+def test_no_name_is_no_subtask(edgeplace, job, cluster, on_pis):
+    ran = edgeplace("explain", job, cluster, on_pis, "--subtask", "")
+    assert ran.status == 2
+    assert "has no operator ''" in ran.err
+
+
+@pytest.mark.parametrize("limit", ["-1", "nan"])
+def test_a_time_limit_for_prices_is_named_as_given(edgeplace, job, cluster, on_pis, limit):
+    ran = edgeplace("explain", job, cluster, on_pis, "--prices", "--time-limit", limit)
+    assert ran.status == 2
+    assert f"the time limit {float(limit)} must not be negative" in ran.err
