@@ -64,7 +64,8 @@ class StoppedBy(StrEnum):
     TIME_LIMIT = "time limit"
     INTERRUPT = "interrupt"
     ROUNDING = "rounding"
-    """CP-SAT counts in whole steps, too coarse for this range of figures; MILP does not."""
+    """The figures span a range too wide for the back end's arithmetic. CP-SAT counts in whole
+    steps, so for MILP that range is wider."""
 
 
 class Limit(Frozen):

@@ -28,6 +28,8 @@ Ints = NDArray[np.intp]
 
 _SECONDS = 60.0
 """Time for the whole analysis where the caller sets no limit."""
+_PLACE_S = 2e-6
+"""Time to state one place of one subtask with all its limits, measured."""
 _PREFERRED = (
     "rule",
     "moves",
@@ -53,8 +55,14 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
     """
     if not problem.m:
         return _no_task_managers(problem)
-    deadline = time.monotonic() + (_SECONDS if seconds is None else max(seconds, 1.0))
-    form = formulate(problem, (), explicit=True)
+    given = _SECONDS if seconds is None else max(seconds, 1.0)
+    if _PLACE_S * problem.n * problem.m > given:
+        return None
+    deadline = time.monotonic() + given
+    try:
+        form = formulate(problem, (), explicit=True, deadline=deadline)
+    except TimeoutError:
+        return None
     if soft:
         rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in _RATED}
         form = dataclasses.replace(form, model=form.model.without(rated))

@@ -7,12 +7,13 @@ the evaluator removes the rare solution that rounding lets in.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from edgeplace.solver.backend import Answer, Outcome
+from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 
 _REAL_STEPS = float(1 << 40)
@@ -96,17 +97,18 @@ class CpSat:
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-        status = solver.solve(self._model, _Found(self._values, found) if found else None)
+        status, finished = _run(solver, self._model, _Found(self._values, found) if found else None)
         if status == cp_model.INFEASIBLE:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:
             raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
         bound = solver.best_objective_bound / scale + objective.constant
-        if status == cp_model.UNKNOWN:
-            return Answer(Outcome.STOPPED, None, bound)
-        values = self._values(solver.value)
+        values = None if status == cp_model.UNKNOWN else self._values(solver.value)
         proved = status == cp_model.OPTIMAL
-        return Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        if not finished:
+            raise SolverInterrupt(answer)
+        return answer
 
     def _values(self, value: Callable[[cp_model.IntVar], int]) -> NDArray[np.float64]:
         """Return the values of the model's columns."""
@@ -116,6 +118,30 @@ class CpSat:
 
     def relax(self, objective: Affine, *, seconds: float | None) -> None:
         """Return None: CP-SAT has whole numbers only; see `Backend`."""
+
+
+def _run(
+    solver: cp_model.CpSolver, model: cp_model.CpModel, found: "_Found | None"
+) -> tuple[cp_model.CpSolverStatus, bool]:
+    """Run CP-SAT beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Returns
+    -------
+    tuple
+        The status, and False if it was asked to.
+    """
+    # Its own handler would stop the search as if the time were up, and tell nobody.
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1) as beside:
+        running = beside.submit(solver.solve, model, found)
+        try:
+            return running.result(), True
+        except KeyboardInterrupt:
+            # It cannot be stopped before it has begun.
+            while not running.done():
+                solver.stop_search()
+                wait([running], timeout=0.1)
+            return running.result(), False
 
 
 class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]

@@ -173,8 +173,10 @@ def _numbered(subtasks: Subtasks, text: str) -> int:
             k = int(subtasks.first[o]) + int(hit[1]) - 1
             if subtasks.first[o] <= k < subtasks.first[o + 1] and subtasks.title(k) == text:
                 return k
-    own = subtasks.of(text.rpartition(" (")[0] if hit else text)
-    if hit or len(own) > 1:
+    # An operator's name may look like that of a subtask.
+    alone = not hit or any(text in (op.id, op.name) for _, op in subtasks.operators)
+    own = subtasks.of(text if alone else text.rpartition(" (")[0])
+    if not alone or len(own) > 1:
         raise InvalidInputError(
             f"there is no subtask {text!r}",
             f"name one from {subtasks.title(int(own[0]))!r} to {subtasks.title(int(own[-1]))!r}",

@@ -94,8 +94,13 @@ def prices(
     Raises
     ------
     InvalidInputError
-        If the inputs are incomplete, or neither the plan nor one that was found holds.
+        If the inputs are incomplete, the time limit is negative, or neither the plan nor one that
+        was found holds.
     """
+    if not time_limit_s >= 0:
+        raise InvalidInputError(
+            f"the time limit {time_limit_s} must not be negative", "use 0 or more"
+        )
     ends = time.monotonic() + time_limit_s
     first = objective[0]
     name = (first if isinstance(first, ObjectiveLevel) else ObjectiveLevel.parse(first)).name

@@ -26,7 +26,7 @@ from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
-from edgeplace.solver.linear_model import Affine, LinearModel, Row
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
 from edgeplace.solver.neighbourhood import Neighbourhoods
 from edgeplace.solver.problem import Problem
@@ -351,10 +351,14 @@ class Search:
             elif answer.outcome is Outcome.OPTIMAL:
                 self._stopped_by = StoppedBy.ROUNDING
             else:
-                self._stopped_by = StoppedBy.TIME_LIMIT
+                self._stopped_by = self._gave_up()
                 return False
         self._caps.append(value * (1 + level.tolerance))
         return True
+
+    def _gave_up(self) -> StoppedBy:
+        """Return why a solver stopped before it was done: without a limit, by itself."""
+        return StoppedBy.ROUNDING if self._limit is None else StoppedBy.TIME_LIMIT
 
     @staticmethod
     def _short(value: float, bound: float) -> bool:
@@ -366,7 +370,14 @@ class Search:
         unit = 1 / cap if cap > 1 else 1.0
         limit = Affine().add(form.model.objectives[level.name], unit)
         slack = cap * unit + 1e-9 - limit.constant
-        backend.add_rows([Row(limit.terms, slack)] if limit.terms else [])
+        terms, kinds = limit.terms, form.model.kinds
+        most = slack * (1 + OPTIMAL_GAP) + NEGLIGIBLE
+        out = {c for c, v in terms.items() if v > most and kinds[c] is not Kind.REAL}
+        if min(terms.values(), default=0.0) >= 0:
+            # Beside the others, such coefficients can be too large for a solver's arithmetic.
+            backend.add_rows([Row({c: 1.0}, 0.0) for c in out])
+            terms = {c: v for c, v in terms.items() if c not in out}
+        backend.add_rows([Row(terms, slack)] if terms else [])
 
     def _minimise(
         self,
@@ -418,7 +429,7 @@ class Search:
                 self.infeasible = True
                 return None
             if answer.values is None:
-                self._stopped_by = StoppedBy.TIME_LIMIT
+                self._stopped_by = self._gave_up()
                 return answer
             assignment = form.assignment(answer.values)
             found = self._offer(assignment)

@@ -210,10 +210,11 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     _add_case(explain)
     explain.add_argument("plan", metavar="PLAN", help="the plan to explain: a plan or schedulercfg")
-    explain.add_argument(
+    question = explain.add_mutually_exclusive_group()
+    question.add_argument(
         "--subtask", metavar="NAME", help="one subtask's other places: Flink's name, 'filter (2/4)'"
     )
-    explain.add_argument(
+    question.add_argument(
         "--prices",
         action="store_true",
         help="solve again with one more slot, core or Mbit/s where that is scarce: 80 %% in use, "
@@ -226,7 +227,7 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="S",
         help="wall time of all searches for --prices (default: %(default)s)",
     )
-    explain.add_argument(
+    question.add_argument(
         "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
     )
     explain.add_argument("--json", action="store_true", help="print it as JSON")

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     objective = [ObjectiveLevel.parse(text).name for text in args.objective.split(",")]
     if args.against:
         found = _against(args, console, case, plan, objective)
-    elif args.subtask:
+    elif args.subtask is not None:
         found = _subtask(args, console, case, plan, objective)
     else:
         found = _overview(args, console, case, plan, objective)
@@ -84,7 +84,9 @@ def _overview(
         "terms": {name: evaluation.value(name) for name in objective},
         "holds": evaluation.feasible,
         "violations": _plain(tuple[Any, ...], evaluation.violations),
-        "binding": [{**_plain(Tight, t), "utilisation": t.limit.utilisation} for t in tight],
+        "binding": [
+            {**_plain(Tight, t), "utilisation": _plain(float, t.limit.utilisation)} for t in tight
+        ],
         "operators": [{**_plain(Reason, r, _NO_PLANS), "because": because(r)} for r in reasons],
         "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
     }
@@ -128,5 +130,5 @@ _NO_PLAN = {"plan": True, "prices": {"__all__": {"plan"}}}
 
 
 def _plain(kind: Any, value: object, without: Any = None) -> Any:
-    """Return a dataclass of the solver as plain data."""
-    return TypeAdapter(kind).dump_python(value, mode="json", exclude=without)
+    """Return what the solver found as plain data; JSON has no infinity, so that becomes null."""
+    return json.loads(TypeAdapter(kind).dump_json(value, exclude=without))

@@ -18,9 +18,9 @@ _SECONDS = 60.0
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Find the front, print it as table and picture, and draw it."""
-    if args.output or args.schedulercfg:
+    if args.output or args.schedulercfg or args.report:
         raise InvalidInputError(
-            "--pareto finds several plans, and -o and --schedulercfg write one",
+            "--pareto finds several plans, and -o, --schedulercfg and --report write one",
             "choose a point, then ask for it: --objective wan:10%,latency, or max_latency_ms in "
             "the rules; or take its plan from --pareto --json",
         )

@@ -34,7 +34,9 @@ def milliseconds(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as a percentage."""
+    """Return a share as a percentage; infinite where nothing may be used, and something is."""
+    if value == float("inf"):
+        return "no room"
     # Rounded, so that a gap of float noise is a gap of 0.
     return f"{_digits(round(100 * value, 6))} %"
 

@@ -98,7 +98,8 @@ def show_policies(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                *(size(used[link], "/s") for link in links),
+                # A lost site takes its links along; what it is compared with had them.
+                *(size(used.get(link), "/s") for link in links),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 factor(e.headroom),

@@ -14,7 +14,7 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.cli import main
 from edgeplace.console import Console
 from edgeplace.instances.families import generate
-from edgeplace.model import Plan, Rules, read, write
+from edgeplace.model import Cluster, Plan, Rules, read, write
 from edgeplace.quantities import size
 from edgeplace.solver import evaluate, policies
 
@@ -289,3 +289,51 @@ def test_names_stay_on_their_row(edgeplace, filter_model, cluster, on_pis, tmp_p
     write(named, tmp_path / "named.json")
     ran = edgeplace("explain", tmp_path / "named.json", cluster, on_pis)
     assert "\na\\nb [red]  " in ran.out
+
+
+def test_what_has_no_room_at_all_is_still_json(edgeplace, job, cluster, tmp_path):
+    """JSON has no infinity: a rule that is broken, and a slot where there is none."""
+    base = read(cluster, Cluster)
+    without = tuple(
+        t.model_copy(update={"slots": 0}) if t.id == "pi-0" else t for t in base.task_managers
+    )
+    write(base.model_copy(update={"task_managers": without}), tmp_path / "none.yaml")
+    places = {"source": ("pi-0", *PIS[:3]), "filter": PIS, "sink": ("server",)}
+    write(Plan(jobs={"filter": places}), tmp_path / "plan.json")
+    asked = ("explain", job, tmp_path / "none.yaml", tmp_path / "plan.json")
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    found = json.loads(edgeplace(*asked, "--json").out, parse_constant=refuse)
+    share = {(v["limit"]["kind"], v["limit"]["where"]): v["utilisation"] for v in found["binding"]}
+    assert share["slots", "pi-0"] is None
+    assert "no room" in edgeplace(*asked).out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--prices", "--subtask", "sink"),
+        ("--prices", "--against", "PLAN"),
+        ("--subtask", "sink", "--against", "PLAN"),
+    ],
+)
+def test_of_two_questions_none_is_left_out_in_silence(edgeplace, job, cluster, on_pis, asked):
+    plan = [str(on_pis) if part == "PLAN" else part for part in asked]
+    ran = edgeplace("explain", job, cluster, on_pis, *plan)
+    assert ran.status == 2
+    assert "not allowed with argument" in ran.err
+
+
+def test_no_name_is_no_subtask(edgeplace, job, cluster, on_pis):
+    ran = edgeplace("explain", job, cluster, on_pis, "--subtask", "")
+    assert ran.status == 2
+    assert "has no operator ''" in ran.err
+
+
+@pytest.mark.parametrize("limit", ["-1", "nan"])
+def test_a_time_limit_for_prices_is_named_as_given(edgeplace, job, cluster, on_pis, limit):
+    ran = edgeplace("explain", job, cluster, on_pis, "--prices", "--time-limit", limit)
+    assert ran.status == 2
+    assert f"the time limit {float(limit)} must not be negative" in ran.err

@@ -249,8 +249,19 @@ def test_a_front_without_a_plan_names_the_conflict(edgeplace, job, narrow, tmp_p
     assert not (tmp_path / "front.svg").exists()
 
 
-def test_a_front_is_no_single_plan(edgeplace, job, wide, tmp_path):
-    ran = edgeplace("solve", job, wide, "--pareto", "-o", tmp_path / "plan.json")
+@pytest.mark.parametrize("option", ["-o", "--schedulercfg", "--report"])
+def test_a_front_is_no_single_plan(edgeplace, job, wide, tmp_path, option):
+    ran = edgeplace("solve", job, wide, "--pareto", option, tmp_path / "one")
     assert ran.status == 2
     assert "--pareto finds several plans" in ran.err
-    assert not (tmp_path / "plan.json").exists()
+    assert not (tmp_path / "one").exists()
+
+
+def test_a_site_that_others_go_through_is_lost(edgeplace, job, wide):
+    """Its links are gone, and are shown beside for where the job ran with them."""
+    ran = edgeplace("solve", job, wide, "--set", "site:cloud=lost")
+    assert ran.status == 3
+    assert ran.err == ""
+    table = ran.out.partition("for comparison, at the stated demand\n")[2].splitlines()
+    assert "pi-0 -> cloud" in table[0]
+    assert "42 kB/s" in table[1]

@@ -1,14 +1,18 @@
 """Plans found on the way: told as they come, each confirmed, each better than the one before."""
 
 import itertools
+import signal
+import threading
+import time
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from stars import star
 
-from edgeplace.model import Status
+from edgeplace.model import Status, StoppedBy
 from edgeplace.solver import evaluate, solve
+from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.cpsat import CpSat
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
 from edgeplace.solver.milp import Milp
@@ -32,14 +36,54 @@ def test_incumbents_improve_until_the_plan_that_is_returned(backend, seed):
     assert values[-1] == pytest.approx(found.wan_cost, rel=1e-6)
 
 
-@pytest.mark.parametrize("back_end", [Milp, CpSat])
-def test_a_back_end_tells_of_solutions_that_its_model_allows(back_end):
+def covering():
+    """(model, weight, cost): at least half of all weight, as cheap as possible."""
     rng = np.random.default_rng(7)
     weight, cost = rng.integers(10, 60, (2, 40)).astype(float)
     model = LinearModel()
     column = model.columns(Kind.BINARY, np.ones(40))
-    # At least half of all weight, as cheap as possible.
     model.all_at_most(np.zeros(40, int), column, -weight, np.array([-weight.sum() / 2]))
+    return model, weight, cost
+
+
+@pytest.mark.parametrize("back_end", [Milp, CpSat])
+def test_ctrl_c_stops_a_back_end_which_tells_what_it_had(back_end):
+    model, weight, cost = covering()
+
+    def press(values):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.1)
+
+    with pytest.raises(SolverInterrupt) as stopped:
+        back_end(model).minimise(
+            Affine(dict(enumerate(cost))), seconds=None, gap=0.0, start=None, found=press
+        )
+    answer = stopped.value.answer
+    assert answer.values @ weight >= weight.sum() / 2 - 1e-6
+    assert answer.bound <= answer.values @ cost + 1e-6
+
+
+def test_a_solver_that_gives_up_without_a_limit_ends_the_search():
+    """There is no time to be used up by looking for better plans."""
+    job, cluster, rules = star(4, 1)
+    asked = itertools.count()
+
+    def give_up(self, objective, **more):
+        assert next(asked) < 10
+        return Answer(Outcome.STOPPED, None, -np.inf)
+
+    with (
+        patch("edgeplace.solver.search.decide", return_value=None),
+        patch.object(Milp, "minimise", give_up),
+    ):
+        result = solve(job, cluster, rules, objective=("wan",))
+    assert result.status is Status.FEASIBLE
+    assert result.stopped_by is StoppedBy.ROUNDING
+
+
+@pytest.mark.parametrize("back_end", [Milp, CpSat])
+def test_a_back_end_tells_of_solutions_that_its_model_allows(back_end):
+    model, weight, cost = covering()
     told = []
     answer = back_end(model).minimise(
         Affine(dict(enumerate(cost))), seconds=None, gap=0.0, start=None, found=told.append

@@ -59,3 +59,19 @@ def test_general_networks_have_the_same_optimum_with_and_without(instance, objec
         for ours, theirs in zip(result.levels, without.levels, strict=True):
             assert ours.value == pytest.approx(theirs.value, rel=1e-5, abs=1e-5)
         assert evaluate(job, cluster, result.plan, rules, current).feasible
+
+
+@given(
+    least=st.lists(st.sampled_from([1.0, 2.0, 3.0, 7.0, np.inf]), min_size=12, max_size=120),
+)
+def test_each_look_is_wider_until_everything_is_looked_at(least):
+    table = np.array(least[: len(least) // 6 * 6]).reshape(6, -1)
+    found = Marginals(table, 0.5, np.zeros(6, np.intp))
+    wan, before = 0.5, found.near(0.5)
+    while wan < np.inf:
+        wider = found.wider(wan)
+        assert wider > wan
+        near = found.near(wider)
+        assert (near | ~before).all()
+        wan, before = wider, near
+    assert (before == np.isfinite(table)).all()

@@ -118,6 +118,14 @@ def test_an_operator_with_one_subtask_needs_no_number():
     assert moves(job, cluster, plan, "sink") == moves(job, cluster, plan, "sink (1/1)")
 
 
+def test_an_operator_may_be_named_as_a_subtask_is():
+    job, cluster = filter_job(50_000.0), filter_cluster()
+    *others, sink = job.operators
+    job = job.revised(operators=(*others, sink.model_copy(update={"name": "part (1/2)"})))
+    plan = solve(job, cluster).plan
+    assert moves(job, cluster, plan, "part (1/2)") == moves(job, cluster, plan, "part (1/2) (1/1)")
+
+
 @pytest.mark.parametrize(
     ("subtask", "what", "cure"),
     [

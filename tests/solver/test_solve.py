@@ -23,6 +23,8 @@ from edgeplace.model import (
     TaskManager,
 )
 from edgeplace.solver import advice, evaluate, policies, solve, why
+from edgeplace.solver.conflict import find_conflict
+from edgeplace.solver.problem import build
 
 BACKENDS = ("milp", "cp-sat")
 
@@ -149,6 +151,20 @@ def test_rules_that_contradict_each_other_are_both_named():
     assert result.status is Status.INFEASIBLE
     assert set(result.conflict.members) == {"pin filter to server", "pin filter to pi-1"}
     assert result.conflict.cure.startswith("drop or change the rule")
+
+
+@pytest.mark.parametrize("answer", [AssertionError("too large to be stated"), TimeoutError])
+def test_a_conflict_that_takes_longer_than_is_left_is_not_looked_for(answer):
+    """By its size, or where the model of it is not built in time."""
+    job, cluster = filter_job(50_000.0), filter_cluster(1000.0)
+    problem = build([job], cluster)
+    places = problem.n * problem.m
+    seconds_each = 1.1 / places if isinstance(answer, AssertionError) else 0.9 / places
+    with (
+        patch("edgeplace.solver.conflict._PLACE_S", seconds_each),
+        patch("edgeplace.solver.conflict.formulate", side_effect=answer),
+    ):
+        assert find_conflict(problem, False, 1.0) is None
 
 
 def test_no_task_managers_is_an_answer():

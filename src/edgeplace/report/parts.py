@@ -88,11 +88,10 @@ def scrolling(content: Markup, label: str) -> Markup:
 
 def bar(share: float) -> Markup:
     """Return a share of a limit as a bar with its percentage."""
-    said = percent(share) if share < float("inf") else "no room"
     width = 100 * min(share, 1.0)
     full = element("span", style=f"width:{width:.1f}%")
     state = "bar over" if share > 1 + TOLERANCE else "bar"
-    return fragment([element("span", full, class_=state, aria_hidden="true"), " ", said])
+    return fragment([element("span", full, class_=state, aria_hidden="true"), " ", percent(share)])
 
 
 def facts(pairs: Sequence[tuple[str, str, str]]) -> Markup:
