@@ -109,16 +109,13 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
     model, count, amount = _elastic(form.model)
     best: Ints | None = None
     least: tuple[int, int] | None = None
-    # Where the model is too large to be solved in time, what others would do is near enough.
-    for baseline in BASELINES.values():
-        assignment = baseline(form.problem)
-        if least is None or _broken(form.problem, assignment, soft) < least:
-            best, least = assignment, _broken(form.problem, assignment, soft)
+    solved = False
     while (left := deadline - time.monotonic()) > 0:
         loaded = Milp(model)
         first = loaded.minimise(count, seconds=left, gap=0.0, start=None)
         if first.values is None:
             break
+        solved = first.outcome is Outcome.OPTIMAL
         few = round(sum(v * first.values[c] for c, v in count.terms.items()))
         loaded.add_rows([Row(count.terms, few + 1e-6)])
         left = max(deadline - time.monotonic(), 0.1)
@@ -127,14 +124,22 @@ def _nearest(form: Formulation, deadline: float, soft: bool) -> Ints | None:
         values = first.values if second.values is None else second.values
         assignment = form.assignment(values)
         found = assess(form.problem, assignment)
-        if least is None or _broken(form.problem, assignment, soft) <= least:
-            best, least = assignment, _broken(form.problem, assignment, soft)
+        broken = _broken(form.problem, assignment, soft)
+        if least is None or broken < least:
+            best, least = assignment, broken
         # Credit windows are stated only where they are met: let the model know and try again.
         windows = tuple(v for v in found.violations if v.kind == "credit window")
         if soft or not windows:
             break
         met = found.model_copy(update={"violations": windows})
         model.single.extend(form.missed(values, assignment, met))
+    if not solved:
+        # The model is too large to be solved in time: what others would do may be nearer.
+        for baseline in BASELINES.values():
+            assignment = baseline(form.problem)
+            broken = _broken(form.problem, assignment, soft)
+            if least is None or broken < least:
+                best, least = assignment, broken
     return best
 
 

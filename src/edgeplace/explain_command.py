@@ -16,7 +16,7 @@ from edgeplace.explain_tables import (
     show_tightest,
 )
 from edgeplace.model import ObjectiveLevel, ObjectiveName, Plan
-from edgeplace.reasons import because, show_reasons
+from edgeplace.reasons import because, say_what_wan_is, show_reasons
 from edgeplace.solver import (
     Difference,
     Moves,
@@ -44,7 +44,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = _subtask(args, console, case, plan, objective)
     else:
         found = _overview(args, console, case, plan, objective)
-    if args.json:
+    if not args.json:
+        say_what_wan_is(console, case.cluster)
+    else:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return ExitStatus.OK
 

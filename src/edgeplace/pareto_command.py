@@ -6,9 +6,10 @@ import json
 from edgeplace import settings
 from edgeplace.case_files import read_case
 from edgeplace.console import Console
-from edgeplace.model import InvalidInputError, Status, check_writable, write_text
+from edgeplace.model import Cluster, InvalidInputError, Status, check_writable, write_text
 from edgeplace.pareto_picture import as_svg, as_text
 from edgeplace.quantities import count, milliseconds, size
+from edgeplace.reasons import say_what_wan_is
 from edgeplace.solver import Front, pareto
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = {**as_json(front), "notes": said}
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, front)
+        _show(console, front, case.cluster)
         for note in said:
             console.text(f"note: {note}", style="dim")
         if args.pareto and front.points:
@@ -70,7 +71,7 @@ def as_json(front: Front) -> dict[str, object]:
     }
 
 
-def _show(console: Console, front: Front) -> None:
+def _show(console: Console, front: Front, cluster: Cluster) -> None:
     if front.infeasible:
         show_conflict(console, front.infeasible)
         return
@@ -99,6 +100,7 @@ def _show(console: Console, front: Front) -> None:
     if len(front.points) > 1:
         console.text()
         console.text(as_text(front.points))
+    say_what_wan_is(console, cluster)
 
 
 def _status(front: Front) -> ExitStatus:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from edgeplace.console import Console
-from edgeplace.model import ObjectiveName
+from edgeplace.model import Cluster, ObjectiveName
 from edgeplace.quantities import count, milliseconds, size
 from edgeplace.solver import Alternative, Reason
 from edgeplace.tables import limit
@@ -15,6 +15,14 @@ def show_reasons(console: Console, reasons: Sequence[Reason]) -> None:
         ("operator", "runs at", "because"),
         [(r.name, some(r.sites), because(r)) for r in reasons],
     )
+
+
+def say_what_wan_is(console: Console, cluster: Cluster) -> None:
+    """Say that WAN stands for the objective, where that is not just bytes."""
+    if any(link.price_per_byte != 1 for link in cluster.links):
+        console.text(
+            "WAN: bytes per second on each link, times the price of a byte there", style="dim"
+        )
 
 
 def because(reason: Reason) -> str:

@@ -337,3 +337,16 @@ def test_a_time_limit_for_prices_is_named_as_given(edgeplace, job, cluster, on_p
     ran = edgeplace("explain", job, cluster, on_pis, "--prices", "--time-limit", limit)
     assert ran.status == 2
     assert f"the time limit {float(limit)} must not be negative" in ran.err
+
+
+def test_where_bytes_have_prices_it_says_what_wan_stands_for(
+    edgeplace, job, filter_model, tmp_path, on_pis
+):
+    _, cluster = filter_model
+    links = tuple(a.model_copy(update={"price_per_byte": 0.5}) for a in cluster.links)
+    write(cluster.model_copy(update={"links": links}), tmp_path / "priced.json")
+    ran = edgeplace("explain", job, tmp_path / "priced.json", on_pis)
+    assert ran.out.startswith("WAN 84 kB/s")
+    assert "WAN: bytes per second on each link, times the price of a byte there" in ran.out
+    front = edgeplace("solve", job, tmp_path / "priced.json", "--pareto")
+    assert "times the price of a byte there" in front.out
