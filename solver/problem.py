@@ -53,7 +53,7 @@ class Problem:
         How long a record waits until its buffer is sent, filled or at the buffer timeout: nearly as
         long as that takes where it starts, half as long on average further on.
     buffer_bytes
-        Bytes of the channel that are sent at once.
+        Bytes of the channel that are sent at once: what a buffer then holds, at least a record.
     fill_ms
         How long the channel takes to fill a buffer; infinite without traffic.
     window_bytes
@@ -237,7 +237,8 @@ def build(
     with np.errstate(divide="ignore", invalid="ignore"):
         fill = 1000 * cluster.buffer_bytes / flow
         held = np.minimum(timeout, fill)
-    sent = np.clip(flow * held / 1000, joined("record_bytes"), cluster.buffer_bytes)
+    # A record that is larger than a buffer is there when its last buffer is.
+    sent = np.maximum(np.minimum(flow * held / 1000, cluster.buffer_bytes), joined("record_bytes"))
     is_fed = np.zeros(subtasks.count, bool)
     is_fed[target] = True
     # Timers tick at equal intervals: beyond the first, a path meets each at a moment of its own.

@@ -169,6 +169,8 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
         "all links, both directions, at one rate that all placements bear; **latency** (p50 / p95) "
         "and **server** (cores) at that rate, too."
     )
+    yield ""
+    yield from _summary(cells)
     for workload in dict.fromkeys(cell["workload"] for cell in cells):
         yield ""
         yield f"## {workload}"
@@ -215,6 +217,26 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
 
 def _where(cell: Mapping[str, Any]) -> str:
     return f"{cell['workload']}, {cell['mbit_per_s']:g} Mbit/s, {', '.join(cell['policies'])}"
+
+
+def _summary(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one row for each job and WAN: what each policy sustains, and the bytes it takes."""
+    yield f"| job | Mbit/s | {' | '.join(POLICIES)} | WAN at one rate: all-server | edgeplace |"
+    yield f"|---|---|{'---|' * len(POLICIES)}---|---|"
+    for key in dict.fromkeys((c["workload"], c["mbit_per_s"]) for c in cells):
+        own = {
+            policy: c
+            for c in cells
+            if (c["workload"], c["mbit_per_s"]) == key
+            for policy in c["policies"]
+        }
+        rates = [_short(own[policy]["full"]["per_subtask"]) + "/s" for policy in POLICIES]
+        rates[-1] = f"**{rates[-1]}**"
+        wan = [
+            _short(own[policy]["steady"]["wan_bytes_per_s"]) + "B/s"
+            for policy in ("all-server", EDGEPLACE)
+        ]
+        yield f"| {key[0]} | {key[1]:g} | {' | '.join([*rates, *wan])} |"
 
 
 def _row(cell: Mapping[str, Any], idle: float) -> str:

@@ -305,7 +305,7 @@ class Oracle:
             for _, j, _rec, w, size, _ in self.out[k]:
                 fill = 1000 * cl.buffer_bytes / w if w else float("inf")
                 wait = min(self.job.buffer_timeout_ms, fill)
-                sent = min(max(w * wait / 1000, size), cl.buffer_bytes)
+                sent = max(min(w * wait / 1000, cl.buffer_bytes), size)
                 hop_ms = 0.0
                 for hop in self.path[self.site_of[place[k]], self.site_of[place[j]]]:
                     link = self.links[hop]
