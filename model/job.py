@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import networkx as nx
 from pydantic import Field, model_validator
@@ -26,6 +26,14 @@ class ShipStrategy(StrEnum):
     CUSTOM = "CUSTOM"
 
 
+def _with_names(data: Any, **names: str) -> Any:
+    """Return the data of a document with what its cost need not repeat: key there -> key here."""
+    if not isinstance(data, dict) or not isinstance(data.get("cost"), dict):
+        return data
+    known = {there: data[here] for there, here in names.items() if here in data}
+    return {**data, "cost": {**known, **data["cost"]}}
+
+
 class Operator(Frozen):
     """A Flink job vertex: a chain of operators that run in one task thread."""
 
@@ -43,9 +51,20 @@ class Operator(Frozen):
     memory_bytes: NonNegative = 0.0
     """Memory of one subtask beside its state."""
     cost: OperatorCost | None = None
+    """Its `operator` may be left out here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cost_is_its_own(cls, data: Any) -> Any:
+        return _with_names(data, operator="id")
 
     @model_validator(mode="after")
     def _fits_parallelism(self) -> Self:
+        if self.cost and self.cost.operator not in (self.id, self.name):
+            raise ValueError(
+                f"operator {self.name!r} ({self.id}) has the cost of {self.cost.operator!r}; leave "
+                "its operator out, or name this one"
+            )
         if self.parallelism > self.max_parallelism:
             raise ValueError(
                 f"operator {self.name!r} ({self.id}): parallelism {self.parallelism} exceeds "
@@ -66,6 +85,12 @@ class Stream(Frozen):
     target: Id
     ship_strategy: ShipStrategy
     cost: StreamCost | None = None
+    """Its `source` and `target` may be left out here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cost_is_its_own(cls, data: Any) -> Any:
+        return _with_names(data, source="source", target="target")
 
 
 class JobGraph(Frozen):
