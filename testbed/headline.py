@@ -91,7 +91,7 @@ class Results:
         return [mbit for mbit in mbit_per_s if mbit not in done]
 
     def add(self, cluster: Cluster, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
-        """Keep all that was measured of a workload over a WAN, and the costs it was planned with."""
+        """Keep all that was measured of a workload over a WAN, and its costs."""
         write(cluster, self.folder / CLUSTER)
         write(job, self.folder / job_file(cells[0]["workload"], cells[0]["mbit_per_s"]))
         lines = "".join(json.dumps(cell) + "\n" for cell in cells)
@@ -130,7 +130,7 @@ def headline(
         )
     results = Results(folder)
     wanted = [w for w in WORKLOADS if not names or w.name in names]
-    missing = {w: left for w in wanted if (left := results.missing(w, mbit_per_s))}
+    missing = [(w, left) for w in wanted if (left := results.missing(w, mbit_per_s))]
     if not missing:
         print(report(folder))
         return
@@ -141,7 +141,7 @@ def headline(
         (folder / "environment.json").write_text(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
         )
-        for workload, left in missing.items():
+        for workload, left in missing:
             with _running(world, jar, workload, schedule) as run:
                 for found in _experiment(run, left):
                     results.add(*found)
