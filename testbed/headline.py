@@ -83,19 +83,17 @@ class Results:
         self.folder = folder
         self._file = folder / CELLS
 
-    def workloads(self) -> set[str]:
-        """Return the names of the workloads that have been measured."""
-        if not self._file.is_file():
-            return set()
-        return {json.loads(line)["workload"] for line in self._file.read_text().splitlines()}
+    def missing(self, workload: Workload, mbit_per_s: Sequence[float]) -> list[float]:
+        """Return the WANs over which a workload has not been measured."""
+        lines = self._file.read_text().splitlines() if self._file.is_file() else []
+        cells = [json.loads(line) for line in lines]
+        done = {c["mbit_per_s"] for c in cells if c["workload"] == workload.name}
+        return [mbit for mbit in mbit_per_s if mbit not in done]
 
-    def add(
-        self, cluster: Cluster, jobs: Mapping[float, JobGraph], cells: Sequence[Mapping[str, Any]]
-    ) -> None:
-        """Keep all that was measured of a workload, and the costs that it was planned with."""
+    def add(self, cluster: Cluster, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
+        """Keep all that was measured of a workload over a WAN, and its costs."""
         write(cluster, self.folder / CLUSTER)
-        for mbit, job in jobs.items():
-            write(job, self.folder / job_file(cells[0]["workload"], mbit))
+        write(job, self.folder / job_file(cells[0]["workload"], cells[0]["mbit_per_s"]))
         lines = "".join(json.dumps(cell) + "\n" for cell in cells)
         with self._file.open("a") as file:
             file.write(lines)
@@ -132,7 +130,7 @@ def headline(
         )
     results = Results(folder)
     wanted = [w for w in WORKLOADS if not names or w.name in names]
-    missing = [w for w in wanted if w.name not in results.workloads()]
+    missing = [(w, left) for w in wanted if (left := results.missing(w, mbit_per_s))]
     if not missing:
         print(report(folder))
         return
@@ -143,9 +141,10 @@ def headline(
         (folder / "environment.json").write_text(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
         )
-        for workload in missing:
+        for workload, left in missing:
             with _running(world, jar, workload, schedule) as run:
-                results.add(*_experiment(run, mbit_per_s))
+                for found in _experiment(run, left):
+                    results.add(*found)
     print(report(folder))
 
 
@@ -196,19 +195,19 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 
 def _experiment(
     run: _Run, mbit_per_s: Sequence[float]
-) -> tuple[Cluster, dict[float, JobGraph], list[dict[str, Any]]]:
-    """Return the cluster, the job with its costs for each WAN, and what was seen everywhere."""
+) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
+    """Yield for each WAN the cluster, the job with its costs, and what was seen."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
     busy = _measured_busy(run, stock)
-    jobs, cells = {}, []
     for mbit in mbit_per_s:
         cluster = over(busy.cluster, mbit)
         rate = _bearable(_planned(busy.job, cluster, flink))
-        job = jobs[mbit] = _measured_at(run, busy, rate)
+        job = _measured_at(run, busy, rate)
+        cells = []
         for each in _planned(job, cluster, flink):
             cells.append(
                 {
@@ -221,7 +220,7 @@ def _experiment(
                 }
             )
             _say(_line(cells[-1], each))
-    return busy.cluster, jobs, cells
+        yield busy.cluster, job, cells
 
 
 def _measured_busy(run: _Run, stock: Found) -> Found:
@@ -267,8 +266,13 @@ def _measured_at(run: _Run, busy: Found, rate: float) -> JobGraph:
     run.rate(_TRICKLE)
     run.world.set_wan(_WIDE)
     run.loop.apply(half_and_half(busy.job), busy.cluster)
-    log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.settle_s)
-    job = run.loop.costs([log], busy)
+    for _ in range(_TRIALS):
+        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.settle_s)
+        job = run.loop.costs([log], busy)
+        # The JobManager may have asked too seldom for the figures of tasks that have just moved.
+        if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
+            break
+        _say("measured again: the log tells too little")
     return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
 
 
