@@ -170,8 +170,11 @@ def test_prices_are_told_as_solved_again(edgeplace, job, filter_model, tmp_path,
     assert row.rstrip().endswith("solved again, proved")
     found = edgeplace("explain", job, tmp_path / "tight.yaml", on_server, "--prices", "--json")
     prices = json.loads(found.out)["prices"]
-    assert {p["where"] for p in prices["prices"]} == set(PIS)
-    assert all(p["value"] == pytest.approx(222_000) for p in prices["prices"])
+    for kind, value in (("slots", 222_000), ("node cpu", 240_000)):
+        priced = {p["where"]: p["value"] for p in prices["prices"] if p["kind"] == kind}
+        assert priced == {t: pytest.approx(value) for t in PIS}
+    assert "tried, each by itself: limits that keep a single operator" in ran.out
+    assert "not tried" not in ran.out
 
 
 def test_without_time_prices_are_named_as_left_out(edgeplace, job, filter_model, tmp_path, on_pis):
