@@ -187,7 +187,10 @@ class Conflict(Frozen):
     members: tuple[str, ...]
     """Limits and rules that cannot all hold."""
     irreducible: bool
-    """True if each member was shown to be needed: without any one of them a plan exists."""
+    """True if each member was shown to be needed: drop any one, and the others can all hold.
+
+    Other conflicts may remain: no single member need be enough for a plan.
+    """
     shortfalls: tuple[Limit, ...]
     """What the nearest plan exceeds, and by how much."""
     cure: str

@@ -66,6 +66,8 @@ class Moves:
     """Operator id."""
     subtask: str
     """Flink's name of it."""
+    index: int
+    """From 0, among the operator's."""
     task_manager: str
     site: str
     terms: Terms
@@ -151,6 +153,7 @@ def moves(
         job=job,
         operator=op.id,
         subtask=p.subtasks.title(k),
+        index=k - int(p.subtasks.first[p.subtasks.operator_of[k]]),
         task_manager=p.cluster.task_managers[t].id,
         site=p.cluster.sites[p.tm_site[t]].id,
         terms={name: said.value(name) for name in OBJECTIVES},

@@ -5,7 +5,7 @@ by solving again with it.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,9 +32,13 @@ from edgeplace.solver.why import why
 
 TIGHT = 0.8
 """Share in use from which a limit is given a price."""
+_MOST_SITES = 30
+"""Cores and slots at edge sites that are tried although no single operator lacks them."""
 MBIT = 125_000.0
 """Bytes."""
 PricedKind = Literal["slots", "node cpu", "link bandwidth"]
+_Candidate = tuple[PricedKind, Limit, str]
+"""What may be given a price: kind, limit, and site, empty for links."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Prices:
-    """The best plan as things are, and with one more of each thing that is scarce."""
+    """The best plan as things are, and with one more of each thing that may be scarce."""
 
     objective: ObjectiveName
     value: float
@@ -68,9 +72,13 @@ class Prices:
     proved: bool
     plan: Plan
     prices: tuple[Price, ...]
-    """Of limits that keep an operator from a better place, and of those at least 80 % in use."""
+    """Of limits that keep an operator from a better place, of those at least 80 % in use, and of
+    the node with the fullest cores and the TaskManager with the fullest slots of each edge site:
+    several operators together may lack what none lacks by itself."""
     left_out: tuple[Limit, ...]
     """Such limits for which no time was left."""
+    untried: int
+    """Edge sites' cores and slots, less in use than those tried, beyond the 30 fullest."""
 
 
 def prices(
@@ -82,14 +90,15 @@ def prices(
     objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
     time_limit_s: float = 10.0,
 ) -> Prices:
-    """Return what a little more of each scarce thing is worth, each by solving again.
+    """Return what a little more of each thing that may be scarce is worth, by solving again.
 
     Parameters
     ----------
     plan
         Taken as the best known if it holds.
     time_limit_s
-        Wall time of all searches together; each is given an equal share of what is left.
+        Wall time of all searches together; each is given an equal share of what is left, those of
+        limits that a single operator meets, or that are nearly used up, before the others.
 
     Raises
     ------
@@ -125,9 +134,12 @@ def prices(
     kept, value, result = best(cluster, time_limit_s / 2, plan)
     evaluation = evaluate(job_graph, cluster, kept, rules, current)
     scarce = _scarce(job_graph, cluster, kept, rules, current, name, evaluation)
+    others = _fullest(cluster, evaluation, {(kind, site) for kind, _, site in scarce})
+    tried = [*scarce, *others[:_MOST_SITES]]
     found: list[Price] = []
-    for i, (kind, at, site) in enumerate(scarce):
-        left = (ends - time.monotonic()) / (len(scarce) - i)
+    for i, (kind, at, site) in enumerate(tried):
+        sharing = (len(scarce) if i < len(scarce) else len(tried)) - i
+        left = (ends - time.monotonic()) / sharing
         if left <= 0:
             break
         # What holds now holds with more, too.
@@ -153,7 +165,8 @@ def prices(
         proved=_proved(value, bound),
         plan=kept,
         prices=tuple(found),
-        left_out=tuple(at for _, at, _ in scarce[len(found) :]),
+        left_out=tuple(at for _, at, _ in tried[len(found) :]),
+        untried=len(others[_MOST_SITES:]),
     )
 
 
@@ -165,7 +178,7 @@ def _scarce(
     current: Plan | None,
     name: ObjectiveName,
     evaluation: Evaluation,
-) -> list[tuple[PricedKind, Limit, str]]:
+) -> list[_Candidate]:
     """Return kind, limit and site of what to give prices, one of a kind at a site.
 
     First what keeps an operator from a better place, then what is nearly used up.
@@ -181,12 +194,37 @@ def _scarce(
     limits = (*evaluation.links, *evaluation.nodes, *evaluation.task_managers)
     now = {(v.kind, v.where): v for v in limits}
     site_of = sites_of_limits(cluster)
-    found: dict[tuple[str, str], tuple[PricedKind, Limit, str]] = {}
+    found: dict[tuple[str, str], _Candidate] = {}
     for v in wanted:
         if v.kind == "slots" or v.kind == "node cpu" or v.kind == "link bandwidth":
             site = site_of.get((v.kind, v.where), "")
             found.setdefault((v.kind, site or v.where), (v.kind, now[v.kind, v.where], site))
     return list(found.values())
+
+
+def _fullest(
+    cluster: Cluster, evaluation: Evaluation, known: Set[tuple[str, str]]
+) -> list[_Candidate]:
+    """Return the fullest node and TaskManager of each edge site, the most in use first.
+
+    Parameters
+    ----------
+    known
+        Kind and site of what has its price already.
+    """
+    edge = {s.id for s in cluster.sites if s.tier == "edge"}
+    site_of = sites_of_limits(cluster)
+    kinds: tuple[tuple[PricedKind, tuple[Limit, ...]], ...] = (
+        ("node cpu", evaluation.nodes),
+        ("slots", evaluation.task_managers),
+    )
+    found: dict[tuple[str, str], _Candidate] = {}
+    for kind, limits in kinds:
+        for v in sorted(limits, key=lambda v: -v.utilisation):
+            site = site_of[kind, v.where]
+            if site in edge and (kind, site) not in known:
+                found.setdefault((kind, site), (kind, v, site))
+    return sorted(found.values(), key=lambda c: -c[1].utilisation)
 
 
 def _bound(result: Result, value: float) -> float:

@@ -27,6 +27,8 @@ class Case:
     cluster: Cluster
     rules: Rules | None
     current: Plan | None
+    lost: tuple[str, ...] = ()
+    """Sites that are lost: nothing runs there."""
 
 
 def read_case(args: argparse.Namespace) -> Case:

@@ -217,8 +217,8 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     question.add_argument(
         "--prices",
         action="store_true",
-        help="solve again with one more slot, core or Mbit/s where that is scarce: 80 %% in use, "
-        "or what keeps an operator from a better place",
+        help="solve again with one more slot, core or Mbit/s where that may be scarce: 80 %% in "
+        "use, or what keeps an operator from a better place, or the fullest of an edge site",
     )
     explain.add_argument(
         "--time-limit",

@@ -1,6 +1,7 @@
 """`edgeplace explain`: why every subtask is where it is, and what any other place would do."""
 
 import argparse
+import dataclasses
 import json
 from typing import Any
 
@@ -15,7 +16,7 @@ from edgeplace.explain_tables import (
     show_terms,
     show_tightest,
 )
-from edgeplace.model import ObjectiveLevel, ObjectiveName, Plan
+from edgeplace.model import Cluster, ObjectiveLevel, ObjectiveName, Plan
 from edgeplace.reasons import because, say_what_wan_is, show_reasons
 from edgeplace.solver import (
     Difference,
@@ -27,6 +28,7 @@ from edgeplace.solver import (
     evaluate,
     moves,
     prices,
+    sites_of,
     tightest,
     why,
 )
@@ -106,10 +108,23 @@ def _subtask(
         console.text(f"{found.subtask} runs on {found.task_manager} at {found.site}", style="bold")
         for reason in why(case.job, case.cluster, plan, case.rules, case.current, objective):
             if (reason.job, reason.operator) == (found.job, found.operator):
-                console.text(f"its operator: {because(reason)}")
+                away = _away(reason, found, case.cluster)
+                if away.alternatives or not reason.alternatives:
+                    console.text(f"its operator: {because(away)}")
         show_moves(console, found, objective)
     plain: dict[str, Any] = _plain(Moves, found)
     return plain
+
+
+def _away(reason: Reason, found: Moves, cluster: Cluster) -> Reason:
+    """Return a reason with only those alternatives that take a subtask to another site."""
+    site = sites_of(cluster)
+    there = tuple(
+        a
+        for a in reason.alternatives
+        if site[a.plan.of(found.job)[found.operator][found.index]] != found.site
+    )
+    return dataclasses.replace(reason, alternatives=there)
 
 
 def _against(

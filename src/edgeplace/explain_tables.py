@@ -118,14 +118,24 @@ def show_prices(console: Console, found: Prices) -> None:
         )
     if rows:
         console.table(("with", ">in use now", ">is worth", ">the best is then", "how known"), rows)
+        console.text(
+            "tried, each by itself: limits that keep a single operator from a better place or are "
+            "80 % in use, the fullest of a kind at a site; at edge sites also the fullest node and "
+            "TaskManager, whatever their use",
+            style="dim",
+        )
     elif not found.left_out:
         console.text(
-            "nothing is scarce: no slots, cores or link keep an operator from a better place, or "
-            "are as much as 80 % in use"
+            "nothing was tried: no slots, cores or link keep a single operator from a better place "
+            "or are as much as 80 % in use, and no edge site has nodes"
         )
     if found.left_out:
         names = [f"{v.kind} {v.where}" for v in found.left_out]
         console.text(f"no time was left for {some(names)}: give more with --time-limit")
+    if found.untried:
+        console.text(
+            f"not tried: {found.untried:,} more of the edge sites' cores and slots, less in use"
+        )
 
 
 def _first(found: Prices, value: float) -> str:

@@ -42,7 +42,9 @@ def lose(case: Case, site: str) -> tuple[Case, tuple[str, ...]]:
         else:
             operators.append(op)
     job = case.job.revised(operators=tuple(operators))
-    return dataclasses.replace(case, job=job, cluster=cluster, rules=rules), tuple(notes)
+    lost_sites = tuple(dict.fromkeys((*case.lost, site)))
+    without = dataclasses.replace(case, job=job, cluster=cluster, rules=rules, lost=lost_sites)
+    return without, tuple(notes)
 
 
 def _births(op: Operator, case: Case) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import json
 from edgeplace import settings
 from edgeplace.case_files import read_case
 from edgeplace.console import Console
+from edgeplace.held_at_lost_site import refused
 from edgeplace.model import Cluster, InvalidInputError, Status, check_writable, write_text
 from edgeplace.pareto_picture import as_svg, as_text
 from edgeplace.quantities import count, milliseconds, size
@@ -29,14 +30,19 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         check_writable(args.pareto)
     case, said = settings.apply(read_case(args), args.set)
     with console.progress("searching") as tell:
-        front = pareto(
-            case.job,
-            case.cluster,
-            case.rules,
-            case.current,
-            time_limit_s=_SECONDS if args.time_limit is None else args.time_limit,
-            backend=args.backend,
-            progress=tell,
+        none = refused(case, args.backend)
+        front = (
+            Front((), 0, none)
+            if none
+            else pareto(
+                case.job,
+                case.cluster,
+                case.rules,
+                case.current,
+                time_limit_s=_SECONDS if args.time_limit is None else args.time_limit,
+                backend=args.backend,
+                progress=tell,
+            )
         )
     if args.pareto and front.points:
         write_text(as_svg(front.points), args.pareto)

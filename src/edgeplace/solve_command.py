@@ -10,6 +10,7 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case_files import Case, read_case
 from edgeplace.console import Console
 from edgeplace.explain_tables import show_shifts
+from edgeplace.held_at_lost_site import refused
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     InvalidInputError,
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
-    return solve(
+    return refused(case, args.backend) or solve(
         case.job,
         case.cluster,
         case.rules,

@@ -185,7 +185,9 @@ def show_conflict(console: Console, result: Result) -> None:
     console.text("no plan exists", style="bold red")
     if found.members:
         known = (
-            "without any one of them a plan exists" if found.irreducible else "not narrowed down"
+            "drop any one of them and the others can all hold"
+            if found.irreducible
+            else "not narrowed down"
         )
         console.heading(f"these cannot all hold ({known}):")
         for member in found.members:

@@ -85,6 +85,25 @@ def test_rules_that_clash_are_both_named_and_exit_3(edgeplace, job, cluster, tmp
     assert "  pin filter to pi-1\n" in ran.out
 
 
+def test_of_two_conflicts_one_is_named_and_no_single_member_is_said_to_be_enough(
+    edgeplace, job, cluster, tmp_path
+):
+    """Each pair of pins clashes: without any one pin there is still no plan."""
+    pins = tuple(
+        Pin(operators=(op,), to=place) for op in ("filter", "sink") for place in ("server", "pi-1")
+    )
+    write(Rules(rules=pins), tmp_path / "rules.yaml")
+    for i in range(len(pins)):
+        write(Rules(rules=pins[:i] + pins[i + 1 :]), tmp_path / "fewer.yaml")
+        fewer = edgeplace("solve", job, cluster, "--rules", tmp_path / "fewer.yaml")
+        assert fewer.status is ExitStatus.INFEASIBLE
+    page = tmp_path / "page.html"
+    ran = edgeplace("solve", job, cluster, "--rules", tmp_path / "rules.yaml", "--report", page)
+    said = "drop any one of them and the others can all hold"
+    assert f"these cannot all hold ({said}):" in ran.out
+    assert said in page.read_text()
+
+
 def test_a_plan_stopped_before_its_proof_exits_4(edgeplace, job, tmp_path, wide):
     ran = edgeplace("solve", job, wide, "--time-limit", 0)
     assert ran.status is ExitStatus.NOT_PROVED == 4

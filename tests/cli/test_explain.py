@@ -112,6 +112,30 @@ def test_a_subtasks_other_places_with_terms_and_limits(edgeplace, job, cluster, 
     assert len(lines) == 6
 
 
+def test_of_its_operator_only_places_are_told_that_the_subtask_does_not_have(
+    edgeplace, job, cluster, tmp_path
+):
+    """One filter is on the server: `on servers` is no other place for it, but for the rest."""
+    places = {"source": PIS, "filter": ("server", *PIS[1:]), "sink": ("server",)}
+    write(Plan(jobs={"filter": places}), tmp_path / "one.json")
+    said = {}
+    for i in (1, 2):
+        asked = ("--subtask", f"filter ({i}/4)")
+        said[i] = edgeplace("explain", job, cluster, tmp_path / "one.json", *asked).out
+    assert said[1].splitlines()[1].startswith("its operator: beside its input WAN traffic would")
+    assert "on servers" not in said[1]
+    assert said[2].splitlines()[1].startswith("its operator: on servers WAN traffic would be worse")
+    assert "beside its input" not in said[2]
+    held = Rules.model_validate(
+        {"rules": [{"kind": "pin", "operators": ["filter"], "subtasks": [0], "to": "cloud"}]}
+    )
+    write(held, tmp_path / "rules.yaml")
+    asked = ("--rules", tmp_path / "rules.yaml", "--subtask", "filter (1/4)")
+    none = edgeplace("explain", job, cluster, tmp_path / "one.json", *asked).out
+    assert none.startswith("filter (1/4) runs on server at cloud")
+    assert "its operator" not in none
+
+
 def test_a_subtasks_other_places_as_json(edgeplace, job, cluster, on_pis, judged):
     ran = edgeplace("explain", job, cluster, on_pis, "--subtask", "filter (2/4)", "--json")
     found = json.loads(ran.out)
@@ -146,8 +170,11 @@ def test_prices_are_told_as_solved_again(edgeplace, job, filter_model, tmp_path,
     assert row.rstrip().endswith("solved again, proved")
     found = edgeplace("explain", job, tmp_path / "tight.yaml", on_server, "--prices", "--json")
     prices = json.loads(found.out)["prices"]
-    assert {p["where"] for p in prices["prices"]} == set(PIS)
-    assert all(p["value"] == pytest.approx(222_000) for p in prices["prices"])
+    for kind, value in (("slots", 222_000), ("node cpu", 240_000)):
+        priced = {p["where"]: p["value"] for p in prices["prices"] if p["kind"] == kind}
+        assert priced == {t: pytest.approx(value) for t in PIS}
+    assert "tried, each by itself: limits that keep a single operator" in ran.out
+    assert "not tried" not in ran.out
 
 
 def test_without_time_prices_are_named_as_left_out(edgeplace, job, filter_model, tmp_path, on_pis):

@@ -5,7 +5,7 @@ import json
 import pytest
 from seeds import filter_cluster
 
-from edgeplace.model import Cluster, NeverMove, Pin, Plan, Rules, parse, read, write
+from edgeplace.model import Cluster, Match, NeverMove, Pin, Plan, Rules, parse, read, write
 from edgeplace.solver import evaluate
 
 PIS = tuple(f"pi-{i}" for i in range(4))
@@ -131,14 +131,66 @@ def test_what_a_rule_holds_at_a_lost_site_has_no_place(edgeplace, job, wide, tmp
         "solve", job, wide, "--set", "site:pi-3=lost", "--rules", tmp_path / "rules.yaml"
     )
     assert ran.status == 3
-    assert "pin filter to pi-3" in ran.out
-    assert "more slot" in ran.out
+    assert "\n  pin filter to pi-3\n  site 'pi-3' is lost\n" in ran.out
+    assert "drop or move the rule “pin filter to pi-3”: filter (1/4), filter (2/4), filter " in (
+        ran.out
+    )
+    assert "may run only at 'pi-3', which is lost" in ran.out
+    assert "more slot" not in ran.out
+    front = edgeplace(
+        "solve",
+        job,
+        wide,
+        "--set",
+        "site:pi-3=lost",
+        "--rules",
+        tmp_path / "rules.yaml",
+        "--pareto",
+    )
+    assert front.status == 3
+    assert "may run only at 'pi-3', which is lost" in front.out
     held = Rules(rules=(NeverMove(operators=("filter",)),))
     write(held, tmp_path / "rules.yaml")
     places = {"source": PIS, "filter": PIS, "sink": ("server",)}
     write(Plan(jobs={"filter": places}), tmp_path / "now.json")
     more = ("--rules", tmp_path / "rules.yaml", "--current", tmp_path / "now.json")
-    assert edgeplace("solve", job, wide, "--set", "site:pi-3=lost", *more).status == 3
+    ran = edgeplace("solve", job, wide, "--set", "site:pi-3=lost", *more, "--json")
+    assert ran.status == 3
+    conflict = json.loads(ran.out)["conflict"]
+    title = "never_move filter (subtask filter (4/4))"
+    assert conflict["members"] == [title, "site 'pi-3' is lost"]
+    assert conflict["irreducible"]
+    assert conflict["cure"] == (
+        f"drop or move the rule “{title}”: filter (4/4) may run only at 'pi-3', which is lost"
+    )
+
+
+def test_rules_that_only_together_hold_a_subtask_at_a_lost_site_are_both_named(
+    edgeplace, job, filter_model, wide, tmp_path
+):
+    cluster = read(wide, Cluster)
+    labelled = tuple(
+        n.model_copy(update={"labels": {"a": "y", "b": "y"} if n.id == "pi-3" else label})
+        for n, label in zip(
+            cluster.nodes, ({"a": "y"}, {"a": "y"}, {"b": "y"}, {}, {"b": "y"}), strict=True
+        )
+    )
+    write(cluster.model_copy(update={"nodes": labelled}), tmp_path / "labelled.yaml")
+    rules = tuple(Match(operators=("filter",), labels={x: "y"}) for x in "ab")
+    write(Rules(rules=rules), tmp_path / "rules.yaml")
+    ran = edgeplace(
+        "solve",
+        job,
+        tmp_path / "labelled.yaml",
+        "--set",
+        "site:pi-3=lost",
+        "--rules",
+        tmp_path / "rules.yaml",
+        "--json",
+    )
+    conflict = json.loads(ran.out)["conflict"]
+    assert conflict["members"] == [*(r.title() for r in rules), "site 'pi-3' is lost"]
+    assert conflict["cure"].startswith("drop or move one of the rules “match filter to labels")
 
 
 def test_it_is_shown_side_by_side_with_who_moves(edgeplace, job, wide):

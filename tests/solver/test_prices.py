@@ -1,11 +1,13 @@
 """Prices: what a little more is worth, by the evaluator's figures on the larger cluster."""
 
+from importlib import import_module
+
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from seeds import filter_cluster, filter_job
+from seeds import cost, filter_cluster, filter_job, operator, stream
 from strategies import instances
 
-from edgeplace.model import InvalidInputError, Plan
+from edgeplace.model import InvalidInputError, Plan, ShipStrategy
 from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver import evaluate, prices, solve
 from edgeplace.solver.prices import MBIT
@@ -38,8 +40,12 @@ def test_one_more_slot_is_worth_what_a_filter_saves(one_slot):
     assert (found.objective, found.proved) == ("wan", True)
     assert found.value == pytest.approx(240_000)
     assert evaluate(job, one_slot, found.plan).wan_cost == found.value
-    assert {(p.kind, p.where, p.site) for p in found.prices} == {("slots", t, t) for t in PIS}
-    for price in found.prices:
+    kinds = [p.kind for p in found.prices]
+    assert kinds == ["slots"] * 4 + ["node cpu"] * 4
+    assert {(p.where, p.site) for p in found.prices[:4]} == {(t, t) for t in PIS}
+    for price in found.prices[4:]:
+        assert (price.value, price.proved) == (found.value, True)
+    for price in found.prices[:4]:
         larger = one_slot.model_copy(
             update={
                 "task_managers": tuple(
@@ -64,8 +70,9 @@ def test_one_more_core_where_its_lack_keeps_a_filter_from_the_pi():
     plan = solve(job, cluster).plan
     found = prices(job, cluster, plan)
     assert found.value == pytest.approx(240_000)
-    assert {(p.kind, p.where) for p in found.prices} == {("node cpu", t) for t in PIS}
-    for price in found.prices:
+    assert {(p.kind, p.where) for p in found.prices[:4]} == {("node cpu", t) for t in PIS}
+    assert {(p.kind, p.where) for p in found.prices[4:]} == {("slots", t) for t in PIS}
+    for price in found.prices[:4]:
         assert price.used < 0.01
         larger = cluster.model_copy(
             update={
@@ -78,6 +85,46 @@ def test_one_more_core_where_its_lack_keeps_a_filter_from_the_pi():
         judged = evaluate(job, larger, price.plan)
         assert judged.feasible
         assert judged.wan_cost == price.value == pytest.approx(240_000 - 18_000)
+
+
+def chain_job():
+    """A source, a step that swells its data fourfold, one that shrinks it, and a sink."""
+    job = filter_job(1500.0)
+    source, shrink, sink = job.operators
+    swell = operator("swell", 4, cost("swell", 1500.0, 200_000.0, selectivity=1.0))
+    return job.revised(
+        operators=(source, swell, shrink, sink),
+        streams=(
+            stream("source", "swell", ShipStrategy.FORWARD, 100),
+            stream("swell", "filter", ShipStrategy.FORWARD, 400),
+            stream("filter", "sink", ShipStrategy.REBALANCE, 30 / 0.7),
+        ),
+    )
+
+
+def test_one_more_core_where_only_a_whole_chain_lacks_it():
+    """Two steps of 0.4 cores, a Pi may give 0.72: one by itself fits, and is no better there."""
+    job, cluster = chain_job(), with_pi(filter_cluster(bandwidth_bytes_per_s=1e7), cores=0.9)
+    plan = solve(job, cluster).plan
+    found = prices(job, cluster, plan)
+    assert found.value == pytest.approx(240_000)
+    worth = {(p.kind, p.where): found.value - p.value for p in found.prices}
+    assert worth == {
+        **{("slots", t): 0.0 for t in PIS},
+        **{("node cpu", t): pytest.approx(600 * 70) for t in PIS},
+    }
+    assert all(p.used < 0.5 and p.proved for p in found.prices)
+    assert found.untried == 0
+
+
+def test_of_many_edge_sites_the_fullest_are_tried_and_the_rest_are_counted(monkeypatch):
+    # The package's name `prices` is the function.
+    monkeypatch.setattr(import_module("edgeplace.solver.prices"), "_MOST_SITES", 3)
+    job, cluster = chain_job(), with_pi(filter_cluster(bandwidth_bytes_per_s=1e7), cores=0.9)
+    plan = solve(job, cluster).plan
+    found = prices(job, cluster, plan)
+    assert [p.kind for p in found.prices] == ["slots"] * 3
+    assert found.untried == 5
 
 
 def test_one_mbit_more_where_a_link_binds_and_latency_is_asked():

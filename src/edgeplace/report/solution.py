@@ -282,7 +282,7 @@ def _levels(levels: Sequence[LevelResult]) -> Markup:
 
 def _conflict(found: Conflict) -> Section:
     known = (
-        "These cannot all hold; without any one of them a placement exists:"
+        "These cannot all hold; drop any one of them and the others can all hold:"
         if found.irreducible
         else "These cannot all hold; they were not narrowed down:"
     )
