@@ -25,11 +25,11 @@ from edgeplace.tables import show_policies
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether two words are a job and a cluster, not two instances."""
+    """Return whether two words are a job and a cluster, in whichever order, not two instances."""
     if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
         return False
     data = load(words[1])
-    return isinstance(data, dict) and "sites" in data
+    return isinstance(data, dict) and ("sites" in data or "operators" in data)
 
 
 def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | None) -> Instance:
