@@ -197,6 +197,7 @@ def test_missing_costs_are_listed_all_at_once():
         solve(bare, filter_cluster())
     for part in ("rate:source=N", "bytes per record of stream 'source' -> 'filter'", "selectivity"):
         assert part in str(error.value)
+    assert "docs/job.md" in error.value.cure
 
 
 def test_a_source_without_a_place_is_refused():
