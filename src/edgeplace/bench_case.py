@@ -5,8 +5,7 @@ from pathlib import Path
 
 from edgeplace.adapters.flink import load_job
 from edgeplace.bench_record import Answer, Outcome, Run
-from edgeplace.bench_tables import proofs_table
-from edgeplace.bench_worker import OWN
+from edgeplace.bench_tables import proofs_table, title
 from edgeplace.case_files import placed
 from edgeplace.console import Console
 from edgeplace.instances.caps_json import is_caps, read_caps
@@ -71,11 +70,6 @@ def compared(case: Instance, answers: Mapping[str, Answer]) -> list[tuple[str, E
     return sorted(rows, key=lambda row: (not row[1].feasible, _wan(row[1])))
 
 
-def title(backend: str) -> str:
-    """Return how a policy is named among others: those of our own say so."""
-    return f"edgeplace ({backend})" if backend in OWN else backend
-
-
 def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]) -> str:
     """Return which placement is best and by how much, or that there is none.
 
@@ -86,10 +80,15 @@ def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]) -> str:
     """
     holding = [(name, _wan(e)) for name, e in rows if e.feasible]
     if not holding:
-        reason = "`edgeplace solve JOB CLUSTER` shows what cannot all hold, and a cure"
+        reason = "shows what cannot all hold, and a cure"
         if any(r.status is Outcome.INFEASIBLE and not r.wrong for r in runs):
-            return f"no placement exists that holds, by proof: {reason}"
-        return f"no policy found a placement that holds: {reason}"
+            return (
+                f"no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER` {reason}"
+            )
+        return (
+            "no policy found a placement that holds: `edgeplace solve JOB CLUSTER` finds one, or "
+            f"{reason}"
+        )
     (best, least), *others = holding
     text = f"best: {best}, with the least WAN of all that hold, {size(least, '/s')}"
     if others:

@@ -179,6 +179,7 @@ def test_all_policies_on_a_case_of_ones_own(edgeplace, job, wide):
         "best: edgeplace (milp), with the least WAN of all that hold, 168 kB/s; "
     )
     assert "30 % less than all-server" in said
+    assert ran.out.count("\nedgeplace (milp) ") == 2
 
 
 def judged(wan, feasible=True, weighted=None):

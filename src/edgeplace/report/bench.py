@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from edgeplace.bench_case import title, verdict
+from edgeplace.bench_case import verdict
 from edgeplace.bench_profile import profile
 from edgeplace.bench_record import Run
 from edgeplace.bench_run import Bench
 from edgeplace.bench_summary import Summary
-from edgeplace.bench_tables import proofs_table, runs_table, summaries_table, summary_notes
+from edgeplace.bench_tables import proofs_table, runs_table, summaries_table, summary_notes, title
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, Evaluation
 from edgeplace.report.markup import Markup, element, fragment
