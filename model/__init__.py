@@ -2,7 +2,16 @@
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
 from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
-from edgeplace.model.document import check_writable, dump, load, parse, read, write, write_text
+from edgeplace.model.document import (
+    check_writable,
+    dump,
+    load,
+    looks_like,
+    parse,
+    read,
+    write,
+    write_text,
+)
 from edgeplace.model.errors import (
     EdgeplaceError,
     InvalidInputError,
@@ -84,6 +93,7 @@ __all__ = [
     "check_writable",
     "dump",
     "load",
+    "looks_like",
     "parse",
     "read",
     "write",

@@ -16,6 +16,24 @@ from edgeplace.model.errors import InvalidInputError
 
 D = TypeVar("D", bound=BaseModel)
 
+_TITLES = {
+    "edgeplace/cluster": "a cluster file",
+    "edgeplace/costs": "a costs file",
+    "edgeplace/instance": "an instance",
+    "edgeplace/job-graph": "a job file",
+    "edgeplace/plan": "a plan",
+    "edgeplace/rules": "a rules file",
+}
+_MARKS: dict[str, dict[str, type]] = {
+    "edgeplace/cluster": {"sites": list, "nodes": list},
+    "edgeplace/costs": {"job": str, "operators": list},
+    "edgeplace/instance": {"jobs": list, "cluster": dict},
+    "edgeplace/job-graph": {"name": str, "operators": list},
+    "edgeplace/plan": {"jobs": dict},
+    "edgeplace/rules": {"rules": list},
+}
+"""Keys that tell each kind of document, by `format`: files written by hand may not name it."""
+
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
     """Safe YAML that refuses a key given twice instead of keeping the last."""
@@ -83,6 +101,19 @@ def load(path: str | Path) -> Any:
         raise InvalidInputError(f"{path}: not valid {kind}: {e}", "mend the file there") from e
 
 
+def looks_like(data: Any) -> str | None:
+    """Return the `format` of the kind of document that data is by its keys; None if of none."""
+    if not isinstance(data, dict):
+        return None
+    said = data.get("format")
+    if isinstance(said, str) and said in _TITLES:
+        return said
+    return next(
+        (f for f, m in _MARKS.items() if all(isinstance(data.get(k), t) for k, t in m.items())),
+        None,
+    )
+
+
 def parse(data: Any, kind: type[D], origin: str) -> D:
     """Return plain data as a document of a kind.
 
@@ -97,6 +128,14 @@ def parse(data: Any, kind: type[D], origin: str) -> D:
         raise InvalidInputError(
             f"{origin}: expected {expected or kind.__name__}, found a {type(data).__name__}",
             "give the right file",
+        )
+    found = looks_like(data)
+    # With all keys of its own kind, others are strays: they are named below.
+    strays = expected in _TITLES and all(k in data for k in _MARKS[expected])
+    if expected in _TITLES and found not in (None, expected) and not strays:
+        raise InvalidInputError(
+            f"{origin}: this looks like {_TITLES[found]}, {_TITLES[expected]} is expected here",
+            "give the right file; are two files swapped?",
         )
     if expected and data.get("format", expected) != expected:
         raise InvalidInputError(

@@ -21,6 +21,13 @@ def class_costs(
         return [0.0] * len(classes), [0.0] * len(classes)
     speed = {c.id: c.speed for c in cluster.node_classes}
     seen_on = {c.node_class: c for c in known}
+    strange = [name for name in seen_on if name not in classes]
+    # Costs may know more machines than this cluster has; with a gap beside, it may be a typo.
+    if strange and any(classes[i] not in seen_on for i in needed):
+        notes.append(
+            f"the costs of {op.name!r} name class {', '.join(map(repr, strange))}, which no node "
+            f"of the cluster has; its classes are {', '.join(classes)}"
+        )
     busy_s, cpu_s = [], []
     for i, name in enumerate(classes):
         seen = seen_on.get(name)

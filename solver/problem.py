@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -157,12 +158,33 @@ class Problem:
         """
         found = assignment_of(self.subtasks, self.cluster, plan)
         if (found < 0).any():
-            k = int(np.argmin(found))
-            raise InvalidInputError(
-                f"the plan has no known TaskManager for {self.subtasks.title(k)}",
+            raise self._homeless(plan, int(np.argmin(found)))
+        return found
+
+    def _homeless(self, plan: Plan, k: int) -> InvalidInputError:
+        """Return why a plan has no place for a subtask."""
+        job, op = self.subtasks.operators[self.subtasks.operator_of[k]]
+        title = self.subtasks.title(k)
+        if job not in plan.jobs:
+            theirs = ", ".join(map(repr, plan.jobs)) or "no job"
+            return InvalidInputError(
+                f"the plan is for {theirs}, and this job is {job!r}: it has no TaskManager for "
+                f"{title}",
+                "give the plan of this job, or the job of this plan",
+            )
+        if op.id not in plan.jobs[job]:
+            return InvalidInputError(
+                f"the plan has no TaskManager for {title}",
                 "make the plan for this job and this cluster",
             )
-        return found
+        name = plan.jobs[job][op.id][k - self.subtasks.first[self.subtasks.operator_of[k]]]
+        ids = [t.id for t in self.cluster.task_managers]
+        near = ", ".join(map(repr, get_close_matches(name, ids) or ids[:3])) or "none"
+        return InvalidInputError(
+            f"the plan has {title} on TaskManager {name!r}, which the cluster does not have",
+            f"the cluster has {near}{' and others' if len(ids) > 3 else ''}: correct the name, or "
+            "make the plan for this cluster",
+        )
 
 
 def build(

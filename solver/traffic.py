@@ -126,7 +126,8 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
         raise InvalidInputError(
             f"job {job.name!r} cannot be placed, its costs are incomplete:\n  "
             + "\n  ".join(missing),
-            "measure them (edgeplace costs LOGS) and pass --costs, or state them in the job file",
+            "measure them (edgeplace costs LOGS) and pass --costs, or state them in the job file "
+            "(docs/job.md)",
         )
     return found
 

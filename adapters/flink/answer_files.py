@@ -17,7 +17,7 @@ from typing import Any
 
 from edgeplace.adapters.flink.rest_answer import Answer
 from edgeplace.adapters.flink.saved_answers import Kind, Placement, SavedAnswers, gather
-from edgeplace.model import InvalidInputError, JobGraph, load, parse
+from edgeplace.model import InvalidInputError, JobGraph, load, looks_like, parse
 
 _KIND_OF_PATH: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("job", re.compile(r"/jobs/([0-9a-f]{32})")),
@@ -163,7 +163,7 @@ def load_job(path: str | Path, *, job: str | None = None) -> tuple[JobGraph, Pla
         answers = answers_from_log(path)
     else:
         data = load(path)
-        if isinstance(data, dict) and ("format" in data or "operators" in data):
+        if isinstance(data, dict) and ("format" in data or "operators" in data or looks_like(data)):
             return parse(data, JobGraph, str(path)), None
         known = _recognised(data)
         if known is None or known[0] != "job":

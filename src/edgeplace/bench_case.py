@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.bench_record import Answer, Run
-from edgeplace.bench_tables import proofs_table
+from edgeplace.bench_record import Answer, Outcome, Run
+from edgeplace.bench_tables import proofs_table, title
 from edgeplace.case_files import placed
 from edgeplace.console import Console
 from edgeplace.instances.caps_json import is_caps, read_caps
@@ -20,16 +20,18 @@ from edgeplace.model import (
     load,
     read,
 )
+from edgeplace.quantities import percent, size
+from edgeplace.reasons import say_what_wan_is
 from edgeplace.solver import policies
 from edgeplace.tables import show_policies
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether two words are a job and a cluster, not two instances."""
+    """Return whether two words are a job and a cluster, in whichever order, not two instances."""
     if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
         return False
     data = load(words[1])
-    return isinstance(data, dict) and "sites" in data
+    return isinstance(data, dict) and ("sites" in data or "operators" in data)
 
 
 def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | None) -> Instance:
@@ -58,17 +60,62 @@ def read_case(job_path: str, cluster_path: str, costs: str | None, rules: str | 
 
 
 def compared(case: Instance, answers: Mapping[str, Answer]) -> list[tuple[str, Evaluation]]:
-    """Return where the job runs now, if that is known, and each policy's placement."""
+    """Return where the job runs now, if that is known, and each policy's placement.
+
+    Those that hold come first, each part by its WAN traffic as the objective has it.
+    """
     others = policies(list(case.jobs), case.cluster, case.rules, case.current)
     rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
-    return rows + [(name, a.evaluation) for name, a in answers.items() if a.evaluation is not None]
+    rows += [(title(b), a.evaluation) for b, a in answers.items() if a.evaluation is not None]
+    return sorted(rows, key=lambda row: (not row[1].feasible, _wan(row[1])))
+
+
+def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]) -> str:
+    """Return which placement is best and by how much, or that there is none.
+
+    Parameters
+    ----------
+    rows
+        The best first, as `compared` has them.
+    """
+    holding = [(name, _wan(e)) for name, e in rows if e.feasible]
+    if not holding:
+        reason = "shows what cannot all hold, and a cure"
+        if any(r.status is Outcome.INFEASIBLE and not r.wrong for r in runs):
+            return (
+                f"no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER` {reason}"
+            )
+        return (
+            "no policy found a placement that holds: `edgeplace solve JOB CLUSTER` finds one, or "
+            f"{reason}"
+        )
+    (best, least), *others = holding
+    text = f"best: {best}, with the least WAN of all that hold, {size(least, '/s')}"
+    if others:
+        text += f"; {_less(least, *others[0])}"
+    if all_server := [row for row in others[1:] if row[0] == "all-server"]:
+        text += f", {_less(least, *all_server[0])}"
+    elif any(name == "all-server" and not e.feasible for name, e in rows):
+        text += "; all-server does not hold"
+    return text
+
+
+def _less(least: float, name: str, wan: float) -> str:
+    return f"as much as {name}" if wan <= least else f"{percent(1 - least / wan)} less than {name}"
+
+
+def _wan(found: Evaluation) -> float:
+    """Return the WAN term, rounded: plans that send the same may differ by float noise."""
+    return float(f"{found.wan_cost:.9g}")
 
 
 def show_case(
-    console: Console, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
+    console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
 ) -> None:
     """Print placements side by side, then how these came about."""
-    show_policies(console, rows, best="milp")
+    show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
+    console.text(verdict(rows, runs), style="bold")
+    say_what_wan_is(console, case.cluster)
     console.heading("proofs and times")
     console.table(*proofs_table(runs))
     for r in runs:

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     else:
         if case:
-            show_case(console, rows, runs)
+            show_case(console, instances[0], rows, runs)
         else:
             show_runs(console, runs)
             show_summaries(console, summaries, args.time_limit)

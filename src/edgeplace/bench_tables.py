@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from edgeplace.bench_record import Run
 from edgeplace.bench_summary import Summary
+from edgeplace.bench_worker import OWN
 from edgeplace.console import Console
 from edgeplace.quantities import count, exact, percent, size
 
@@ -45,10 +46,15 @@ def runs_table(runs: Sequence[Run]) -> Table:
     ]
 
 
+def title(backend: str) -> str:
+    """Return how a policy is named among others: those of our own say so."""
+    return f"edgeplace ({backend})" if backend in OWN else backend
+
+
 def proofs_table(runs: Sequence[Run]) -> Table:
     """Return what each policy claims of one case, and its time."""
     columns = ("policy", "status", ">wan", ">bound", ">gap", ">run")
-    return columns, [(r.backend, *_claim(r), seconds(r.run_s)) for r in runs]
+    return columns, [(title(r.backend), *_claim(r), seconds(r.run_s)) for r in runs]
 
 
 def _claim(r: Run) -> tuple[str, ...]:

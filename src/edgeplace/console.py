@@ -61,7 +61,13 @@ class Console:
             table.add_row(
                 *(Text(visible(cell)) for cell in row), style=styles[i] if styles else None
             )
-        self.out.print(table)
+        if self.out.is_terminal:
+            self.out.print(table)
+            return
+        # Nothing is to the right of the last column that it would have to be padded for.
+        with self.out.capture() as printed:
+            self.out.print(table)
+        self.raw("".join(f"{line.rstrip()}\n" for line in printed.get().split("\n")[:-1]))
 
     def problem(self, text: str) -> None:
         """Print an error or a warning on standard error."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edgeplace.console import Console
 from edgeplace.model import Evaluation, Limit, ObjectiveName
-from edgeplace.quantities import count, milliseconds, percent, size
+from edgeplace.quantities import count, counted, milliseconds, percent, size
 from edgeplace.reasons import some, value_of
 from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
 from edgeplace.tables import limit, ranges
@@ -45,7 +45,7 @@ def _amount(found: Limit) -> str:
 
 def _room(found: Limit) -> str:
     room = found.capacity or 0.0
-    return size(room, "/s") if found.unit == "bytes/s" else f"{count(room)} {found.unit}"
+    return size(room, "/s") if found.unit == "bytes/s" else counted(room, found.unit)
 
 
 def show_moves(console: Console, found: Moves, objective: Sequence[ObjectiveName]) -> None:

@@ -9,25 +9,28 @@ from edgeplace.solver import Point
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 20, 60
 _INSET = 14
+_RADIUS, _BESIDE = 6, 10
+_APART, _LINE = 30, 14
+"""Numbers whose points are closer than this, across and upwards, would cover each other."""
 _COLUMNS, _LINES = 60, 12
 _PALE, _DARK = (0xCF, 0xE3, 0xF3), (0x0B, 0x3C, 0x5D)
 
 
 def as_text(points: Sequence[Point]) -> str:
-    """Return the front as lines of characters: each point by its number in the table."""
+    """Return the front as lines of characters: each point by its number in the table.
+
+    Points too close for numbers of their own share a list: `1,2`.
+    """
     across, up = _scale(points, "wan"), _scale(points, "latency")
-    cells = [[" "] * (_COLUMNS + 4) for _ in range(_LINES)]
+    rows: list[list[tuple[int, int]]] = [[] for _ in range(_LINES)]
     for i, p in enumerate(points, start=1):
         x = round(across(p.evaluation.wan_cost) * _COLUMNS)
         y = round((1 - up(p.evaluation.latency_ms)) * (_LINES - 1))
-        for j, digit in enumerate(str(i)):
-            cells[y][x + j] = digit
+        rows[y].append((x, i))
     high, low = (milliseconds(f(p.evaluation.latency_ms for p in points)) for f in (max, min))
     margin = max(len(high), len(low))
     names = [high, *[""] * (_LINES - 2), low]
-    lines = [
-        f"{name:>{margin}} |{''.join(row).rstrip()}" for name, row in zip(names, cells, strict=True)
-    ]
+    lines = [f"{name:>{margin}} |{_row(row)}" for name, row in zip(names, rows, strict=True)]
     left, right = (size(f(p.evaluation.wan_cost for p in points), "/s") for f in (min, max))
     lines.append(f"{'':>{margin}} +{'-' * (_COLUMNS + 4)}")
     lines.append(f"{'':>{margin}}  {left}{right:>{_COLUMNS + 4 - len(left)}}")
@@ -57,6 +60,7 @@ def as_svg(points: Sequence[Point]) -> str:
         parts.append(_text(_LEFT - 8, level + 4, late, "end"))
     title = "WAN across, worst path upwards; the darker, the more server cores"
     parts.append(_text(_LEFT, _HEIGHT - 12, title, "start"))
+    at: list[tuple[float, float]] = []
     for i, p in enumerate(points, start=1):
         e = p.evaluation
         x = _LEFT + _INSET + across(e.wan_cost) * (plot_w - 2 * _INSET)
@@ -70,12 +74,45 @@ def as_svg(points: Sequence[Point]) -> str:
             f"{count(e.server_cores)} server cores"
         )
         parts.append(
-            f'<g><title>{escape(said)}</title><circle cx="{x:.1f}" cy="{y:.1f}" r="11" '
-            f'fill="#{fill}" stroke="#0b3c5d"/>'
-            f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" '
-            f'fill="{"white" if share > 0.5 else "black"}">{i}</text></g>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS}" fill="#{fill}" stroke="#0b3c5d">'
+            f"<title>{escape(said)}</title></circle>"
         )
+        at.append((x, y))
+    # After all circles, so that none covers a number.
+    for numbers in _clusters(at):
+        own = [at[i] for i in numbers]
+        left = min(x for x, _ in own) > _LEFT + plot_w / 2
+        x = min(x for x, _ in own) - _BESIDE if left else max(x for x, _ in own) + _BESIDE
+        y = sum(y for _, y in own) / len(own) + 4
+        text = ", ".join(str(i + 1) for i in numbers)
+        # A white rim keeps a list legible that is long enough to reach another circle.
+        parts.append('<g stroke="white" stroke-width="3" paint-order="stroke">')
+        parts.append(_text(x, y, text, "end" if left else "start"))
+        parts.append("</g>")
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _row(row: Sequence[tuple[int, int]]) -> str:
+    """Return a line of numbers, each at its column."""
+    line = ""
+    for x, i in sorted(row):
+        # A blank between, or two numbers would read as one.
+        line = f"{line:<{x}}{i}" if not line or len(line) < x else f"{line},{i}"
+    return line
+
+
+def _clusters(at: Sequence[tuple[float, float]]) -> list[list[int]]:
+    """Return points by the groups whose numbers would cover each other, in rising order."""
+    groups: list[list[int]] = []
+    for i, (x, y) in enumerate(at):
+        near = [
+            g
+            for g in groups
+            if any(abs(x - at[j][0]) < _APART and abs(y - at[j][1]) < _LINE for j in g)
+        ]
+        groups = [g for g in groups if g not in near]
+        groups.append(sorted([i, *(j for g in near for j in g)]))
+    return groups
 
 
 def _scale(points: Sequence[Point], name: str) -> Callable[[float], float]:

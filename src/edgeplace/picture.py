@@ -9,7 +9,7 @@ from rich.text import Text
 
 from edgeplace.console import Console, visible
 from edgeplace.model import Cluster, Evaluation, JobGraph, Plan
-from edgeplace.quantities import percent, size
+from edgeplace.quantities import counted, percent, size
 
 _BAR = 10
 _MOST_NODES = 12
@@ -90,9 +90,14 @@ def _boxes(
             for there in (t for t in cluster.task_managers if t.node == node.id):
                 inside = Text("  ")
                 if there.id in slots:
-                    inside.append(f"{slots[there.id].used:.0f}/{there.slots} slots  ", style="dim")
+                    inside.append(
+                        f"{slots[there.id].used:.0f}/{counted(there.slots, 'slots')}  ", style="dim"
+                    )
                 else:
-                    inside.append(f"{there.slots} slots, {node.cores:g} cores", style="dim")
+                    inside.append(
+                        f"{counted(there.slots, 'slots')}, {counted(node.cores, 'cores')}",
+                        style="dim",
+                    )
                 inside.append(", ".join(at.get(there.id, [])))
                 lines.append(inside)
         if len(nodes) > _MOST_NODES:

@@ -1,6 +1,14 @@
 """Quantities as people read them."""
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
+_SINGULAR = {
+    "bytes": "byte",
+    "channels": "channel",
+    "cores": "core",
+    "slots": "slot",
+    "subtasks": "subtask",
+}
+"""Units of limits that are words."""
 
 
 def count(value: float | None) -> str:
@@ -10,6 +18,12 @@ def count(value: float | None) -> str:
     if value == float("inf"):
         return "unlimited"
     return _digits(value)
+
+
+def counted(value: float, unit: str) -> str:
+    """Return a number with its unit, of one thing in the singular: `1 slot`, `2 slots`."""
+    number = count(value)
+    return f"{number} {_SINGULAR.get(unit, unit) if number == '1' else unit}"
 
 
 def exact(value: float) -> str:

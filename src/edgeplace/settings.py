@@ -26,17 +26,22 @@ def rates(texts: Sequence[str], option: str) -> dict[str, float]:
     found = {}
     for text in texts:
         # A name may hold `=`; a number does not.
-        source, equals, figure = text.rpartition("=")
-        try:
-            rate = float(figure)
-        except ValueError:
-            rate = -1.0
-        if not equals or not source or not 0 <= rate < float("inf"):
+        source, _, figure = text.rpartition("=")
+        rate = _rate(figure)
+        if not source or rate is None:
             raise InvalidInputError(
                 f"{option} {text!r} is not understood", f"write {option} SOURCE=RECORDS_PER_SECOND"
             )
         found[source] = rate
     return found
+
+
+def _rate(figure: str) -> float | None:
+    try:
+        rate = float(figure)
+    except ValueError:
+        return None
+    return rate if 0 <= rate < float("inf") else None
 
 
 def apply(case: Case, settings: Sequence[str]) -> tuple[Case, tuple[str, ...]]:
@@ -66,10 +71,14 @@ def apply(case: Case, settings: Sequence[str]) -> tuple[Case, tuple[str, ...]]:
                 op = case.job.operator(name)
                 case = _multiplied(case, op, _factor(text, value[1:]))
             case _ if text.startswith("rate:"):
-                job = case.job
-                for source, rate in rates([text.removeprefix("rate:")], "--set rate:").items():
-                    job = job.with_source_rate(source, rate)
-                case = dataclasses.replace(case, job=job)
+                rate = _rate(value)
+                if not name or rate is None:
+                    raise InvalidInputError(
+                        f"--set {text!r} is not understood",
+                        "write --set rate:SOURCE=RECORDS_PER_SECOND, or rate:SOURCE=x2 to "
+                        "multiply what it sends",
+                    )
+                case = dataclasses.replace(case, job=case.job.with_source_rate(name, rate))
             case ("site", True) if value == "lost":
                 case, lost = lose(case, name)
                 notes += lost

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edgeplace.console import Console
 from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, SourceDemand, Status
-from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
+from edgeplace.quantities import count, counted, exact, factor, milliseconds, percent, size
 
 _MOST_LINKS = 6
 _RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
@@ -134,8 +134,8 @@ def limit(found: Limit) -> str:
     """Return a limit that is exceeded, in numbers."""
     if found.kind == "rule":
         return f"rule “{found.where}”"
-    room = count(found.capacity or 0.0)
-    return f"{found.kind} {found.where} {count(found.used)} of {room} {found.unit}"
+    room = counted(found.capacity or 0.0, found.unit)
+    return f"{found.kind} {found.where} {count(found.used)} of {room}"
 
 
 def show_proof(console: Console, result: Result) -> None:

@@ -177,7 +177,7 @@ def test_a_job_graph_of_ours(saved: Path, tmp_path: Path, name: str) -> None:
         ("x.json", "[]", "neither a job graph nor an answer"),
         ("x.json", '{"errors": ["Job not found"]}', "error of Flink's: Job not found"),
         ("x.json", '{"plan": {"nodes": []}}', "answer about the plan alone"),
-        ("x.json", '{"format": "edgeplace/cluster"}', "expected 'edgeplace/job-graph'"),
+        ("x.json", '{"format": "edgeplace/cluster"}', "a job file is expected here"),
         ("x.yaml", "operators: []", "operators"),
         ("x.gz", gzip.compress(b"x" * 999)[:-9], "cannot be read"),
     ],

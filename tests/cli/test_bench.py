@@ -3,28 +3,43 @@
 import json
 
 import pytest
+from seeds import filter_cluster, filter_job
 
 from edgeplace import bench_processes, bench_run
+from edgeplace.bench_case import compared, verdict
 from edgeplace.bench_instances import named
 from edgeplace.bench_processes import Processes
-from edgeplace.bench_record import Outcome, Request
+from edgeplace.bench_record import Answer, Outcome, Request
 from edgeplace.instances.caps_json import write_caps
 from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown, Index, index
+from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Cluster,
     Costs,
     InvalidInputError,
     JobGraph,
+    Limit,
     Node,
+    Plan,
     Site,
     TaskManager,
     read,
     write,
 )
+from edgeplace.solver import evaluate
 from edgeplace.status import ExitStatus
 
 SMALL = "seed-pis-2-1"
+ALL_SERVER = Plan(
+    jobs={
+        "filter": {
+            "source": tuple(f"pi-{i}" for i in range(4)),
+            "filter": ("server",) * 4,
+            "sink": ("server",),
+        }
+    }
+)
 
 
 def lines(path):
@@ -153,10 +168,52 @@ def test_a_network_makes_an_instance(edgeplace, tmp_path):
 
 
 def test_all_policies_on_a_case_of_ones_own(edgeplace, job, wide):
-    ran = edgeplace("bench", job, wide, "--backends", "milp,all-server,caps")
+    ran = edgeplace("bench", job, wide, "--backends", "all-server,caps,milp")
     assert ran.status is ExitStatus.OK, ran.out
-    assert [row.split()[0] for row in ran.out.splitlines()[1:4]] == ["milp", "all-server", "caps"]
+    rows = ran.out.splitlines()[1:4]
+    assert rows[0].startswith("edgeplace (milp)  168 kB/s")
+    assert sorted(row.split()[0] for row in rows[1:]) == ["all-server", "caps"]
     assert "proofs and times" in ran.out
+    (said,) = (line for line in ran.out.splitlines() if line.startswith("best: "))
+    assert said.startswith(
+        "best: edgeplace (milp), with the least WAN of all that hold, 168 kB/s; "
+    )
+    assert "30 % less than all-server" in said
+    assert ran.out.count("\nedgeplace (milp) ") == 2
+
+
+def judged(wan, feasible=True, weighted=None):
+    found = evaluate(filter_job(50_000.0), filter_cluster(1e7), ALL_SERVER)
+    broken = Limit(kind="rule", where="r", used=1, capacity=0, unit="subtasks")
+    return found.model_copy(
+        update={
+            "wan_bytes_per_s": wan,
+            "wan_cost": wan if weighted is None else weighted,
+            "violations": () if feasible else (broken,),
+        }
+    )
+
+
+def test_placements_are_ordered_by_whether_they_hold_then_by_the_objectives_wan(filter_model):
+    model, cluster = filter_model
+    case = Instance(name="case", jobs=(model,), cluster=cluster)
+    found = {
+        "broken": judged(1.0, feasible=False),
+        "most": judged(10.0, weighted=90.0),
+        "all-server": judged(60.0),
+        "milp": judged(45.0),
+        "noise": judged(45.0, weighted=45.0 - 1e-12),
+    }
+    rows = compared(case, {n: Answer(outcome=Outcome.NONE, evaluation=e) for n, e in found.items()})
+    names = [name for name, _ in rows]
+    assert names == ["edgeplace (milp)", "noise", "all-server", "most", "broken"]
+    assert verdict(rows, []) == (
+        "best: edgeplace (milp), with the least WAN of all that hold, 45 B/s; as much as noise, "
+        "25 % less than all-server"
+    )
+    assert verdict([rows[0], rows[2]], []).endswith("45 B/s; 25 % less than all-server")
+    broken = [rows[0], ("all-server", judged(1.0, feasible=False))]
+    assert verdict(broken, []).endswith("45 B/s; all-server does not hold")
 
 
 def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):
@@ -168,7 +225,7 @@ def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):
     ran = edgeplace(
         "bench", job, wide, "--costs", tmp_path / "costs.json", "--backends", "all-server"
     )
-    assert [row.split()[0] for row in ran.out.splitlines()[1:3]] == ["current", "all-server"]
+    assert {row.split()[0] for row in ran.out.splitlines()[1:3]} == {"current", "all-server"}
 
 
 def test_a_case_without_a_plan_shows_what_breaks(edgeplace, job, narrow):
@@ -176,6 +233,9 @@ def test_a_case_without_a_plan_shows_what_breaks(edgeplace, job, narrow):
     assert ran.status is ExitStatus.OK, ran.out
     assert "all-server does not hold: link bandwidth" in ran.out
     assert "infeasible" in ran.out
+    assert "no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER`" in ran.out
+    ran = edgeplace("bench", job, narrow, "--backends", "all-server")
+    assert "no policy found a placement that holds: `edgeplace solve JOB CLUSTER`" in ran.out
 
 
 def test_more_jobs_than_cores_is_warned_of(edgeplace, monkeypatch):

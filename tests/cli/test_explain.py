@@ -238,7 +238,30 @@ def test_a_plan_of_another_job_is_refused(edgeplace, job, cluster, tmp_path):
     write(Plan(jobs={"other": {"x": ("server",)}}), tmp_path / "other.json")
     ran = edgeplace("explain", job, cluster, tmp_path / "other.json")
     assert ran.status == 2
-    assert "no known TaskManager for source (1/4)" in ran.err
+    said, _, advice = ran.err.partition("\n  cure: ")
+    assert "the plan is for 'other', and this job is 'filter'" in said
+    assert "no TaskManager for source (1/4)" in said
+    assert "the plan of this job" in advice
+
+
+def test_a_plan_of_another_cluster_names_the_unknown_task_manager(edgeplace, job, cluster, on_pis):
+    plan = json.loads(on_pis.read_text())
+    plan["jobs"]["filter"]["filter"][1] = "pj-1"
+    on_pis.write_text(json.dumps(plan))
+    ran = edgeplace("explain", job, cluster, on_pis)
+    assert ran.status == 2
+    said, _, advice = ran.err.partition("\n  cure: ")
+    assert "filter (2/4) on TaskManager 'pj-1', which the cluster does not have" in said
+    assert advice.startswith("the cluster has 'pi-1' and others: correct the name")
+
+
+def test_a_plan_without_an_operator_names_it(edgeplace, job, cluster, on_pis):
+    plan = json.loads(on_pis.read_text())
+    del plan["jobs"]["filter"]["sink"]
+    on_pis.write_text(json.dumps(plan))
+    ran = edgeplace("explain", job, cluster, on_pis)
+    assert ran.status == 2
+    assert "the plan has no TaskManager for sink (1/1)" in ran.err
 
 
 def test_rules_are_named_as_what_holds(edgeplace, job, cluster, on_pis, tmp_path):

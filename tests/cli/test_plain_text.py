@@ -1,6 +1,7 @@
 """Output for files and pipes is plain; output for terminals fits them."""
 
 import re
+from io import StringIO
 
 import pytest
 
@@ -51,6 +52,13 @@ def test_long_names_are_not_wrapped(edgeplace, filter_model, cluster, tmp_path):
     for op, row in zip(model.operators, rows[1:], strict=True):
         assert row.startswith(f"{op.name} " + "long name " * 50 + "end  ")
         assert "(1)" in row
+
+
+def test_the_last_column_is_not_padded_in_a_file():
+    rows = [("a", "short"), ("b", "long " * 50 + "end")]
+    out = StringIO()
+    Console(out, StringIO()).table(("name", "because"), rows)
+    assert out.getvalue() == f"name  because\na     short\nb     {'long ' * 50}end\n"
 
 
 def test_a_conflict_with_long_names_is_not_wrapped(edgeplace, filter_model, narrow, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
+from edgeplace.quantities import count, counted, exact, factor, milliseconds, percent, size
 
 INFINITY = float("inf")
 
@@ -52,6 +52,21 @@ def test_count(value, text):
 )
 def test_size(value, text):
     assert size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1, "slots", "1 slot"),
+        (0, "slots", "0 slots"),
+        (2, "slots", "2 slots"),
+        (1.5, "cores", "1.5 cores"),
+        (1, "s/s", "1 s/s"),
+        (1, "ms", "1 ms"),
+    ],
+)
+def test_one_of_a_thing_is_singular(value, unit, text):
+    assert counted(value, unit) == text
 
 
 def test_size_per_second():

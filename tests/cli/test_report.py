@@ -325,7 +325,8 @@ def test_a_wrong_answer_is_on_the_page(edgeplace, monkeypatch, tmp_path):
 def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
     page = pages["case"]
     assert page.headings[0] == (1, "Placements of filter compared")
-    assert "Least WAN traffic of all that hold: all-server." in page.text
+    assert "best: all-server, with the least WAN of all that hold, " in page.text
+    assert "What follows is the plan of all-server." in page.text
     rows = {row[0]: row for row in page.table("Placements at")}
     assert rows["all-server"][-1] == "holds"
     assert [row[0] for row in page.table("How each")] == ["all-server", "threshold"]
@@ -335,4 +336,4 @@ def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
 def test_a_case_without_a_plan_that_holds_says_so(edgeplace, job, narrow, tmp_path):
     edgeplace("bench", job, narrow, "--backends", "all-server", "--out", tmp_path)
     page = Page((tmp_path / "report.html").read_text())
-    assert "No policy found a placement that holds." in page.text
+    assert "no policy found a placement that holds: `edgeplace solve" in page.text

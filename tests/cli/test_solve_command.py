@@ -14,6 +14,7 @@ from edgeplace.model import (
     Plan,
     Rules,
     SourceDemand,
+    load,
     read,
     write,
 )
@@ -262,11 +263,12 @@ def test_a_folder_is_no_output_file(edgeplace, job, cluster, tmp_path):
     ("more", "what", "cure"),
     [
         (("--set", "source=5"), "--set 'source=5' is not understood", "rate:SOURCE="),
-        (("--set", "rate:source"), "'source' is not understood", "SOURCE=RECORDS_PER_SECOND"),
-        (("--set", "rate:source=many"), "'source=many' is not understood", "SOURCE="),
-        (("--set", "rate:source=-1"), "'source=-1' is not understood", "SOURCE="),
-        (("--set", "rate:source=nan"), "'source=nan' is not understood", "SOURCE="),
-        (("--set", "rate:=5"), "'=5' is not understood", "SOURCE="),
+        (("--set", "rate:source"), "'rate:source' is not understood", "rate:SOURCE=RECORDS_PER_"),
+        (("--set", "rate:source=many"), "'rate:source=many' is not", "--set rate:SOURCE=RECORDS_"),
+        (("--set", "rate:source=many"), "'rate:source=many' is not", "or rate:SOURCE=x2 to"),
+        (("--set", "rate:source=-1"), "'rate:source=-1' is not understood", "rate:SOURCE="),
+        (("--set", "rate:source=nan"), "'rate:source=nan' is not understood", "rate:SOURCE="),
+        (("--set", "rate:=5"), "'rate:=5' is not understood", "rate:SOURCE="),
         (("--set", "rate:filter=5"), "operator 'filter' has inputs", "set the rate of a source"),
         (("--set", "rate:sauce=5"), "no operator 'sauce'", "its operators are 'source'"),
         (("--objective", "speed"), "'speed' is not understood", "use one of wan, latency"),
@@ -300,7 +302,7 @@ def test_a_wrong_option_is_one_message_with_its_cure(edgeplace, job, cluster, mo
         ("{", "not valid JSON"),
         ("a: [", "not valid YAML"),
         ("- 1", "found a list"),
-        ("format: edgeplace/rules", "this is 'edgeplace/rules', expected 'edgeplace/cluster'"),
+        ("format: edgeplace/rules", "like a rules file, a cluster file is expected here"),
         ("sites: [{id: a}]\nnodse: []", "nodse: Extra inputs are not permitted"),
         ("sites: [{id: a}, {id: a}]", "two of kind site have the id 'a'"),
         ("sites: [{id: a}]\nversion: 2", "version 2 of 'edgeplace/cluster' is not known"),
@@ -319,7 +321,24 @@ def test_a_broken_file_is_named_with_what_is_wrong(edgeplace, job, tmp_path, tex
 def test_job_and_cluster_swapped_are_told_apart(edgeplace, job, cluster):
     ran = edgeplace("solve", cluster, job)
     assert ran.status == 2
-    assert f"{job}: this is 'edgeplace/job-graph', expected 'edgeplace/cluster'" in ran.err
+    assert f"{job}: this looks like a job file, a cluster file is expected here" in ran.err
+    assert "swapped" in ran.err
+
+
+@pytest.mark.parametrize("command", ["solve", "bench"])
+def test_files_that_do_not_say_what_they_are_are_told_apart_too(
+    edgeplace, job, cluster, tmp_path, command
+):
+    for file in (job, cluster):
+        data = {k: v for k, v in load(file).items() if k not in ("format", "version")}
+        (tmp_path / f"bare-{file.name}").write_text(json.dumps(data))
+    bare_job, bare_cluster = tmp_path / "bare-job.json", tmp_path / "bare-cluster.yaml"
+    ran = edgeplace(command, bare_cluster, bare_job)
+    assert ran.status == 2
+    assert f"{bare_job}: this looks like a job file, a cluster file is expected here" in ran.err
+    ran = edgeplace(command, bare_cluster, bare_cluster)
+    assert ran.status == 2
+    assert f"{bare_cluster}: this looks like a cluster file, a job file is expected" in ran.err
 
 
 def test_a_wrong_schedulercfg_is_told_by_line(edgeplace, job, cluster, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from seeds import cost, filter_cluster, filter_job, operator, stream
 
 from edgeplace.model import (
+    ClassCost,
     Cluster,
     InvalidInputError,
     JobGraph,
@@ -196,6 +197,7 @@ def test_missing_costs_are_listed_all_at_once():
         solve(bare, filter_cluster())
     for part in ("rate:source=N", "bytes per record of stream 'source' -> 'filter'", "selectivity"):
         assert part in str(error.value)
+    assert "docs/job.md" in error.value.cure
 
 
 def test_a_source_without_a_place_is_refused():
@@ -215,6 +217,28 @@ def test_a_class_never_measured_needs_speeds_and_is_then_labelled_an_estimate():
     assert any("estimate" in n for n in solve(job, filter_cluster()).notes)
     with pytest.raises(InvalidInputError, match="never seen on node class 'pi'"):
         solve(job, filter_cluster().model_copy(update={"node_classes": ()}))
+
+
+@pytest.mark.parametrize(
+    ("names", "noted"),
+    [
+        (("pie", "server"), True),
+        (("pi", "server", "jetson"), False),
+        (("server",), False),
+    ],
+)
+def test_a_class_that_no_node_has_is_named_where_one_of_the_clusters_is_not_known(names, noted):
+    job = filter_job(50_000.0)
+    op = job.operators[1]
+    known = tuple(ClassCost(node_class=n, true_rate_per_s=200_000.0) for n in names)
+    op = op.model_copy(update={"cost": op.cost.model_copy(update={"classes": known})})
+    job = job.revised(operators=(job.operators[0], op, job.operators[2]))
+    said = (
+        "the costs of 'filter' name class 'pie', which no node of the cluster has; its classes "
+        "are pi, server"
+    )
+    notes = solve(job, filter_cluster()).notes
+    assert [n for n in notes if "which no node" in n] == ([said] if noted else [])
 
 
 def test_a_throttled_source_is_said_to_be_a_lower_bound():

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
+from edgeplace.bench_case import verdict
 from edgeplace.bench_profile import profile
-from edgeplace.bench_record import Answer, Run
+from edgeplace.bench_record import Run
 from edgeplace.bench_run import Bench
 from edgeplace.bench_summary import Summary
-from edgeplace.bench_tables import proofs_table, runs_table, summaries_table, summary_notes
+from edgeplace.bench_tables import proofs_table, runs_table, summaries_table, summary_notes, title
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, Evaluation
 from edgeplace.report.markup import Markup, element, fragment
@@ -77,25 +78,28 @@ def case_page(
     Parameters
     ----------
     compared
-        Where the job runs now, if that is known, and each policy's placement.
+        Where the job runs now, if that is known, and each policy's placement, the best first.
     """
-    best = _best(done.answers(asked.name))
-    lead = [_verdict(done, runs)]
-    sections = [Section("compared", "Placements", policies_table(compared, best or ""))]
+    answers = done.answers(asked.name)
+    named = {title(backend): backend for backend in answers}
+    best = next((named[name] for name, e in compared if name in named and e.feasible), None)
+    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs)}.")]
+    marked = title(best) if best else ""
+    sections = [Section("compared", "Placements", policies_table(compared, marked))]
     if best:
-        answer = done.answers(asked.name)[best]
+        answer = answers[best]
         assert answer.plan is not None and answer.evaluation is not None  # noqa: S101
-        others = [row for row in compared if row[0] in ("current", "all-server")]
-        before = others[0] if others else None
+        evaluations = dict(compared)
+        before = next(
+            ((n, evaluations[n]) for n in ("current", "all-server") if n in evaluations), None
+        )
         lead += [
-            paragraph(f"Least WAN traffic of all that hold: {best}. What follows is its plan."),
+            paragraph(f"What follows is the plan of {marked}."),
             headroom(answer.evaluation),
             figures(asked, answer.evaluation, before),
         ]
         sections += plan_sections(asked, answer.plan, answer.evaluation, before)
         sections.append(reasons(asked, answer.plan, DEFAULT_OBJECTIVE))
-    else:
-        lead.append(paragraph("No policy found a placement that holds."))
     sections += [
         Section("proofs", "Proofs and times", fragment([_proofs(runs), _problems(runs)])),
         _environment(done.environment),
@@ -171,11 +175,6 @@ def _problems(runs: Sequence[Run]) -> Markup:
 def _proofs(runs: Sequence[Run]) -> Markup:
     marks = ["broken" if r.wrong else "" for r in runs]
     return table("How each placement came about", *proofs_table(runs), marks)
-
-
-def _best(answers: Mapping[str, Answer]) -> str | None:
-    values = {name: a.wan for name, a in answers.items() if a.wan is not None}
-    return min(values, key=lambda name: values[name], default=None)
 
 
 def _environment(found: Mapping[str, object]) -> Section:
