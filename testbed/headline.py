@@ -46,6 +46,8 @@ _FILLING = 4.0
 """The same, until the buffers before a link are full: else they take what does not fit the link."""
 _UNFAIR = 1.1
 """The fastest source to the slowest, from which on they may be in each other's way."""
+_NOTHING = 1e-3
+"""Records per second of a source."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -216,7 +218,7 @@ def _experiment(
                     "policies": each.policies,
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
-                    **_watched(run, cluster, mbit, each.plan, rate, each.sustained),
+                    **_watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
             _say(_line(cells[-1], each))
@@ -304,8 +306,11 @@ def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
 
 
 def _bearable(planned: Sequence[_Planned]) -> float:
-    """Return a rate of each source subtask that all placements should sustain."""
-    return _WATCHED_SHARE * min(each.sustained for each in planned)
+    """Return a rate of each source subtask that all placements should sustain.
+
+    Those that sustain nothing, as their checkpoints alone fill a link, are watched at it as well.
+    """
+    return _WATCHED_SHARE * min(p.sustained for p in planned if p.sustained > _NOTHING)
 
 
 def _watched(
