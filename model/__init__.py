@@ -33,6 +33,7 @@ from edgeplace.model.result import (
     Result,
     Status,
     StoppedBy,
+    objective_levels,
 )
 from edgeplace.model.rules import (
     AnyRule,
@@ -94,6 +95,7 @@ __all__ = [
     "dump",
     "load",
     "looks_like",
+    "objective_levels",
     "parse",
     "read",
     "write",

@@ -1,5 +1,6 @@
 """What `solve` answers."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -41,6 +42,23 @@ class ObjectiveLevel(Frozen):
                 f"use one of {', '.join(OBJECTIVES)}, with a tolerance if you like: wan:5%",
             )
         return cls.model_validate({"name": name, "tolerance": tolerance})
+
+
+def objective_levels(objective: Sequence[str | ObjectiveLevel]) -> list[ObjectiveLevel]:
+    """Return the levels of an objective.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none, one is named twice, or one is not understood.
+    """
+    levels = [v if isinstance(v, ObjectiveLevel) else ObjectiveLevel.parse(v) for v in objective]
+    if not levels or len({v.name for v in levels}) < len(levels):
+        raise InvalidInputError(
+            f"the objective {[v.name for v in levels]} names no level, or one twice",
+            "name each term once",
+        )
+    return levels
 
 
 class Status(StrEnum):

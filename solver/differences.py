@@ -55,7 +55,7 @@ def difference(
         If the inputs are incomplete or a plan does not belong to them.
     """
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    one, other = (evaluate(jobs, cluster, p, rules, current) for p in (before, after))
+    one, other = (evaluate(job_graph, cluster, p, rules, current) for p in (before, after))
     return Difference(
         before=one,
         after=other,

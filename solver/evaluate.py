@@ -28,8 +28,7 @@ def evaluate(
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    problem = build(jobs, cluster, rules, current)
+    problem = build(job_graph, cluster, rules, current)
     return assess(problem, problem.assignment(plan))
 
 

@@ -22,6 +22,7 @@ from edgeplace.model import (
     ObjectiveName,
     Plan,
     Rules,
+    objective_levels,
 )
 from edgeplace.solver.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.evaluate import report
@@ -104,11 +105,8 @@ def moves(
     InvalidInputError
         If the inputs are incomplete, the plan does not belong to them, or there is no such subtask.
     """
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    p = build(jobs, cluster, rules, current)
-    levels = [
-        (v if isinstance(v, ObjectiveLevel) else ObjectiveLevel.parse(v)).name for v in objective
-    ]
+    p = build(job_graph, cluster, rules, current)
+    levels = [level.name for level in objective_levels(objective)]
     k = _numbered(p.subtasks, subtask)
     assignment = p.assignment(plan)
     now = judge(p, assignment)

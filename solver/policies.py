@@ -31,8 +31,7 @@ def policies(
     InvalidInputError
         If the inputs are incomplete.
     """
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    problem = build(jobs, cluster, rules, current)
+    problem = build(job_graph, cluster, rules, current)
     if not problem.m:
         return ()
     found = []

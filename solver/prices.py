@@ -22,6 +22,7 @@ from edgeplace.model import (
     Result,
     Rules,
     Status,
+    objective_levels,
 )
 from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver.evaluate import evaluate
@@ -111,8 +112,7 @@ def prices(
             f"the time limit {time_limit_s} must not be negative", "use 0 or more"
         )
     ends = time.monotonic() + time_limit_s
-    first = objective[0]
-    name = (first if isinstance(first, ObjectiveLevel) else ObjectiveLevel.parse(first)).name
+    name = objective_levels(objective)[0].name
 
     def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
         result = solve(job_graph, changed, rules, (name,), current, time_limit_s=seconds)

@@ -188,7 +188,7 @@ class Problem:
 
 
 def build(
-    jobs: Sequence[JobGraph],
+    job_graph: JobGraph | Sequence[JobGraph],
     cluster: Cluster,
     rules: Rules | None = None,
     current: Plan | None = None,
@@ -200,6 +200,7 @@ def build(
     InvalidInputError
         If costs are missing, names do not resolve, or the parts do not fit together.
     """
+    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     rules = rules or Rules()
     subtasks = Subtasks.number(jobs)
     traffic = [propagate(j) for j in jobs]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from edgeplace.model import (
     Conflict,
-    Incumbent,
     LevelResult,
     ObjectiveLevel,
     PlanMismatchError,
@@ -22,6 +21,7 @@ from edgeplace.model import (
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
 from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
@@ -42,7 +42,6 @@ _PROVING_SHARE = 0.75
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
 """How long to look for one plan, and how near to the best of those looked at it may be."""
 Readable = Formulation | JointFormulation
-OPTIMAL_GAP = 1e-6
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
 RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
@@ -50,7 +49,7 @@ RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
 
 
 class Search:
-    """The lexicographic search: the best plan so far is kept here, outside the solvers."""
+    """The lexicographic search: the best plan so far is kept outside the solvers."""
 
     def __init__(
         self,
@@ -72,13 +71,12 @@ class Search:
         self._seed = seed
         self._tell = tell
         self._bounds: list[float] = []
-        self._caps: list[float] = []
         self._floor = 0.0
-        self._site_by_site = False
+        self._relaxed: float | None = None
+        """The bound that `decide` gave; the solvers may raise `_floor` above it."""
         self._led: tuple[Readable, Backend] | None = None
         self._marginals: Marginals | None = None
-        self._incumbents: list[Incumbent] = []
-        self.best: Verdict | None = None
+        self._best = BestPlan(problem, levels, soft, began)
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
 
@@ -92,41 +90,24 @@ class Search:
         """Start from the current placement."""
         p = self._problem
         if p.m and p.current is not None and (p.current >= 0).all():
-            self._offer(p.current)
+            self._best.offer(p.current)
 
     def _offer_baselines(self) -> None:
         """Start from what others would do."""
         for baseline in BASELINES.values():
             if self.best is None or self.seconds_left() != 0.0:
-                self._offer(baseline(self._problem))
+                self._best.offer(baseline(self._problem))
 
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
         if self.best is not None and self._stopped_by is not StoppedBy.TIME_LIMIT:
             assignment = tidy(self._problem, self.best.assignment)
-            self.best = judge(self._problem, assignment)
+            self._best.verdict = judge(self._problem, assignment)
 
-    def _offer(self, assignment: Ints) -> Verdict:
-        """Keep an assignment if it holds and is better, level by level."""
-        found = judge(self._problem, assignment)
-        holds = found.fixed_hold and (self._soft or found.rated_hold)
-        if holds and (self.best is None or self._better(found, self.best)):
-            self.best = found
-            value = found.value(self._levels[0].name)
-            best = self._incumbents[-1].value if self._incumbents else float("inf")
-            if value < best - OPTIMAL_GAP * abs(value):
-                self._incumbents.append(Incumbent(at_s=time.monotonic() - self._began, value=value))
-        return found
-
-    def _better(self, new: Verdict, old: Verdict) -> bool:
-        for i, level in enumerate(self._levels):
-            a, b = new.value(level.name), old.value(level.name)
-            # Levels that are done bind up to their tolerance; beyond that they do not count.
-            if i < len(self._caps):
-                a, b = max(a, self._caps[i]), max(b, self._caps[i])
-            if abs(a - b) > OPTIMAL_GAP * max(abs(a), abs(b)):
-                return a < b
-        return False
+    @property
+    def best(self) -> Verdict | None:
+        """What the evaluator says of the best plan so far."""
+        return self._best.verdict
 
     def run(self, load: Callable[[LinearModel], Backend]) -> None:
         """Minimise level by level; each level's value limits the later ones.
@@ -147,7 +128,7 @@ class Search:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
                     self._polish()
-            if self._caps and len(self._levels) > 1:
+            if self._best.caps and len(self._levels) > 1:
                 self._rest()
         except KeyboardInterrupt:
             self._stopped_by = StoppedBy.INTERRUPT
@@ -162,18 +143,22 @@ class Search:
         found = decide(self._problem, self._problem.keeps_up)
         if found is None:
             return False
-        self._floor = found.bound
-        self._site_by_site = True
-        self._offer(found.assignment)
-        if self.best is None or self._short(self.best.value("wan"), found.bound):
+        self._floor = self._relaxed = found.bound
+        self._best.offer(found.assignment)
+        if not self._reached(found.bound):
             left = self.seconds_left()
             ends = np.inf if left is None else time.monotonic() + left / 4
             plan = shared_plan(self._problem, ends)
             if plan is not None:
-                self._offer(plan)
-        if self.best is None or self._short(self.best.value("wan"), found.bound):
-            return False
-        return self._settle(level, Answer(Outcome.OPTIMAL, None, found.bound))
+                self._best.offer(plan)
+        return self._reached(found.bound) and self._settle(
+            level, Answer(Outcome.OPTIMAL, None, found.bound)
+        )
+
+    def _reached(self, bound: float) -> bool:
+        """Return whether a plan is known that is as good as a bound of the first level."""
+        known = self.best
+        return known is not None and not self._short(known.value(self._levels[0].name), bound)
 
     def _lead(self) -> None:
         """Minimise the first level, with what is alike taken together as long as that will do."""
@@ -217,7 +202,7 @@ class Search:
         if found is None:
             return False
         self._raise_floor(found.bound)
-        self._offer(found.plan(p))
+        self._best.offer(found.plan(p))
         beyond = found.bound
         while beyond < np.inf:
             known = self.best.value("wan") if self.best else np.inf
@@ -229,8 +214,7 @@ class Search:
             )
             if answer is None:
                 break
-            decided = self.best and not self._short(self.best.value("wan"), answer.bound)
-            if decided or answer.outcome is Outcome.STOPPED:
+            if self._reached(answer.bound) or answer.outcome is Outcome.STOPPED:
                 self._settle(level, answer)
                 break
         return True
@@ -255,7 +239,7 @@ class Search:
             start=form.start(self.best.assignment) if self.best else None,
         )
         if answer.values is not None:
-            self._offer(form.assignment(answer.values))
+            self._best.offer(form.assignment(answer.values))
         return answer.outcome is not Outcome.STOPPED
 
     def _polish(self) -> None:
@@ -270,20 +254,20 @@ class Search:
             self._check_time_for(self._led[0].model)
         form = self._formulate(self._levels, may=self._within_cap())
         backend = self._load(form.model)
-        self._cap(form, backend, self._levels[0], self._caps[0])
+        self._cap(form, backend, self._levels[0], self._best.caps[0])
         for level in self._levels[1:]:
             if not self._descend(form, backend, level):
                 return
-            self._cap(form, backend, level, self._caps[-1])
+            self._cap(form, backend, level, self._best.caps[-1])
 
     def _within_cap(self) -> Bools | None:
         """Return where subtasks may run without making the first level worse than its cap.
 
         None if that is not known.
         """
-        p, cap, name = self._problem, self._caps[0], self._levels[0].name
-        if self._site_by_site:
-            found = decide(p, p.keeps_up, max(cap - self._floor, 0.0) + NEGLIGIBLE)
+        p, cap, name = self._problem, self._best.caps[0], self._levels[0].name
+        if self._relaxed is not None:
+            found = decide(p, p.keeps_up, max(cap - self._relaxed, 0.0) + NEGLIGIBLE)
             return None if found is None else found.within(cap + NEGLIGIBLE)
         if self._led is None:
             return self._no_worse_than(cap)
@@ -353,7 +337,7 @@ class Search:
             else:
                 self._stopped_by = self._gave_up()
                 return False
-        self._caps.append(value * (1 + level.tolerance))
+        self._best.caps.append(value * (1 + level.tolerance))
         return True
 
     def _gave_up(self) -> StoppedBy:
@@ -414,7 +398,7 @@ class Search:
                 self._raise_floor(min(e.answer.bound, beyond))
                 with suppress(NotDealtError):
                     if e.answer.values is not None:
-                        self._offer(form.assignment(e.answer.values))
+                        self._best.offer(form.assignment(e.answer.values))
                 raise
             answer = replace(answer, bound=min(answer.bound, beyond))
             self._raise_floor(answer.bound)
@@ -432,7 +416,7 @@ class Search:
                 self._stopped_by = self._gave_up()
                 return answer
             assignment = form.assignment(answer.values)
-            found = self._offer(assignment)
+            found = self._best.offer(assignment)
             rows = self._missed(form, answer.values, assignment, found)
             if not rows:
                 check_agreement(backend, level.name, objective, answer, found, self.best)
@@ -444,7 +428,7 @@ class Search:
     def _offer_found(self, form: Readable, values: Floats) -> None:
         """Keep what a back end finds on its way; dealing to groups would be a search of its own."""
         if isinstance(form, Formulation):
-            self._offer(form.assignment(values))
+            self._best.offer(form.assignment(values))
 
     def _raise_floor(self, bound: float) -> None:
         """Note a bound of the first level."""
@@ -455,7 +439,7 @@ class Search:
         self, form: Readable, values: Floats, assignment: Ints, found: Verdict
     ) -> list[Row]:
         """Return rows for what the model leaves out; see `Formulation.missed`."""
-        if form.rho is None and found.fixed_hold and (self._soft or found.rated_hold):
+        if form.rho is None and self._best.holds(found):
             return []
         said = report(found)
         kept = tuple(v for v in said.violations if not (self._soft and v.kind in RATED))
@@ -499,7 +483,7 @@ class Search:
             plan=self._problem.plan(self.best.assignment),
             evaluation=found,
             levels=tuple(results),
-            incumbents=tuple(self._incumbents),
+            incumbents=tuple(self._best.incumbents),
             runtime_s=runtime,
             backend=backend,
             notes=notes,

@@ -13,6 +13,7 @@ from edgeplace.model import (
     Plan,
     Result,
     Rules,
+    objective_levels,
 )
 from edgeplace.solver.backend import Backend
 from edgeplace.solver.conflict import find_conflict
@@ -75,22 +76,13 @@ def solve(
     """
     began = time.monotonic()
     tell = progress or (lambda text: None)
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    levels = [
-        level if isinstance(level, ObjectiveLevel) else ObjectiveLevel.parse(level)
-        for level in objective
-    ]
-    if not levels or len({v.name for v in levels}) < len(levels):
-        raise InvalidInputError(
-            f"the objective {[v.name for v in levels]} names no level, or one twice",
-            "name each term once",
-        )
+    levels = objective_levels(objective)
     # Written so that nan is refused too.
     if not gap >= 0 or not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
         )
-    problem = build(jobs, cluster, rules, current)
+    problem = build(job_graph, cluster, rules, current)
     soft = levels[0].name == "throughput"
     search = Search(problem, levels, soft, began, time_limit_s, gap, seed, tell)
     search.offer_current()

@@ -16,6 +16,7 @@ from edgeplace.model import (
     ObjectiveName,
     Plan,
     Rules,
+    objective_levels,
 )
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.constraints import Restriction
@@ -71,11 +72,8 @@ def why(
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    problem = build(jobs, cluster, rules, current)
-    levels = [
-        (v if isinstance(v, ObjectiveLevel) else ObjectiveLevel.parse(v)).name for v in objective
-    ]
+    problem = build(job_graph, cluster, rules, current)
+    levels = [level.name for level in objective_levels(objective)]
     assignment = problem.assignment(plan)
     found = assess(problem, assignment)
     return tuple(

@@ -16,7 +16,7 @@ from edgeplace.explain_tables import (
     show_terms,
     show_tightest,
 )
-from edgeplace.model import Cluster, ObjectiveLevel, ObjectiveName, Plan
+from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
 from edgeplace.reasons import because, say_what_wan_is, show_reasons
 from edgeplace.solver import (
     Difference,
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Explain a plan, one of its subtasks, or how it differs from another plan."""
     case = read_case(args)
     plan = read_plan(args.plan, case.job, case.cluster)
-    objective = [ObjectiveLevel.parse(text).name for text in args.objective.split(",")]
+    objective = [level.name for level in objective_levels(args.objective.split(","))]
     if args.against:
         found = _against(args, console, case, plan, objective)
     elif args.subtask is not None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -211,12 +212,11 @@ def test_a_star_of_sites_is_decided_without_a_model(sites):
     assert close(result.levels[0].value, bound)
 
 
-def test_a_limit_that_is_left_out_is_not_forgotten():
-    job, cluster, rules = star(12, seed=1)
+def thinned(job, cluster, rules):
+    """The best plan's figures, and the cluster with a link a little too thin for that plan."""
     free = solve(job, cluster, rules, objective=("wan",))
     used = {v.where: v.used for v in free.evaluation.links}
-    # One site's link is a little too thin for the plan without limits.
-    thin = cluster.model_copy(
+    return free, cluster.model_copy(
         update={
             "links": tuple(
                 a.model_copy(update={"bandwidth_bytes_per_s": used["site-3 -> hub"] * 0.99 / 0.8})
@@ -226,8 +226,32 @@ def test_a_limit_that_is_left_out_is_not_forgotten():
             )
         }
     )
+
+
+def test_a_limit_that_is_left_out_is_not_forgotten():
+    job, cluster, rules = star(12, seed=1)
+    free, thin = thinned(job, cluster, rules)
     result = solve(job, thin, rules, objective=("wan",))
     assert result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if result.evaluation:
         assert result.evaluation.feasible
         assert result.levels[0].value > free.levels[0].value
+
+
+def test_later_levels_look_as_far_from_the_relaxed_optimum_as_the_cap_is():
+    job, cluster, rules = star(4, seed=10)
+    free, thin = thinned(job, cluster, rules)
+    asked = []
+
+    def noted(problem, may, slack=None):
+        found = decide(problem, may, slack)
+        asked.append((slack, found.bound))
+        return found
+
+    with patch("edgeplace.solver.search.decide", noted):
+        result = solve(job, thin, rules, objective=("wan:5%", "server_cores"))
+    [(_, bound), (slack, _)] = asked
+    # The thin link is no part of the relaxed problem, so its optimum is below the true one.
+    assert bound == pytest.approx(free.levels[0].value)
+    assert bound < result.levels[0].bound
+    assert bound + slack >= 1.05 * result.levels[0].bound

@@ -1,0 +1,64 @@
+"""The best plan so far, kept outside the solvers."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Incumbent, ObjectiveLevel
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.verdict import Verdict, judge
+
+Ints = NDArray[np.intp]
+OPTIMAL_GAP = 1e-6
+
+
+class BestPlan:
+    """What the evaluator says of the best plan that was offered, and when it became better.
+
+    Attributes
+    ----------
+    verdict
+        None: no plan that holds was offered.
+    caps
+        What the levels that are done may come to: up to there they do not count.
+    incumbents
+        The plans that were better in the first level than all before.
+    """
+
+    def __init__(
+        self, problem: Problem, levels: Sequence[ObjectiveLevel], soft: bool, began: float
+    ) -> None:
+        self._problem = problem
+        self._levels = levels
+        self._soft = soft
+        self._began = began
+        self.verdict: Verdict | None = None
+        self.caps: list[float] = []
+        self.incumbents: list[Incumbent] = []
+
+    def holds(self, found: Verdict) -> bool:
+        """Return whether a plan may be the answer."""
+        return found.fixed_hold and (self._soft or found.rated_hold)
+
+    def offer(self, assignment: Ints) -> Verdict:
+        """Keep an assignment if it holds and is better, level by level; return what it comes to."""
+        found = judge(self._problem, assignment)
+        if self.holds(found) and (self.verdict is None or self._better(found, self.verdict)):
+            self.verdict = found
+            value = found.value(self._levels[0].name)
+            before = self.incumbents[-1].value if self.incumbents else float("inf")
+            if value < before - OPTIMAL_GAP * abs(value):
+                at_s = time.monotonic() - self._began
+                self.incumbents.append(Incumbent(at_s=at_s, value=value))
+        return found
+
+    def _better(self, new: Verdict, old: Verdict) -> bool:
+        for i, level in enumerate(self._levels):
+            a, b = new.value(level.name), old.value(level.name)
+            if i < len(self.caps):
+                a, b = max(a, self.caps[i]), max(b, self.caps[i])
+            if abs(a - b) > OPTIMAL_GAP * max(abs(a), abs(b)):
+                return a < b
+        return False
