@@ -24,9 +24,16 @@ def tightest(
     Limits that are not stated, and such that nothing uses, are left out.
     """
     site_of = sites_of_limits(cluster)
-    limits = [*evaluation.links, *evaluation.nodes, *evaluation.task_managers]
+    # What is exceeded comes first: without a route, the latency of an evaluation is none.
+    stated = [
+        *evaluation.violations,
+        *evaluation.links,
+        *evaluation.nodes,
+        *evaluation.task_managers,
+        *([evaluation.binding] if evaluation.binding else []),
+    ]
     if rules and rules.max_latency_ms is not None:
-        limits.append(
+        stated.append(
             Limit(
                 kind="latency",
                 where="worst path",
@@ -35,14 +42,11 @@ def tightest(
                 unit="ms",
             )
         )
-    known = {(v.kind, v.where) for v in limits}
-    others = [*evaluation.violations, *([evaluation.binding] if evaluation.binding else [])]
-    for v in others:
-        if (v.kind, v.where) not in known:
-            known.add((v.kind, v.where))
-            limits.append(v)
+    limits: dict[tuple[str, str], Limit] = {}
+    for v in stated:
+        limits.setdefault((v.kind, v.where), v)
     found: dict[tuple[str, str], tuple[Limit, int]] = {}
-    for v in sorted(limits, key=lambda v: -v.utilisation):
+    for v in sorted(limits.values(), key=lambda v: -v.utilisation):
         if v.utilisation > 0:
             key = v.kind, site_of.get((v.kind, v.where), v.where)
             first, more = found.get(key, (v, 0))

@@ -27,13 +27,13 @@ def test_limits_are_the_evaluators_and_none_that_is_used_is_missed(instance, dat
         for v in (*found.links, *found.nodes, *found.task_managers, *found.violations)
     }
     for t in tight:
-        if t.limit.kind == "latency":
+        if (t.limit.kind, t.limit.where) in said:
+            assert t.limit == said[t.limit.kind, t.limit.where]
+        elif t.limit.kind == "latency":
             assert (t.limit.used, t.limit.capacity) == (
                 max(found.latency_ms, 0.0),
                 rules.max_latency_ms,
             )
-        elif (t.limit.kind, t.limit.where) in said:
-            assert t.limit == said[t.limit.kind, t.limit.where]
         else:
             assert t.limit == found.binding
     for limits in (found.nodes, found.task_managers):
