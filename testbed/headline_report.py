@@ -159,7 +159,8 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
     yield (
         f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
         f"{environment['delay_ms']:g} ms one way; `make headline` measures it anew, "
-        "[docs/testbed.md](../../docs/testbed.md) says how. Medians of 5."
+        "[docs/testbed.md](../../docs/testbed.md) says how. Bytes and cores are medians of five "
+        "windows, rates are over all of them."
     )
     yield ""
     yield f"![sustained rate and WAN traffic]({PICTURE})"

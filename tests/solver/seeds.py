@@ -82,3 +82,25 @@ def filter_cluster(bandwidth_bytes_per_s=62_500.0):
         ),
         node_classes=(NodeClass(id="pi", speed=0.25), NodeClass(id="server", speed=1.0)),
     )
+
+
+def one_site(slots=2, memory=None, cores=1.0):
+    return Cluster(
+        sites=(Site(id="s", tier="cloud"),),
+        nodes=(Node(id="n", site="s", node_class="server", cores=cores),),
+        task_managers=(TaskManager(id="t", node="n", slots=slots, memory_bytes=memory),),
+        cpu_target=1.0,
+    )
+
+
+def two_operators(**more):
+    demand = SourceDemand(rates_per_s=(100.0,))
+    source = cost("a", 1000, 1000, demand=demand)
+    return JobGraph(
+        name="j",
+        operators=(
+            operator("a", 1, source, born_at=("s",), **more),
+            operator("b", 1, cost("b", 1000, 1000, selectivity=1.0, state_bytes=1e9), **more),
+        ),
+        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
+    )

@@ -4,34 +4,24 @@ import time
 from unittest.mock import patch
 
 import pytest
-from seeds import cost, filter_cluster, filter_job, operator, stream
+from seeds import filter_cluster, filter_job, one_site, two_operators
 
 from edgeplace.model import (
     ClassCost,
-    Cluster,
     InvalidInputError,
-    JobGraph,
     Link,
     Node,
     Pin,
     Plan,
     Rules,
-    ShipStrategy,
     Site,
-    SourceDemand,
     Status,
     StoppedBy,
     TaskManager,
 )
-from edgeplace.solver import advice, evaluate, policies, solve, why
-from edgeplace.solver.conflict import find_conflict
-from edgeplace.solver.problem import build
+from edgeplace.solver import evaluate, policies, solve, why
 
 BACKENDS = ("milp", "cp-sat")
-
-
-def server_plan(job):
-    return next(p for p in policies(job, filter_cluster()) if p.name == "all-server")
 
 
 @pytest.mark.parametrize("bandwidth", [12_500.0, 62_500.0, 1_250_000.0])
@@ -85,99 +75,16 @@ def test_a_shrinking_operator_at_selectivity_one_goes_to_the_edge():
     assert "server" in held["all-server"].of("filter")["filter"]
 
 
-def one_site(slots=2, memory=None, cores=1.0):
-    return Cluster(
-        sites=(Site(id="s", tier="cloud"),),
-        nodes=(Node(id="n", site="s", node_class="server", cores=cores),),
-        task_managers=(TaskManager(id="t", node="n", slots=slots, memory_bytes=memory),),
-        cpu_target=1.0,
-    )
-
-
-def two_operators(**more):
-    demand = SourceDemand(rates_per_s=(100.0,))
-    source = cost("a", 1000, 1000, demand=demand)
-    return JobGraph(
-        name="j",
-        operators=(
-            operator("a", 1, source, born_at=("s",), **more),
-            operator("b", 1, cost("b", 1000, 1000, selectivity=1.0, state_bytes=1e9), **more),
-        ),
-        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
-    )
-
-
-@pytest.mark.parametrize(
-    ("cluster", "cure"),
-    [
-        (one_site(slots=1), "1 more slot on t"),
-        (one_site(memory=1e9 - 1), "1 more bytes of memory on t"),
-        (one_site(cores=0.19), "0.01 more cores on n"),
-    ],
-)
-def test_short_by_one_is_infeasible_and_the_cure_says_one(cluster, cure):
-    result = solve(two_operators(), cluster)
-    assert result.status is Status.INFEASIBLE
-    assert result.conflict.cure == cure
-    assert result.conflict.confirmed
-    assert result.conflict.irreducible
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("cluster", [one_site(slots=2), one_site(memory=1e9), one_site(cores=0.2)])
 def test_exactly_enough_is_enough(cluster, backend):
     assert solve(two_operators(), cluster, backend=backend).status is Status.OPTIMAL
 
 
-def test_a_link_short_by_one_byte_per_second_is_named():
-    job = filter_job(50_000.0)
-    need = 600 * 0.7 * 100 / 0.8
-    assert solve(job, filter_cluster(need)).status is Status.OPTIMAL
-    result = solve(job, filter_cluster(need - 1))
-    assert result.status is Status.INFEASIBLE
-    assert "1 more bytes/s of bandwidth on link pi-0 -> cloud" in result.conflict.cure
-
-
 def test_slot_sharing_takes_the_largest_operator_of_a_group():
     assert (
         solve(two_operators(slot_sharing_group="one"), one_site(slots=1)).status is Status.OPTIMAL
     )
-
-
-def test_rules_that_contradict_each_other_are_both_named():
-    rules = Rules(
-        rules=(Pin(operators=("filter",), to="server"), Pin(operators=("filter",), to="pi-1"))
-    )
-    result = solve(filter_job(50_000.0), filter_cluster(1e6), rules)
-    assert result.status is Status.INFEASIBLE
-    assert set(result.conflict.members) == {"pin filter to server", "pin filter to pi-1"}
-    assert result.conflict.cure.startswith("drop or change the rule")
-
-
-@pytest.mark.parametrize("answer", [AssertionError("too large to be stated"), TimeoutError])
-def test_a_conflict_that_takes_longer_than_is_left_is_not_looked_for(answer):
-    """By its size, or where the model of it is not built in time."""
-    job, cluster = filter_job(50_000.0), filter_cluster(1000.0)
-    problem = build([job], cluster)
-    places = problem.n * problem.m
-    seconds_each = 1.1 / places if isinstance(answer, AssertionError) else 0.9 / places
-    with (
-        patch("edgeplace.solver.conflict._PLACE_S", seconds_each),
-        patch("edgeplace.solver.conflict.formulate", side_effect=answer),
-    ):
-        assert find_conflict(problem, False, 1.0) is None
-
-
-def test_no_task_managers_is_an_answer():
-    cluster = filter_cluster()
-    empty = cluster.model_copy(update={"nodes": (), "task_managers": ()})
-    job = filter_job(50_000.0)
-    free = tuple(
-        o.model_copy(update={"born_at": ("anywhere",) * bool(o.born_at)}) for o in job.operators
-    )
-    result = solve(job.revised(operators=free), empty)
-    assert result.status is Status.INFEASIBLE
-    assert "no TaskManagers" in result.conflict.members[0]
 
 
 def test_an_unknown_pin_names_the_place_and_what_there_is():
@@ -314,17 +221,6 @@ def test_one_site_means_no_wan():
     assert result.status is Status.OPTIMAL
 
 
-def test_sites_without_a_route_are_a_conflict_with_a_link_as_cure():
-    job = filter_job(50_000.0)
-    cluster = filter_cluster()
-    cut_off = cluster.model_copy(
-        update={"links": tuple(a for a in cluster.links if a.source != "pi-3")}
-    )
-    result = solve(job, cut_off, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
-    assert result.status is Status.INFEASIBLE
-    assert "a link that joins pi-3 -> cloud" in result.conflict.cure
-
-
 def test_a_thin_credit_window_forbids_a_far_channel():
     job = filter_job(50_000.0)
     cluster = filter_cluster(1e9)
@@ -340,26 +236,6 @@ def test_a_thin_credit_window_forbids_a_far_channel():
     result = solve(job, slow, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
     assert result.status is Status.INFEASIBLE
     assert {v.kind for v in result.conflict.shortfalls} == {"credit window"}
-
-
-def test_a_link_that_cures_comes_with_the_buffers_that_it_needs():
-    job = filter_job(50_000.0)
-    cluster = filter_cluster()
-    slow = cluster.model_copy(
-        update={
-            "buffers_per_channel": 1,
-            "floating_buffers_per_gate": 0,
-            "buffer_bytes": 1024,
-            # Only from the cloud to the Pis.
-            "links": tuple(
-                Link(source="cloud", target=a.source, delay_ms=50.0) for a in cluster.links
-            ),
-        }
-    )
-    result = solve(job, slow, Rules(rules=(Pin(operators=("sink",), to="cloud"),)))
-    assert result.status is Status.INFEASIBLE
-    assert {v.kind for v in result.conflict.shortfalls} == {"route", "credit window"}
-    assert result.conflict.confirmed
 
 
 def test_every_reason_is_what_the_evaluator_says():
@@ -408,73 +284,6 @@ def test_neighbours_share_a_task_manager_where_nothing_is_lost():
     )
     placement = solve(job, cluster).plan.of("filter")
     assert placement["filter"] == placement["source"]
-
-
-def test_an_even_spread_over_the_wan_is_named_with_what_a_local_one_saves():
-    # One spreader a site between sources and filters: REBALANCE sends three quarters of it away.
-    job = filter_job(50_000.0)
-    spread = job.streams[0].model_copy(update={"ship_strategy": ShipStrategy.REBALANCE})
-    job = job.revised(streams=(spread, job.streams[1]))
-    cluster = filter_cluster(1e6)
-    result = solve(job, cluster)
-    found = advice(job, cluster, result)
-    assert [(a.source, a.target, a.local.value) for a in found] == [("source", "filter", "FORWARD")]
-    assert found[0].wan_bytes_per_s == result.evaluation.wan_bytes_per_s
-    assert found[0].local_wan_bytes_per_s == pytest.approx(4 * 600 * 70)
-
-
-@pytest.mark.parametrize("objective", [("latency",), ("latency", "wan")])
-def test_a_stream_within_a_site_is_no_advice_whatever_else_is_asked_than_wan(objective):
-    """A plan that asks for something else first sends more than the least: not the stream's due."""
-    job = filter_job(769.0)
-    alert = operator("alert", 1, cost("alert", 1e6, 1e6), slot_sharing_group="sink")
-    within = stream("sink", "alert", ShipStrategy.REBALANCE, 10)
-    job = job.revised(operators=(*job.operators, alert), streams=(*job.streams, within))
-    cluster = filter_cluster(1e6)
-    result = solve(job, cluster, objective=objective)
-    places = result.plan.of("filter")
-    assert places["sink"] == places["alert"] == ("server",)
-    assert result.evaluation.wan_cost > solve(job, cluster).evaluation.wan_cost
-    assert advice(job, cluster, result) == ()
-
-
-def test_without_wan_first_what_a_local_strategy_saves_is_of_the_same_placement():
-    job = filter_job(50_000.0)
-    spread = job.streams[0].model_copy(update={"ship_strategy": ShipStrategy.REBALANCE})
-    job = job.revised(streams=(spread, job.streams[1]))
-    pis = tuple(f"pi-{i}" for i in range(4))
-    pins = Rules(
-        rules=tuple(Pin(operators=("filter",), subtasks=(i,), to=t) for i, t in enumerate(pis))
-    )
-    cluster = filter_cluster(1e6)
-    result = solve(job, cluster, pins, objective=("latency",))
-    (found,) = advice(job, cluster, result, pins)
-    assert found.wan_bytes_per_s == result.evaluation.wan_bytes_per_s
-    local = job.revised(streams=(filter_job(50_000.0).streams[0], job.streams[1]))
-    then = evaluate(local, cluster, result.plan, pins)
-    assert found.local_wan_bytes_per_s == then.wan_bytes_per_s == pytest.approx(4 * 600 * 70)
-
-
-def test_a_job_without_even_spreading_gets_no_advice():
-    job = filter_job(50_000.0)
-    assert advice(job, filter_cluster(), solve(job, filter_cluster())) == ()
-
-
-def test_operators_of_one_name_are_told_apart_and_their_cure_is_confirmed():
-    demand = SourceDemand(rates_per_s=(100.0,))
-    job = JobGraph(
-        name="j",
-        operators=(
-            operator("a", 1, cost("a", 1000, 1000, demand=demand), born_at=("s",)),
-            operator("b", 1, cost("b", 50, 50, selectivity=1.0)),
-        ),
-        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
-    )
-    same = tuple(o.model_copy(update={"name": "same"}) for o in job.operators)
-    result = solve(job.revised(operators=same), one_site(cores=8.0))
-    assert result.status is Status.INFEASIBLE
-    assert [v.where for v in result.conflict.shortfalls] == ["same [b] (1/1) on t"]
-    assert result.conflict.confirmed
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
