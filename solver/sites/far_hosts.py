@@ -74,6 +74,8 @@ class Hub:
             How much less it must be at least; None: there need be no more than an optimal plan.
         """
         relaxed, p = self.relaxed, self.relaxed.problem
+        if self.tm_branch[self.home] >= 0:
+            return relaxed.may
         n_branches, free = self.may_reach.shape[1], relaxed.free
         heavy = p.bytes_per_s > 0
         source, target, flow = p.source[heavy], p.target[heavy], p.bytes_per_s[heavy]
@@ -98,8 +100,6 @@ class Hub:
         stuck = np.zeros(p.n, bool)
         stuck[part[free & ~relaxed.may[:, self.home]]] = True
         touches |= stuck[:, None]
-        if self.tm_branch[self.home] >= 0:
-            return relaxed.may
         there = np.concatenate([touches[part], np.ones((p.n, 1), bool)], axis=1)
         may: Bools = relaxed.may & (there[:, self.tm_branch] | ~free[:, None])
         return may
