@@ -1,5 +1,7 @@
 """What subtasks cost on each class of node, and what they keep."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,26 @@ from edgeplace.solver.wire import checkpoint_on_wire
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+
+MAX_QUEUE_FACTOR = 20.0
+"""Queueing is capped at this many service times: M/M/1 waiting at 95 % busy."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What subtasks take of each node class, shape (n_subtasks, n_classes); see `Problem`."""
+
+    busy: Floats
+    cores: Floats
+    service_ms: Floats
+
+    @classmethod
+    def of(cls, rate_per_s: Floats, busy_s: Floats, cpu_s: Floats) -> "Work":
+        """Return it for subtasks' records per second, and their busy and core-seconds a record."""
+        rate = rate_per_s[:, None]
+        busy = rate * busy_s
+        queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
+        return cls(busy, rate * cpu_s, np.where(rate > 0, 1000 * busy_s * queue, 0.0))
 
 
 def class_costs(

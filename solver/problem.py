@@ -10,20 +10,17 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
 from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
-from edgeplace.solver.loads import class_costs, kept
+from edgeplace.solver.channels import Channels
+from edgeplace.solver.loads import Work, class_costs, kept
 from edgeplace.solver.network import Network
 from edgeplace.solver.origins import origins
 from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks, assignment_of
-from edgeplace.solver.traffic import propagate
-from edgeplace.solver.wire import on_wire
+from edgeplace.solver.traffic import Traffic
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
-
-MAX_QUEUE_FACTOR = 20.0
-"""Queueing is capped at this many service times: M/M/1 waiting at 95 % busy."""
 
 
 @dataclass(frozen=True)
@@ -203,16 +200,8 @@ def build(
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     rules = rules or Rules()
     subtasks = Subtasks.number(jobs)
-    traffic = [propagate(j) for j in jobs]
-    offsets = np.cumsum([0, *[len(t.rate_per_s) for t in traffic]])
-    notes = [n for t in traffic for n in t.notes]
-    rate = np.concatenate([t.rate_per_s for t in traffic])
-
-    def joined(field: str) -> NDArray[np.float64]:
-        return np.concatenate([getattr(t, field) for t in traffic])
-
-    source = np.concatenate([t.source + o for t, o in zip(traffic, offsets, strict=False)])
-    target = np.concatenate([t.target + o for t, o in zip(traffic, offsets, strict=False)])
+    traffic = Traffic.of(jobs)
+    notes = list(traffic.notes)
     now = None
     if current is not None:
         now = assignment_of(subtasks, cluster, current)
@@ -232,7 +221,7 @@ def build(
         if (job, op.id) not in fed:
             constraints += origins(subtasks, o, job, op, places, rules, now, notes)
     for rule in rules.rules:
-        constraints += compile_rule(rule, subtasks, places, now, (source, target))
+        constraints += compile_rule(rule, subtasks, places, now, (traffic.source, traffic.target))
     classes = sorted({n.node_class for n in cluster.nodes})
     class_index = {c: i for i, c in enumerate(classes)}
     tms = cluster.task_managers
@@ -251,31 +240,9 @@ def build(
     busy_s = np.array([c[0] for c in per_operator]).reshape(shape)
     cpu_s = np.array([c[1] for c in per_operator]).reshape(shape)
     op_of = subtasks.operator_of
-    busy = rate[:, None] * busy_s[op_of]
-    queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
+    work = Work.of(traffic.rate_per_s, busy_s[op_of], cpu_s[op_of])
+    channels = Channels.of(traffic, cluster)
     state, checkpointed, memory, disk = kept(subtasks, cluster.mtu_bytes)
-    job_of = np.concatenate([np.full(len(t.source), j) for j, t in enumerate(traffic)])
-    timeout = np.array([j.buffer_timeout_ms for j in jobs])[job_of.astype(int)]
-    flow = joined("bytes_per_s")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        fill = 1000 * cluster.buffer_bytes / flow
-        held = np.minimum(timeout, fill)
-    # A record that is larger than a buffer is there when its last buffer is.
-    sent = np.maximum(np.minimum(flow * held / 1000, cluster.buffer_bytes), joined("record_bytes"))
-    is_fed = np.zeros(subtasks.count, bool)
-    is_fed[target] = True
-    # Timers tick at equal intervals: beyond the first, a path meets each at a moment of its own.
-    exchange = np.where(is_fed[source], held / 2, held)
-    wire = on_wire(flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes)
-    with np.errstate(invalid="ignore"):
-        grown = np.where(flow > 0, wire.forward / flow, 1.0)
-    fan_in = np.maximum(joined("fan_in"), 1)
-    window = grown * cluster.buffer_bytes
-    window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in
-    stream = np.concatenate([t.stream for t in traffic])
-    # Answers take the links without records: they are late for nobody, and need no credit.
-    back = np.flatnonzero(wire.back > 0)
-    none = np.zeros(len(back))
     groups = [(job, op.slot_sharing_group) for job, op in subtasks.operators]
     group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
     sites = [s.id for s in cluster.sites]
@@ -286,25 +253,14 @@ def build(
         rules=rules,
         network=Network.of(cluster),
         constraints=tuple(constraints),
-        rate_per_s=rate,
-        busy=busy,
-        cores=rate[:, None] * cpu_s[op_of],
-        service_ms=np.where(rate[:, None] > 0, 1000 * busy_s[op_of] * queue, 0.0),
+        rate_per_s=traffic.rate_per_s,
+        **vars(work),
         memory_bytes=memory,
         disk_bytes=disk,
         state_bytes=state,
         checkpoint_bytes_per_s=checkpointed,
         group=np.array([group_index[g] for g in groups], np.intp),
-        source=np.concatenate([source, target[back]]),
-        target=np.concatenate([target, source[back]]),
-        bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
-        n_feeding=len(source),
-        live=np.concatenate([joined("records_per_s") > 0, none > 0]),
-        exchange_ms=np.concatenate([exchange, none]),
-        buffer_bytes=np.concatenate([sent, none]),
-        fill_ms=np.concatenate([fill, none + np.inf]),
-        window_bytes=np.concatenate([window, none + np.inf]),
-        stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
+        **vars(channels),
         tm_slots=np.array([t.slots for t in tms], np.intp),
         tm_memory=np.array([np.inf if t.memory_bytes is None else t.memory_bytes for t in tms]),
         tm_disk=np.array([np.inf if t.disk_bytes is None else t.disk_bytes for t in tms]),

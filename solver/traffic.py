@@ -1,8 +1,9 @@
-"""Rates along the job graph, and the channels between subtasks.
+"""Rates along the job graphs, and the channels between subtasks.
 
 Notation (docs/formulation.md): subtask k, channel (k, l), records per second r, bytes per second w.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Traffic:
-    """Steady-state rates of one job; subtasks are numbered operator by operator.
+    """Steady-state rates; subtasks are numbered job by job and operator by operator.
 
     Attributes
     ----------
@@ -32,8 +33,10 @@ class Traffic:
         Mean size of a record on each channel, shape (n_channels,).
     fan_in
         Channels with traffic into the channel's input gate, shape (n_channels,).
+    timeout_ms
+        Buffer timeout of each channel, shape (n_channels,).
     stream
-        Index of the stream of each channel, shape (n_channels,).
+        Index of the stream of each channel in its job, shape (n_channels,).
     notes
         What was assumed.
     """
@@ -45,8 +48,39 @@ class Traffic:
     bytes_per_s: Floats
     record_bytes: Floats
     fan_in: Floats
+    timeout_ms: Floats
     stream: Ints
     notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, jobs: Sequence[JobGraph]) -> "Traffic":
+        """Return the steady-state traffic of some jobs from their sources' demand.
+
+        Raises
+        ------
+        InvalidInputError
+            If a rate, selectivity or record size is not known; all that is missing is listed.
+        """
+        each = [_propagate(j) for j in jobs]
+        first = np.cumsum([0, *[len(t.rate_per_s) for t in each]])
+        joined = {
+            name: np.concatenate([getattr(t, name) for t in each])
+            for name in (
+                "rate_per_s",
+                "records_per_s",
+                "bytes_per_s",
+                "record_bytes",
+                "fan_in",
+                "timeout_ms",
+                "stream",
+            )
+        }
+        return cls(
+            source=np.concatenate([t.source + o for t, o in zip(each, first, strict=False)]),
+            target=np.concatenate([t.target + o for t, o in zip(each, first, strict=False)]),
+            notes=tuple(n for t in each for n in t.notes),
+            **joined,
+        )
 
 
 def key_group_shares(parallelism: int, max_parallelism: int) -> Floats:
@@ -132,14 +166,8 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     return found
 
 
-def propagate(job: JobGraph) -> Traffic:
-    """Return the steady-state traffic of a job from its sources' demand.
-
-    Raises
-    ------
-    InvalidInputError
-        If a rate, selectivity or record size is not known; all that is missing is listed.
-    """
+def _propagate(job: JobGraph) -> Traffic:
+    """Return the steady-state traffic of one job."""
     known = _known(job)
     index = {op.id: i for i, op in enumerate(job.operators)}
     parallelism = np.array([op.parallelism for op in job.operators])
@@ -202,6 +230,7 @@ def propagate(job: JobGraph) -> Traffic:
         flow * size_,
         size_,
         fan_in,
+        np.full(len(flow), job.buffer_timeout_ms),
         stream.astype(np.intp),
         tuple(notes),
     )
