@@ -47,9 +47,23 @@ def waits_ms(p: Problem, channel: Ints, link: Ints) -> Floats:
     """
     with np.errstate(divide="ignore"):
         transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s[link]
-    fill = p.fill_ms[channel]
-    flows = np.isfinite(fill)
-    fill = np.where(flows, fill, 0.0)
     trip = p.network.turn_ms[link] + transfer
-    short = trip - p.cluster.buffers_per_channel * fill
-    return np.where(flows & (short > 0), short + np.minimum(fill, trip), 0.0)
+    return wait_ms(p.fill_ms[channel], trip, p.cluster.buffers_per_channel)
+
+
+def wait_ms(fill_ms: Floats, trip_ms: Floats, exclusive: int) -> Floats:
+    """Return how long buffers queue for floating ones.
+
+    Parameters
+    ----------
+    fill_ms
+        How long a buffer takes to fill, infinite without traffic, shape (n,).
+    trip_ms
+        From the first byte of a buffer until its credit is back, shape (n,).
+    exclusive
+        Exclusive buffers of a channel.
+    """
+    flows = np.isfinite(fill_ms)
+    fill = np.where(flows, fill_ms, 0.0)
+    short = trip_ms - exclusive * fill
+    return np.where(flows & (short > 0), short + np.minimum(fill, trip_ms), 0.0)

@@ -193,7 +193,7 @@ def bytes_on_links(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[i
     flows = _total(p.bytes_per_s[apart], inverse, len(pairs))
     total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
     unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
-    checkpoints = np.zeros(len(net.names))
+    checkpoints = np.zeros(len(net.price))
     if p.storage_site is not None:
         written = _total(p.checkpoint_bytes_per_s, site, n_sites)
         writers = np.flatnonzero(written)
@@ -205,7 +205,7 @@ def bytes_on_links(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[i
 
 
 def _on_links(p: Problem, a: Ints, b: Ints, flows: Floats) -> Floats:
-    total = np.zeros(len(p.network.names))
+    total = np.zeros(len(p.network.price))
     for which, links in p.network.steps(a, b):
         total += _total(flows[which], links, len(total))
     return total

@@ -1,0 +1,7 @@
+"""Fleets: a few kinds of sites, each there up to a million times, with the same jobs at each."""
+
+from edgeplace.solver.fleet.executor import Executor, Spread, Threads
+from edgeplace.solver.fleet.fleet import Copies, Fleet
+from edgeplace.solver.fleet.solve import FleetResult, solve_fleet
+
+__all__ = ["Copies", "Executor", "Fleet", "FleetResult", "Spread", "Threads", "solve_fleet"]

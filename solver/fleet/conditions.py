@@ -1,0 +1,165 @@
+"""Which patterns hold at which copies: every limit that concerns one copy alone."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.channels import Channels
+from edgeplace.solver.credit import wait_ms
+from edgeplace.solver.fleet.layout import Kind, Layout
+from edgeplace.solver.fleet.patterns import Leg, Patterns
+from edgeplace.solver.loads import Work
+from edgeplace.solver.verdict import TOLERANCE
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+_ROOM = 1 + TOLERANCE
+
+
+class Conditions:
+    """The limits of some copies of a kind, from `first` to `last`."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        kind: Kind,
+        patterns: Patterns,
+        carried: tuple[Channels, Work],
+        copies: slice,
+    ) -> None:
+        self._layout, self._kind, self._patterns = layout, kind, patterns
+        self._copies = copies
+        self._channels, self._work = carried
+        n, q = kind.count, patterns
+        feeding = self._channels.n_feeding
+        self._n_answers = len(q.channels[0]) - q.n_feeding
+        wire = self._channels.bytes_per_s
+        self.features = np.concatenate(
+            [
+                wire[:feeding].reshape(n, -1)[copies],
+                wire[feeding:].reshape(n, -1)[copies],
+                kind.rate[copies],
+                np.ones((n, 1))[copies],
+            ],
+            axis=1,
+        )
+        """Of each copy, shape (n_copies, n_features); see `patterns`."""
+
+    def each(self) -> Iterator[tuple[str, Bools]]:
+        """Yield limits by name, with the patterns that keep them; shape (n_copies, Q)."""
+        k, q, own = self._kind, self._patterns, self._copies
+        for i, term in enumerate((q.up, q.down)):
+            yield "link bandwidth", self.features @ term <= k.capacity[own, i, None] * _ROOM
+        for v, term in enumerate(q.cores):
+            yield "node cpu", self.features @ term <= k.cores[own, v, None] * _ROOM
+        for t, used in enumerate(q.slots.T):
+            yield "slots", used[None, :] <= k.slots[own, t, None]
+        for j, busiest in enumerate(q.busiest.T):
+            yield "subtask busy", k.rate[own, j, None] * busiest[None, :] <= _ROOM
+        yield "credit window", self._windows()
+        limit = self._layout.pattern.rules.max_latency_ms
+        if limit is not None:
+            for j in range(k.rate.shape[1]):
+                yield "latency", self._latency(j) <= limit * _ROOM
+
+    def _of_channel(self, column: Floats, channel: int) -> Floats:
+        """Return a column of one channel of records at each copy."""
+        by_copy = column[: self._channels.n_feeding].reshape(self._kind.count, -1)
+        own: Floats = by_copy[self._copies, channel]
+        return own
+
+    def _along(self, links: tuple[int, ...], name: str) -> Floats:
+        """Return the sum of some links' `delay_ms` or milliseconds a byte at each copy."""
+        total = np.zeros(len(self.features))
+        for i in links:
+            total += self._of_link(i, name)
+        return total
+
+    def _of_link(self, link: int, name: str) -> Floats:
+        k, net = self._kind, self._layout.pattern.network
+        if link in k.links:
+            own = int(np.flatnonzero(k.links == link)[0])
+            column: Floats = (k.delay_ms if name == "delay_ms" else k.bandwidth)[self._copies, own]
+        else:
+            each = net.delay_ms if name == "delay_ms" else net.bandwidth_bytes_per_s
+            column = np.full(len(self.features), each[link])
+        return column if name == "delay_ms" else 1000 / column
+
+    def _windows(self) -> Bools:
+        """Return where the credit of all channels between sites suffices."""
+        p, q = self._layout.pattern, self._patterns
+        broken = np.zeros((len(self.features), q.places.shape[0]), bool)
+        for leg, crossing in zip(q.legs, q.crossing, strict=True):
+            if leg.channel >= q.n_feeding:
+                continue
+            back = p.network.route(leg.target, leg.source) or ()
+            trip = (
+                self._along(leg.links, "delay_ms")
+                + self._along(back, "delay_ms")
+                + p.cluster.buffer_bytes * self._along(leg.links, "ms_per_byte")
+            )
+            flow = self.features[:, leg.channel]
+            window = self._of_channel(self._channels.window_bytes, leg.channel)
+            over = (flow * trip > 1000 * window * _ROOM) & (trip > 0)
+            if over.any():
+                broken |= over[:, None] & crossing[None, :]
+        return ~broken
+
+    def _latency(self, job: int) -> Floats:
+        """Return the longest path of a job in each pattern, shape (n_copies, Q)."""
+        k, q = self._kind, self._patterns
+        members = np.flatnonzero(k.job == job)
+        # Patterns that differ in other jobs only, or in who of a site's machines of one class.
+        p = self._layout.pattern
+        tm = k.places[q.places[:, members]]
+        alike = p.tm_site[tm] * (int(p.tm_class.max()) + 1) + p.tm_class[tm]
+        _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        each = [self._longest(int(pattern), members) for pattern in first]
+        return np.stack(each, axis=1)[:, which.ravel()]
+
+    def _longest(self, pattern: int, members: Ints) -> Floats:
+        k, q, p = self._kind, self._patterns, self._layout.pattern
+        tm = k.places[q.places[pattern]]
+        n_subtasks = len(k.subtasks)
+        legs = {leg.channel: leg for leg, on in zip(q.legs, q.crossing[:, pattern], strict=True) if on}
+        service = self._work.service_ms.reshape(k.count, n_subtasks, -1)
+        into: dict[int, list[tuple[int, int]]] = {m: [] for m in members.tolist()}
+        for c in range(q.n_feeding):
+            a, b = q.channels[:, c].tolist()
+            if b in into and self._layout.traffic.records_per_s[k.channels[c]] > 0:
+                into[b].append((a, c))
+        done: dict[int, Floats] = {}
+
+        def finish(m: int) -> Floats:
+            if m not in done:
+                own: Floats = service[self._copies, m, p.tm_class[tm[m]]]
+                arrivals = [finish(a) + self._delay(c, legs.get(c)) for a, c in into[m]]
+                done[m] = own + np.maximum.reduce(arrivals) if arrivals else own
+            return done[m]
+
+        return np.maximum.reduce([finish(m) for m in members.tolist()])
+
+    def _delay(self, channel: int, leg: Leg | None) -> Floats:
+        """Return how long records are under way on a channel, in ms."""
+        delay = self._of_channel(self._channels.exchange_ms, channel)
+        if leg is None:
+            return delay
+        p = self._layout.pattern
+        size = self._of_channel(self._channels.buffer_bytes, channel)
+        fill = self._of_channel(self._channels.fill_ms, channel)
+        delay = (
+            delay
+            + self._along(leg.links, "delay_ms")
+            + size * self._along(leg.links, "ms_per_byte")
+        )
+        for i in leg.links:
+            a, b = p.network.ends[i]
+            turn = self._of_link(i, "delay_ms") + self._of_link(
+                (p.network.route(b, a) or (i,))[0], "delay_ms"
+            )
+            transfer = p.cluster.buffer_bytes * self._of_link(i, "ms_per_byte")
+            delay = delay + wait_ms(fill, turn + transfer, p.cluster.buffers_per_channel)
+        return delay

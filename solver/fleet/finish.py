@@ -1,0 +1,122 @@
+"""From prices to a plan: most copies take what is best at the prices, a few are chosen exactly.
+
+A pattern that costs a copy more than the gap above its best, prices included, is in no better plan
+(reduced-cost fixing: Dantzig, Fulkerson and Johnson, 1954). Where all others are in the model, its
+optimum is that of the fleet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.backend import Outcome
+from edgeplace.solver.fleet.part import Part, Priced
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel
+from edgeplace.solver.milp import Milp
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+_SCALE = 1e6
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Patterns of some copies that may be taken in place of those chosen at the prices.
+
+    Attributes
+    ----------
+    part, copy, pattern
+        Where each belongs, shape (n_columns,).
+    extra
+        What it costs more than the copy's best, prices included, shape (n_columns,).
+    cost, used
+        Its `wan`, and what it takes of shared limits, shape (n_columns, n_limits).
+    """
+
+    part: Ints
+    copy: Ints
+    pattern: Ints
+    extra: Floats
+    cost: Floats
+    used: Floats
+
+
+def columns(
+    parts: Sequence[Part], priced: Sequence[Priced], prices: Floats, most_extra: float
+) -> Columns:
+    """Return the patterns within so much of the best, of copies that have more than one."""
+    found = []
+    for i, (part, own) in enumerate(zip(parts, priced, strict=True)):
+        near = np.flatnonzero(own.margin <= most_extra)
+        if not len(near):
+            continue
+        some = part.of(near)
+        extra = some.costs(prices)
+        extra -= extra.min(axis=1, keepdims=True)
+        copy, pattern = np.nonzero(np.isfinite(extra) & (extra <= most_extra))
+        features = some.features[copy]
+        terms = part.terms
+
+        def each(term: Floats, features: Floats = features, pattern: Ints = pattern) -> Floats:
+            taken: Floats = np.einsum("cf,fc->c", features, term[:, pattern])
+            return taken
+
+        found.append(
+            (
+                np.full(len(copy), i),
+                near[copy],
+                pattern,
+                extra[copy, pattern],
+                some.price[copy, 0] * each(terms.up)
+                + some.price[copy, 1] * each(terms.down)
+                + each(terms.priced),
+                np.stack([each(t) for t in terms.shared], axis=1),
+            )
+        )
+    if not found:
+        n = len(prices)
+        none = np.zeros(0, np.intp)
+        return Columns(none, none, none, np.zeros(0), np.zeros(0), np.zeros((0, n)))
+    return Columns(*(np.concatenate(c) for c in zip(*found, strict=True)))
+
+
+def choose(
+    own: Columns,
+    room: Floats,
+    base: float,
+    seconds: float | None,
+    gap: float,
+) -> tuple[Ints | None, float]:
+    """Return which columns to take, one a copy, and what no choice costs less than.
+
+    Parameters
+    ----------
+    room
+        Of each shared limit, for these copies; shape (n_limits,).
+    base
+        What all other copies cost: gaps are relative to the whole.
+    """
+    copies, row = np.unique(np.stack([own.part, own.copy]), axis=1, return_inverse=True)
+    row = row.ravel()
+    n = len(own.cost)
+    model = LinearModel()
+    take = model.columns(Kind.BINARY, np.ones(n))
+    model.all_equal(row, take, np.ones(n), np.ones(copies.shape[1]))
+    for r in range(own.used.shape[1]):
+        # The least that each copy takes goes to the other side: what is left are small numbers.
+        used = own.used[:, r]
+        least = np.full(copies.shape[1], np.inf)
+        np.minimum.at(least, row, used)
+        left = room[r] - least.sum()
+        unit = max(abs(left), float((used - least[row]).max(initial=0.0)), 1e-300)
+        model.all_at_most(
+            np.zeros(n, np.intp), take, (used - least[row]) / unit, np.array([left / unit])
+        )
+    objective = Affine(dict(zip(take.tolist(), own.cost.tolist(), strict=True)), base)
+    answer = Milp(model).minimise(objective, seconds=seconds, gap=gap, start=None)
+    if answer.outcome is Outcome.INFEASIBLE or answer.values is None:
+        return None, answer.bound
+    return np.flatnonzero(answer.values > 0.5), answer.bound

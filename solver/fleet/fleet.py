@@ -1,0 +1,98 @@
+"""A fleet: a few kinds of sites, each there many times, around what they share."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Rules
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """How often a site is there, and in what its copies differ: columns of shape (count,).
+
+    What is not given is as in the cluster.
+
+    Attributes
+    ----------
+    count
+        Number of copies.
+    rates
+        Job -> factor on the demand of its sources at each copy, above 0.
+    cores
+        Node -> cores of its copies.
+    slots
+        TaskManager -> slots of its copies.
+    bandwidth_bytes_per_s, delay_ms, price_per_byte
+        Of each copy's link, both ways.
+
+    Raises
+    ------
+    InvalidInputError
+        If a column has another length, or values that are not finite or below 0.
+    """
+
+    count: int
+    rates: Mapping[str, Floats] = field(default_factory=dict)
+    cores: Mapping[str, Floats] = field(default_factory=dict)
+    slots: Mapping[str, Ints] = field(default_factory=dict)
+    bandwidth_bytes_per_s: Floats | None = None
+    delay_ms: Floats | None = None
+    price_per_byte: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InvalidInputError(f"a site is there {self.count} times", "give 1 or more")
+        for name, column in self.columns():
+            if column.shape != (self.count,):
+                raise InvalidInputError(
+                    f"column {name} has shape {column.shape}, and there are {self.count} copies",
+                    f"give an array of shape ({self.count},)",
+                )
+            least = np.nextafter(0, 1) if name.startswith(("rates", "bandwidth")) else 0
+            wrong = ~((column >= least) & np.isfinite(column))
+            if wrong.any():
+                i = int(wrong.argmax())
+                raise InvalidInputError(
+                    f"column {name} is {column[i]} at copy {i}",
+                    "give a finite number "
+                    + ("above 0 (a job that does not run at a site makes another kind of site)"
+                       if least else "of 0 or more"),
+                )
+
+    def columns(self) -> list[tuple[str, NDArray[np.float64] | NDArray[np.intp]]]:
+        """Return the columns that are given, with their names."""
+        found: list[tuple[str, NDArray[np.float64] | NDArray[np.intp]]] = []
+        for name in ("rates", "cores", "slots"):
+            found += [(f"{name}[{key!r}]", v) for key, v in getattr(self, name).items()]
+        for name in ("bandwidth_bytes_per_s", "delay_ms", "price_per_byte"):
+            if getattr(self, name) is not None:
+                found.append((name, getattr(self, name)))
+        return found
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Jobs, cluster and rules as for `solve`, with one site of each kind, and how often it is.
+
+    A site that is copied is joined to one other site, and jobs whose sources are born there are
+    copied with it: each copy of a job runs at its own copy of the site and at the sites that are
+    not copied, which all share.
+
+    Attributes
+    ----------
+    jobs, cluster, rules
+        What `solve` takes; rules that only say where subtasks may run.
+    copies
+        Site -> its copies.
+    """
+
+    jobs: Sequence[JobGraph]
+    cluster: Cluster
+    copies: Mapping[str, Copies]
+    rules: Rules = field(default_factory=Rules)

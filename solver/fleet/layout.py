@@ -1,0 +1,259 @@
+"""Which part of the pattern, a problem with one site of each kind, is copied and which is shared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import InvalidInputError
+from edgeplace.solver.constraints import Restriction
+from edgeplace.solver.fleet.fleet import Copies, Fleet
+from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.traffic import Traffic
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A site that is copied; indices are the pattern's.
+
+    Attributes
+    ----------
+    site
+        The site, and its name.
+    subtasks, job
+        Subtasks of the jobs that are copied with it, and the job of each, counted within the kind;
+        shape (n_subtasks,).
+    channels
+        Channels of records of these jobs.
+    task_managers, nodes
+        Of the site.
+    up, down
+        Its links, and the site at their other end.
+    places
+        TaskManagers where its subtasks may be: the site's own, then the shared ones.
+    may
+        Where each subtask may run, shape (n_subtasks, n_places).
+    rate
+        Factor on the rates of each job at each copy, shape (count, n_jobs).
+    cores, slots
+        Of the site's nodes, times target, shape (count, n_nodes), and of its TaskManagers, shape
+        (count, n_tms).
+    bandwidth, capacity, delay_ms, price
+        Of the links up and down, shape (count, 2).
+    """
+
+    name: str
+    site: int
+    count: int
+    subtasks: Ints
+    job: Ints
+    channels: Ints
+    task_managers: Ints
+    nodes: Ints
+    up: int
+    down: int
+    parent: int
+    places: Ints
+    may: Bools
+    rate: Floats
+    cores: Floats
+    slots: Ints
+    bandwidth: Floats
+    capacity: Floats
+    delay_ms: Floats
+    price: Floats
+
+    @property
+    def links(self) -> Ints:
+        """The site's own links of the pattern: up, down."""
+        return np.array([self.up, self.down], np.intp)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The pattern and its parts.
+
+    Attributes
+    ----------
+    pattern
+        The problem with each site once.
+    traffic
+        Its traffic.
+    shared_sites, shared_task_managers, shared_nodes, shared_links
+        What is not copied.
+    """
+
+    pattern: Problem
+    traffic: Traffic
+    kinds: tuple[Kind, ...]
+    shared_sites: Ints
+    shared_task_managers: Ints
+    shared_nodes: Ints
+    shared_links: Ints
+
+    @classmethod
+    def of(cls, fleet: Fleet) -> "Layout":
+        """Take a fleet apart.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is not what `Fleet` says.
+        """
+        p = build(fleet.jobs, fleet.cluster, fleet.rules)
+        names = {s.id: i for i, s in enumerate(fleet.cluster.sites)}
+        _check(fleet, p, names)
+        copied = {names[s]: s for s in fleet.copies}
+        node_site = np.array([names[n.site] for n in fleet.cluster.nodes], np.intp)
+        shared = np.array([s not in copied for s in range(p.network.n_sites)])
+        ends = np.array(p.network.ends, np.intp).reshape(-1, 2)
+        home = _homes(p, copied)
+        hub = np.flatnonzero(shared[p.tm_site])
+        traffic = Traffic.of(fleet.jobs)
+        kinds = tuple(
+            _kind(p, traffic, site, name, fleet.copies[name], home, node_site, hub, ends)
+            for site, name in copied.items()
+        )
+        return cls(
+            pattern=p,
+            traffic=traffic,
+            kinds=kinds,
+            shared_sites=np.flatnonzero(shared),
+            shared_task_managers=hub,
+            shared_nodes=np.flatnonzero(shared[node_site]),
+            shared_links=np.flatnonzero(shared[ends].all(axis=1)),
+        )
+
+
+def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
+    for site in fleet.copies:
+        if site not in names:
+            raise InvalidInputError(
+                f"site {site!r} is to be copied, and the cluster does not have it",
+                f"the sites are {list(names)}",
+            )
+    others = [c.title for c in p.constraints if not isinstance(c, Restriction)]
+    if others:
+        raise InvalidInputError(
+            f"rule {others[0]!r} is about several subtasks at once, and fleets keep only rules "
+            "about where each may run",
+            "say it by pin or match, or place the jobs by solve",
+        )
+    if p.network.tree is None:
+        raise InvalidInputError(
+            "the sites of the fleet's cluster do not form a tree",
+            "join each by one link in each direction to another",
+        )
+    for site in fleet.copies:
+        near = [b for a, b in p.network.ends if a == names[site]]
+        if len(near) != 1 or fleet.cluster.sites[near[0]].id in fleet.copies:
+            raise InvalidInputError(
+                f"site {site!r} is to be copied, but it is joined to "
+                f"{[fleet.cluster.sites[b].id for b in near]}",
+                "join it to one site that is not copied",
+            )
+        if p.storage_site == names[site]:
+            raise InvalidInputError(
+                f"checkpoints are stored at site {site!r}, which is to be copied",
+                "name a site as checkpoint_storage that is not",
+            )
+
+
+def _homes(p: Problem, copied: Mapping[int, str]) -> dict[str, int]:
+    """Return the copied site of each job: where its sources are born."""
+    fed = np.zeros(p.n, bool)
+    fed[p.feeding[1]] = True
+    home: dict[str, set[int]] = {j.name: set() for j in p.subtasks.jobs}
+    for k in np.flatnonzero(~fed).tolist():
+        job = p.subtasks.operators[p.subtasks.operator_of[k]][0]
+        home[job] |= set(p.tm_site[p.allowed()[k]].tolist())
+    for job, sites in home.items():
+        if len(sites) != 1 or not sites <= set(copied):
+            raise InvalidInputError(
+                f"the sources of job {job!r} may be at {len(sites)} sites, and a job is copied "
+                "with one",
+                f"let all its sources be born at one of {list(copied.values())}",
+            )
+    return {job: next(iter(sites)) for job, sites in home.items()}
+
+
+def _kind(
+    p: Problem,
+    traffic: Traffic,
+    site: int,
+    name: str,
+    copies: Copies,
+    home: Mapping[str, int],
+    node_site: Ints,
+    hub: Ints,
+    ends: Ints,
+) -> Kind:
+    jobs = [j for j, s in home.items() if s == site]
+    tms = np.flatnonzero(p.tm_site == site)
+    nodes = np.flatnonzero(node_site == site)
+    for what, known, given in (
+        ("job", jobs, copies.rates),
+        ("node", [p.cluster.nodes[v].id for v in nodes], copies.cores),
+        ("TaskManager", [p.cluster.task_managers[t].id for t in tms], copies.slots),
+    ):
+        strange = set(given) - set(known)
+        if strange:
+            raise InvalidInputError(
+                f"the copies of site {name!r} name {what} {min(strange)!r}, which is not there",
+                f"there is {known}",
+            )
+    job_of = np.array(
+        [jobs.index(j) if home[j] == site else -1 for j, _ in p.subtasks.operators], np.intp
+    )[p.subtasks.operator_of]
+    subtasks = np.flatnonzero(job_of >= 0)
+    places = np.concatenate([tms, hub])
+    links = np.array(
+        [np.flatnonzero(ends[:, 0] == site)[0], np.flatnonzero(ends[:, 1] == site)[0]], np.intp
+    )
+    n, net = copies.count, p.network
+
+    def column(own: Floats | None, otherwise: Floats) -> Floats:
+        """Return a column of both links."""
+        if own is None:
+            return np.broadcast_to(otherwise, (n, len(otherwise)))
+        return np.repeat(own[:, None].astype(float), len(otherwise), axis=1)
+
+    bandwidth = column(copies.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links])
+    background = np.array([link.background_bytes_per_s for link in p.cluster.directed_links()])
+    machines = [p.cluster.nodes[v] for v in nodes.tolist()]
+    managers = [p.cluster.task_managers[t] for t in tms.tolist()]
+    cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
+    slots = [copies.slots.get(t.id, np.full(n, t.slots)) for t in managers]
+    return Kind(
+        name=name,
+        site=site,
+        count=n,
+        subtasks=subtasks,
+        job=job_of[subtasks],
+        channels=np.flatnonzero(job_of[traffic.source] >= 0),
+        task_managers=tms,
+        nodes=nodes,
+        up=int(links[0]),
+        down=int(links[1]),
+        parent=int(ends[links[0], 1]),
+        places=places,
+        may=p.allowed()[np.ix_(subtasks, places)],
+        rate=_side_by_side([copies.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
+        cores=_side_by_side(cores, n) * p.cluster.cpu_target,
+        slots=_side_by_side(slots, n).astype(np.intp),
+        bandwidth=bandwidth,
+        capacity=bandwidth * p.cluster.link_target - background[links],
+        delay_ms=column(copies.delay_ms, net.delay_ms[links]),
+        price=column(copies.price_per_byte, net.price[links]),
+    )
+
+
+def _side_by_side(columns: Sequence[NDArray[Any]], n: int) -> NDArray[Any]:
+    """Return columns of shape (n,) as one array, shape (n, n_columns)."""
+    return np.stack(columns, axis=1) if columns else np.zeros((n, 0))

@@ -1,0 +1,206 @@
+"""All copies of a fleet in parts that are priced one by one, and what they share."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.channels import Channels
+from edgeplace.solver.fleet.conditions import Conditions
+from edgeplace.solver.fleet.layout import Kind, Layout
+from edgeplace.solver.fleet.part import Part, Terms
+from edgeplace.solver.fleet.patterns import Patterns, Shared
+from edgeplace.solver.fleet.tiled import carried
+from edgeplace.solver.loads import Work
+from edgeplace.solver.problem import Problem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+_COPIES = 50_000
+"""In one part."""
+
+
+class Homeless(Exception):
+    """A copy has no pattern that keeps its own limits."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """All copies, and the limits on what they share.
+
+    Attributes
+    ----------
+    parts, kind
+        The copies, and the kind of those of each part.
+    n_patterns
+        Of each kind.
+    loads
+        `carried` of each kind.
+    limits
+        Limits that copies share and that may bind.
+    room
+        Of each of these, shape (n_limits,).
+    most
+        No plan has more `wan`.
+    unit
+        A price of each limit that is much, shape (n_limits,).
+    """
+
+    layout: Layout
+    parts: tuple[Part, ...]
+    kind: tuple[int, ...]
+    patterns: tuple[Patterns, ...]
+    loads: tuple[tuple[Channels, Work], ...]
+    limits: tuple[Shared, ...]
+    room: Floats
+    most: float
+    unit: Floats
+
+    @classmethod
+    def of(cls, layout: Layout) -> "Parts":
+        """Price and check every pattern of every copy.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are too many patterns.
+        Homeless
+            If a copy has none that keeps its own limits.
+        """
+        loads = tuple(carried(layout, k) for k in layout.kinds)
+        patterns = [
+            Patterns.of(layout, k, c) for k, (c, _) in zip(layout.kinds, loads, strict=True)
+        ]
+        room = {
+            limit: capacity
+            for limit, capacity in _rooms(layout.pattern, patterns[0]).items()
+            if np.isfinite(capacity)
+        }
+        made: list[tuple[int, Part]] = []
+        most, most_used = 0.0, np.zeros(len(room))
+        for i, kind in enumerate(layout.kinds):
+            own = []
+            for first in range(0, kind.count, _COPIES):
+                own.append(_part(layout, kind, patterns[i], loads[i], first, list(room)))
+            held = np.any([p.fits.any(axis=0) for p in own], axis=0)
+            patterns[i] = patterns[i].only(held)
+            terms = own[0].terms.only(held)
+            for p in own:
+                part = Part(terms, p.features, p.price, np.ascontiguousarray(p.fits[:, held]))
+                cost, used = part.most()
+                most += cost
+                most_used += used
+                made.append((i, part))
+        # A limit that no plan can reach needs no price.
+        capacity = np.array(list(room.values()))
+        binds = most_used > capacity
+        kept = tuple(limit for limit, b in zip(room, binds.tolist(), strict=True) if b)
+        parts = tuple(
+            replace(p, terms=replace(p.terms, shared=p.terms.shared[binds])) for _, p in made
+        )
+        return cls(
+            layout=layout,
+            parts=parts,
+            kind=tuple(i for i, _ in made),
+            patterns=tuple(patterns),
+            loads=loads,
+            limits=kept,
+            room=capacity[binds],
+            most=most,
+            unit=most / most_used[binds],
+        )
+
+    @property
+    def n_copies(self) -> int:
+        """Copies of all kinds."""
+        return sum(k.count for k in self.layout.kinds)
+
+    @property
+    def n_patterns(self) -> list[int]:
+        """Patterns of each kind."""
+        return [len(q.places) for q in self.patterns]
+
+    def places(self, chosen: list[NDArray[np.integer]]) -> list[NDArray[np.integer]]:
+        """Return the places of each kind's copies, shape (count, n_subtasks), by their patterns."""
+        return [
+            q.places.astype(np.int16)[
+                np.concatenate([c for c, k in zip(chosen, self.kind, strict=True) if k == i])
+            ]
+            for i, q in enumerate(self.patterns)
+        ]
+
+    def named(self, prices: Floats) -> dict[str, float]:
+        """Return the prices above 0 by what they are the price of."""
+        return {
+            _name(self.layout.pattern, limit): price
+            for limit, price in zip(self.limits, prices.tolist(), strict=True)
+            if price > 0
+        }
+
+    def shortage(self, prices: Floats | None = None) -> str:
+        """Say that the copies cannot share what there is, at prices that prove it if there are."""
+        scarce = np.ones(len(self.room), bool) if prices is None else prices > 0
+        limits = ", ".join(
+            f"{_name(self.layout.pattern, limit)} of {room:,.6g}"
+            for limit, room, of_them in zip(
+                self.limits, self.room.tolist(), scarce.tolist(), strict=True
+            )
+            if of_them
+        )
+        return f"whatever is placed where, the copies together exceed {limits}"
+
+
+def _part(
+    layout: Layout,
+    kind: Kind,
+    patterns: Patterns,
+    loads: tuple[Channels, Work],
+    first: int,
+    limits: list[Shared],
+) -> Part:
+    copies = slice(first, min(first + _COPIES, kind.count))
+    conditions = Conditions(layout, kind, patterns, loads, copies)
+    fits = np.ones((len(conditions.features), len(patterns.places)), bool)
+    for _, holds in conditions.each():
+        fits &= holds
+    homeless = ~fits.any(axis=1)
+    if homeless.any():
+        i = int(homeless.argmax())
+        alone = [name for name, holds in conditions.each() if not holds[i].any()]
+        why = " and ".join(dict.fromkeys(alone)) or "its limits together"
+        raise Homeless(
+            f"copy {first + i} of site {kind.name!r} has no placement that keeps {why}, whatever "
+            f"the others do ({int(homeless.sum())} such among copies {copies.start} to "
+            f"{copies.stop - 1})"
+        )
+    terms = Terms(
+        patterns.up,
+        patterns.down,
+        patterns.priced,
+        np.stack([patterns.shared[limit] for limit in limits])
+        if limits
+        else np.zeros((0, *patterns.up.shape)),
+    )
+    return Part(terms, conditions.features, kind.price[copies], fits)
+
+
+def _rooms(p: Problem, patterns: Patterns) -> dict[Shared, float]:
+    """Return the capacity of everything that copies share."""
+    of = {
+        "link bandwidth": p.network.capacity_bytes_per_s,
+        "node cpu": p.node_cores,
+        "slots": p.tm_slots,
+        "memory": p.tm_memory,
+        "disk": p.tm_disk,
+    }
+    return {(what, i): float(of[what][i]) for what, i in patterns.shared}
+
+
+def _name(p: Problem, limit: Shared) -> str:
+    what, i = limit
+    where = {
+        "link bandwidth": lambda: p.network.names[i],
+        "node cpu": lambda: p.cluster.nodes[i].id,
+    }.get(what, lambda: p.cluster.task_managers[i].id)()
+    return f"{what} {where}"

@@ -1,0 +1,265 @@
+"""The whole fleet as one problem, by arrays: what the evaluator judges plans by.
+
+Subtasks and machines are numbered kind by kind and copy by copy; what is shared comes first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import PlanMismatchError
+from edgeplace.solver.channels import Channels
+from edgeplace.solver.fleet.layout import Kind, Layout
+from edgeplace.solver.loads import Work
+from edgeplace.solver.network import Network
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.subtasks import Subtasks
+from edgeplace.solver.traffic import Traffic
+from edgeplace.solver.tree import Tree
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
+    """Return what the channels and subtasks of a kind take, copy by copy."""
+    t, p, n = layout.traffic, layout.pattern, kind.count
+    local = np.zeros(p.n, np.intp)
+    local[kind.subtasks] = np.arange(len(kind.subtasks))
+    c = kind.channels
+    per_channel = kind.rate[:, kind.job[local[t.source[c]]]]
+    per_subtask = kind.rate[:, kind.job]
+    traffic = Traffic(
+        rate_per_s=(per_subtask * t.rate_per_s[kind.subtasks]).ravel(),
+        source=_repeated(local[t.source[c]], n, len(kind.subtasks)),
+        target=_repeated(local[t.target[c]], n, len(kind.subtasks)),
+        records_per_s=(per_channel * t.records_per_s[c]).ravel(),
+        bytes_per_s=(per_channel * t.bytes_per_s[c]).ravel(),
+        record_bytes=np.tile(t.record_bytes[c], n),
+        fan_in=np.tile(t.fan_in[c], n),
+        timeout_ms=np.tile(t.timeout_ms[c], n),
+        stream=np.tile(t.stream[c], n),
+        notes=(),
+    )
+    rate = t.rate_per_s[kind.subtasks][:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy_s, cpu_s = (
+            np.where(rate > 0, each[kind.subtasks] / rate, 0.0) for each in (p.busy, p.cores)
+        )
+    work = Work.of(traffic.rate_per_s, np.tile(busy_s, (n, 1)), np.tile(cpu_s, (n, 1)))
+    return Channels.of(traffic, p.cluster), work
+
+
+def _repeated(indices: Ints, n: int, width: int) -> Ints:
+    """Return indices, counted within a copy, of n copies of so many, one after the other."""
+    first = np.arange(n, dtype=np.intp)[:, None] * width
+    repeated: Ints = (indices[None, :] + first).ravel()
+    return repeated
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """The problem of the whole, and where things are in it.
+
+    Attributes
+    ----------
+    first_subtask, first_task_manager
+        Of each kind's first copy.
+    """
+
+    problem: Problem
+    layout: Layout
+    first_subtask: tuple[int, ...]
+    first_task_manager: tuple[int, ...]
+
+    def assignment(self, places: list[NDArray[np.integer]]) -> Ints:
+        """Return TaskManagers of shape (n_subtasks,) for places of each kind.
+
+        Parameters
+        ----------
+        places
+            Of each kind: where each subtask runs, as indices of `Kind.places`, shape (count,
+            n_subtasks).
+
+        Raises
+        ------
+        PlanMismatchError
+            If a subtask is where it may not be.
+        """
+        found = []
+        for kind, first, own in zip(
+            self.layout.kinds, self.first_task_manager, places, strict=True
+        ):
+            if not kind.may[np.arange(len(kind.subtasks)), own].all():
+                raise PlanMismatchError(
+                    f"a subtask at a copy of {kind.name!r} is where it may not run",
+                    "please report this with the fleet",
+                )
+            m = len(kind.task_managers)
+            copy = np.arange(kind.count, dtype=np.intp)[:, None]
+            found.append(np.where(own < m, first + copy * m + own, own - m).ravel())
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class _Offsets:
+    """Numbers of what comes before the first copy of a kind."""
+
+    site: int
+    node: int
+    task_manager: int
+    subtask: int = 0
+    operator: int = 0
+    group: int = 0
+
+
+def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
+    """Return the problem of a whole fleet.
+
+    Parameters
+    ----------
+    loads
+        `carried` of each kind.
+    """
+    p, hub = layout.pattern, layout.shared_task_managers
+    at = _Offsets(len(layout.shared_sites), len(layout.shared_nodes), len(hub))
+    offsets, parts = [], []
+    for kind, (channels, work) in zip(layout.kinds, loads, strict=True):
+        offsets.append(at)
+        part, at = _part(layout, kind, channels, work, at)
+        parts.append(part)
+    shared = {
+        "tm_slots": p.tm_slots[hub],
+        "tm_memory": p.tm_memory[hub],
+        "tm_disk": p.tm_disk[hub],
+        "tm_class": p.tm_class[hub],
+        "tm_node": _positions(layout.shared_nodes, p.tm_node[hub]),
+        "tm_site": _positions(layout.shared_sites, p.tm_site[hub]),
+        "is_server": p.is_server[hub],
+        "node_cores": p.node_cores[layout.shared_nodes],
+    }
+    columns = {
+        name: np.concatenate([*([shared[name]] if name in shared else []), *each])
+        for name in parts[0]
+        for each in [[part[name] for part in parts]]
+    }
+    operator_of = columns.pop("operator_of")
+    first = np.zeros(at.operator + 1, np.intp)
+    np.cumsum(np.bincount(operator_of, minlength=at.operator), out=first[1:])
+    # Channels of records of all kinds come first, then all answers.
+    feeding = [c.n_feeding for c, _ in loads]
+    for name in [f.name for f in fields(Channels) if f.name != "n_feeding"]:
+        each = [getattr(c, name) for c, _ in loads]
+        if name in ("source", "target"):
+            each = [v + o.subtask for v, o in zip(each, offsets, strict=True)]
+        columns[name] = np.concatenate(
+            [v[:n] for v, n in zip(each, feeding, strict=True)]
+            + [v[n:] for v, n in zip(each, feeding, strict=True)]
+        )
+    storage = p.storage_site
+    problem = Problem(
+        subtasks=Subtasks(p.subtasks.jobs, (), first, operator_of),
+        cluster=p.cluster,
+        rules=p.rules,
+        network=_network(layout),
+        constraints=(),
+        n_feeding=sum(feeding),
+        storage_site=(
+            None
+            if storage is None
+            else int(_positions(layout.shared_sites, np.array([storage]))[0])
+        ),
+        current=None,
+        notes=p.notes,
+        **columns,
+    )
+    return Tiled(
+        problem,
+        layout,
+        tuple(o.subtask for o in offsets),
+        tuple(o.task_manager for o in offsets),
+    )
+
+
+def _part(
+    layout: Layout, kind: Kind, channels: Channels, work: Work, at: _Offsets
+) -> tuple[dict[str, NDArray[Any]], _Offsets]:
+    """Return the columns of a kind's subtasks and machines, and what comes before the next kind."""
+    p, n, tms = layout.pattern, kind.count, kind.task_managers
+    operators, operator = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
+    groups, group = np.unique(p.group[operators], return_inverse=True)
+    node = _positions(kind.nodes, p.tm_node[tms])
+    columns: dict[str, NDArray[Any]] = {
+        "operator_of": at.operator + _repeated(operator, n, len(operators)),
+        "group": at.group + _repeated(group, n, len(groups)),
+        "rate_per_s": (kind.rate[:, kind.job] * p.rate_per_s[kind.subtasks]).ravel(),
+        **vars(work),
+        "tm_slots": kind.slots.ravel(),
+        "tm_node": at.node + _repeated(node, n, len(kind.nodes)),
+        "tm_site": np.repeat(at.site + np.arange(n, dtype=np.intp), len(tms)),
+        "node_cores": kind.cores.ravel(),
+    }
+    for name in ("memory_bytes", "disk_bytes", "state_bytes", "checkpoint_bytes_per_s"):
+        columns[name] = np.tile(getattr(p, name)[kind.subtasks], n)
+    for name in ("tm_memory", "tm_disk", "tm_class", "is_server"):
+        columns[name] = np.tile(getattr(p, name)[tms], n)
+    return columns, _Offsets(
+        site=at.site + n,
+        node=at.node + n * len(kind.nodes),
+        task_manager=at.task_manager + n * len(tms),
+        subtask=at.subtask + n * len(kind.subtasks),
+        operator=at.operator + n * len(operators),
+        group=at.group + n * len(groups),
+    )
+
+
+def _network(layout: Layout) -> Network:
+    """Return the network of the whole: the shared sites, and every copy a leaf of one of them."""
+    net, shared = layout.pattern.network, layout.shared_links
+    n_shared, n_links = len(layout.shared_sites), len(shared)
+    ends = np.array(net.ends, np.intp).reshape(-1, 2)[shared]
+    inner = Tree.of(
+        n_shared, [tuple(e) for e in _positions(layout.shared_sites, ends).tolist()]
+    )
+    if inner is None:
+        raise ValueError("the shared sites do not form a tree")
+    parent, depth, up = [inner.parent], [inner.depth], [inner.up]
+    site, link = n_shared, n_links
+    for kind in layout.kinds:
+        at = int(_positions(layout.shared_sites, np.array([kind.parent]))[0])
+        parent.append(np.full(kind.count, at))
+        depth.append(np.full(kind.count, inner.depth[at] + 1))
+        up.append(link + 2 * np.arange(kind.count, dtype=np.intp))
+        site += kind.count
+        link += 2 * kind.count
+    deep = np.concatenate(depth)
+    leaves = np.concatenate(up[1:])
+
+    def column(own: NDArray[Any], name: str) -> NDArray[Any]:
+        return np.concatenate([own[shared], *[getattr(k, name).ravel() for k in layout.kinds]])
+
+    return Network(
+        n_sites=site,
+        ends=(),
+        names=(),
+        bandwidth_bytes_per_s=column(net.bandwidth_bytes_per_s, "bandwidth"),
+        capacity_bytes_per_s=column(net.capacity_bytes_per_s, "capacity"),
+        delay_ms=column(net.delay_ms, "delay_ms"),
+        price=column(net.price, "price"),
+        tree=Tree(
+            root=inner.root,
+            parent=np.concatenate(parent),
+            depth=deep,
+            up=np.concatenate(up),
+            down=np.concatenate([inner.down, leaves + 1]),
+            order=np.argsort(deep, kind="stable"),
+        ),
+    )
+
+
+def _positions(members: Ints, sought: Ints) -> Ints:
+    """Return where some numbers stand in a sorted array that holds them."""
+    return np.searchsorted(members, sought)
