@@ -88,14 +88,15 @@ class Network:
     def turn_ms(self) -> Floats:
         """Delay of each link there and back, -inf where none leads back, shape (n_links,)."""
         if self.tree is not None:
-            turn = self.delay_ms.copy()
+            turn: Floats = self.delay_ms.copy()
             up, down = (way[way >= 0] for way in (self.tree.up, self.tree.down))
             turn[up] += self.delay_ms[down]
             turn[down] += self.delay_ms[up]
             return turn
         opposite = {(b, a): float(self.delay_ms[i]) for i, (a, b) in enumerate(self.ends)}
-        back = np.array([opposite.get(pair, -np.inf) for pair in self.ends])
-        return self.delay_ms + back
+        turn = np.array([opposite.get(pair, -np.inf) for pair in self.ends])
+        turn += self.delay_ms
+        return turn
 
     @cached_property
     def _graph(self) -> "nx.DiGraph[int]":

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
-from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
 from edgeplace.solver.channels import Channels
+from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
 from edgeplace.solver.loads import Work, class_costs, kept
 from edgeplace.solver.network import Network
 from edgeplace.solver.origins import origins

@@ -124,7 +124,9 @@ class Conditions:
         k, q, p = self._kind, self._patterns, self._layout.pattern
         tm = k.places[q.places[pattern]]
         n_subtasks = len(k.subtasks)
-        legs = {leg.channel: leg for leg, on in zip(q.legs, q.crossing[:, pattern], strict=True) if on}
+        legs = {
+            leg.channel: leg for leg, on in zip(q.legs, q.crossing[:, pattern], strict=True) if on
+        }
         service = self._work.service_ms.reshape(k.count, n_subtasks, -1)
         into: dict[int, list[tuple[int, int]]] = {m: [] for m in members.tolist()}
         for c in range(q.n_feeding):
@@ -140,7 +142,8 @@ class Conditions:
                 done[m] = own + np.maximum.reduce(arrivals) if arrivals else own
             return done[m]
 
-        return np.maximum.reduce([finish(m) for m in members.tolist()])
+        longest: Floats = np.maximum.reduce([finish(m) for m in members.tolist()])
+        return longest
 
     def _delay(self, channel: int, leg: Leg | None) -> Floats:
         """Return how long records are under way on a channel, in ms."""

@@ -94,8 +94,6 @@ def highest(
             # The box goes where it is better, and grows where its edge was in the way.
             best, centre = cut, cut.prices
             reach = np.where(at_edge, reach * 2, reach)
-        else:
-            reach = np.where(at_edge, reach, reach)
     return Dual(best, ceiling, best.bound > most)
 
 
@@ -106,7 +104,9 @@ def _master(cuts: list[Cut], low: Floats, high: Floats) -> tuple[Floats, float]:
     model = LinearModel()
     shift = model.columns(Kind.REAL, high - low)
     rise = model.column(Kind.REAL, np.inf)
-    floor = min(c.bound + float(np.minimum(c.slope * (low - c.prices), c.slope * (high - c.prices)).sum()) for c in cuts)
+    # The lowest that any cut gets in the box: a column is never below 0.
+    falls = [np.minimum(c.slope * (low - c.prices), c.slope * (high - c.prices)) for c in cuts]
+    floor = min(c.bound + float(fall.sum()) for c, fall in zip(cuts, falls, strict=True))
     for cut in cuts:
         terms = {int(shift[r]): -float(cut.slope[r]) / base for r in range(n)}
         terms[rise] = 1.0

@@ -15,6 +15,9 @@ class Spread(Protocol):
     def map(self, function: Callable[[Part], R]) -> list[R]:
         """Return what a function says of each part, in their order."""
 
+    def close(self) -> None:
+        """Let go of the parts."""
+
 
 class Executor(Protocol):
     """Takes parts to where they are priced, once, and then asks them again and again."""
@@ -44,3 +47,7 @@ class _Here:
             return [function(part) for part in self._parts]
         with ThreadPoolExecutor(self._workers) as pool:
             return list(pool.map(function, self._parts))
+
+    def close(self) -> None:
+        """Keep nothing."""
+        self._parts = ()

@@ -61,8 +61,11 @@ class Copies:
                 raise InvalidInputError(
                     f"column {name} is {column[i]} at copy {i}",
                     "give a finite number "
-                    + ("above 0 (a job that does not run at a site makes another kind of site)"
-                       if least else "of 0 or more"),
+                    + (
+                        "above 0 (a job that does not run at a site makes another kind of site)"
+                        if least
+                        else "of 0 or more"
+                    ),
                 )
 
     def columns(self) -> list[tuple[str, NDArray[np.float64] | NDArray[np.intp]]]:

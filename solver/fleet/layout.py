@@ -1,4 +1,4 @@
-"""Which part of the pattern, a problem with one site of each kind, is copied and which is shared."""
+"""Which part of the pattern, a problem with one site of each kind, is copied, and which shared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -208,11 +208,23 @@ def _kind(
                 f"the copies of site {name!r} name {what} {min(strange)!r}, which is not there",
                 f"there is {known}",
             )
+    if not jobs:
+        raise InvalidInputError(
+            f"no job's sources are born at site {name!r}", "leave it out of what is copied"
+        )
     job_of = np.array(
         [jobs.index(j) if home[j] == site else -1 for j, _ in p.subtasks.operators], np.intp
     )[p.subtasks.operator_of]
     subtasks = np.flatnonzero(job_of >= 0)
     places = np.concatenate([tms, hub])
+    may = p.allowed()[np.ix_(subtasks, places)]
+    nowhere = ~may.any(axis=1)
+    if nowhere.any():
+        raise InvalidInputError(
+            f"{p.subtasks.title(int(subtasks[nowhere.argmax()]))} may run neither at its own site "
+            f"{name!r} nor at one that all share",
+            "widen the rule that says so",
+        )
     links = np.array(
         [np.flatnonzero(ends[:, 0] == site)[0], np.flatnonzero(ends[:, 1] == site)[0]], np.intp
     )
@@ -243,7 +255,7 @@ def _kind(
         down=int(links[1]),
         parent=int(ends[links[0], 1]),
         places=places,
-        may=p.allowed()[np.ix_(subtasks, places)],
+        may=may,
         rate=_side_by_side([copies.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
         cores=_side_by_side(cores, n) * p.cluster.cpu_target,
         slots=_side_by_side(slots, n).astype(np.intp),

@@ -34,8 +34,10 @@ class Terms:
     def only(self, patterns: Bools) -> "Terms":
         """Return the terms of some patterns."""
         return Terms(
-            *(np.ascontiguousarray(v[..., patterns]) for v in (self.up, self.down, self.priced)),
-            np.ascontiguousarray(self.shared[..., patterns]),
+            np.ascontiguousarray(self.up[:, patterns]),
+            np.ascontiguousarray(self.down[:, patterns]),
+            np.ascontiguousarray(self.priced[:, patterns]),
+            np.ascontiguousarray(self.shared[:, :, patterns]),
         )
 
 
@@ -153,16 +155,14 @@ class Part:
         return float(cost), t.shared.max(axis=2) @ total
 
     def taken(self, chosen: NDArray[np.integer]) -> tuple[float, Floats]:
-        """Return `wan` and what is taken of shared limits if copies choose so, shape (n_copies,)."""
+        """Return `wan` and what shared limits lose if copies choose so, shape (n_copies,)."""
         t = self.terms
         n_patterns = self.fits.shape[1]
 
         def total(weight: Floats | None) -> Floats:
             """Return the sum of features over the copies that chose each pattern."""
             columns = self.features.T if weight is None else self.features.T * weight
-            return np.stack(
-                [np.bincount(chosen, weights=c, minlength=n_patterns) for c in columns]
-            )
+            return np.stack([np.bincount(chosen, weights=c, minlength=n_patterns) for c in columns])
 
         plain = total(None)
         cost = (

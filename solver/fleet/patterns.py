@@ -192,9 +192,7 @@ def _terms(layout: Layout, kind: Kind, places: Ints, ends: Ints, n_feeding: int)
         priced=priced,
         cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
         shared=shared,
-        slots=np.stack(
-            [_slots(layout, kind, tm == t) for t in kind.task_managers.tolist()], axis=1
-        )
+        slots=np.stack([_slots(layout, kind, tm == t) for t in kind.task_managers.tolist()], axis=1)
         if len(kind.task_managers)
         else np.zeros((count, 0), np.intp),
         busiest=np.stack(

@@ -6,12 +6,14 @@ tie the copies together. See docs/formulation.md.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import InvalidInputError, PlanMismatchError, Status
+from edgeplace.model import InvalidInputError, Plan, PlanMismatchError, Status
 from edgeplace.solver.best_plan import OPTIMAL_GAP
 from edgeplace.solver.fleet.dual import Cut, Dual, highest
 from edgeplace.solver.fleet.executor import Executor, Spread, Threads
@@ -25,6 +27,9 @@ from edgeplace.solver.verdict import Verdict, judge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+
+_Asked = Callable[[Floats], tuple[float, Floats]]
+"""Returns what copies cost at least at some prices, and what they take of each limit."""
 
 _SAMPLES = (2_000, 40_000)
 """Copies of which prices are found first, from nothing and then from those of fewer."""
@@ -44,10 +49,10 @@ class FleetResult:
     status
         As in `Result`.
     places
-        Site -> TaskManager of the pattern of each subtask of each copy, as an index of
-        `cluster.task_managers`, shape (count, n_subtasks); empty without a plan.
+        Site -> where each subtask of each copy runs, as an index of `Cluster.task_managers`, shape
+        (count, n_subtasks); empty without a plan. Subtasks are numbered as by `subtasks`.
     subtasks
-        Site -> names of these subtasks.
+        Site -> (job, operator's id) of each of them; those of one operator follow each other.
     wan, bound
         Bytes/s over links, weighted by price, and what no plan has less of.
     prices
@@ -63,7 +68,8 @@ class FleetResult:
 
     status: Status
     places: Mapping[str, NDArray[np.integer]]
-    subtasks: Mapping[str, tuple[str, ...]]
+    subtasks: Mapping[str, tuple[tuple[str, str], ...]]
+    task_managers: tuple[str, ...]
     wan: float
     bound: float
     prices: Mapping[str, float]
@@ -75,6 +81,16 @@ class FleetResult:
     def gap(self) -> float:
         """Relative distance between value and bound."""
         return (self.wan - self.bound) / self.wan if self.wan > 0 else 0.0
+
+    def plan(self, site: str, copy: int) -> Plan:
+        """Return the plan of one copy, in the names that the fleet's cluster has."""
+        jobs: dict[str, dict[str, tuple[str, ...]]] = {}
+        for (job, operator), t in zip(
+            self.subtasks[site], self.places[site][copy].tolist(), strict=True
+        ):
+            own = jobs.setdefault(job, {})
+            own[operator] = (*own.get(operator, ()), self.task_managers[t])
+        return Plan(jobs=jobs)
 
 
 def solve_fleet(
@@ -98,7 +114,7 @@ def solve_fleet(
     workers
         Threads that price copies.
     executor
-        Where copies are priced instead, such as `edgeplace.spark_stats.SparkExecutor`.
+        Where copies are priced instead, such as `edgeplace.spark_executor.SparkExecutor`.
     seed
         Of the copies that prices are found on first.
     progress
@@ -124,12 +140,12 @@ def solve_fleet(
     clock.passed(
         "patterns", f"{parts.n_copies:,} copies, {', '.join(map(str, parts.n_patterns))} patterns"
     )
-    spread = (executor or Threads(workers)).spread(parts.parts)
-    dual = _prices(parts, spread, seed, clock, gap)
-    clock.passed("prices", f"wan is at least {dual.best.bound:.9g}")
-    if dual.exceeds:
-        return _none(Status.INFEASIBLE, parts.shortage(dual.best.prices), clock)
-    chosen, bound = _plan(parts, spread, dual.best, gap, clock)
+    with closing((executor or Threads(workers)).spread(parts.parts)) as spread:
+        dual = _prices(parts, spread, seed, clock, gap)
+        clock.passed("prices", f"wan is at least {dual.best.bound:.9g}")
+        if dual.exceeds:
+            return _none(Status.INFEASIBLE, parts.shortage(dual.best.prices), clock)
+        chosen, bound = _plan(parts, spread, dual.best, gap, clock)
     clock.passed("plan", f"bound {bound:.9g}")
     if chosen is None:
         if bound == np.inf:
@@ -139,9 +155,7 @@ def solve_fleet(
     places = parts.places(chosen)
     verdict = judge(whole.problem, whole.assignment(places))
     wan = verdict.value("wan")
-    promised = sum(
-        part.taken(own)[0] for part, own in zip(parts.parts, chosen, strict=True)
-    )
+    promised = sum(part.taken(own)[0] for part, own in zip(parts.parts, chosen, strict=True))
     if not (verdict.fixed_hold and verdict.rated_hold) or abs(wan - promised) > 1e-9 * wan:
         raise PlanMismatchError(
             f"the evaluator says {wan:.12g} of a plan for {promised:.12g}, or that a limit is "
@@ -152,13 +166,16 @@ def solve_fleet(
     bound = min(bound, wan)
     return FleetResult(
         status=Status.OPTIMAL if wan - bound <= OPTIMAL_GAP * wan else Status.FEASIBLE,
-        places={
-            k.name: k.places[own] for k, own in zip(layout.kinds, places, strict=True)
-        },
+        places={k.name: k.places[own] for k, own in zip(layout.kinds, places, strict=True)},
         subtasks={
-            k.name: tuple(layout.pattern.subtasks.title(int(i)) for i in k.subtasks)
+            k.name: tuple(
+                (job, op.id)
+                for i in layout.pattern.subtasks.operator_of[k.subtasks].tolist()
+                for job, op in [layout.pattern.subtasks.operators[i]]
+            )
             for k in layout.kinds
         },
+        task_managers=tuple(t.id for t in fleet.cluster.task_managers),
         wan=wan,
         bound=bound,
         prices=parts.named(dual.best.prices),
@@ -195,22 +212,23 @@ class _Clock:
 def _none(
     status: Status, conflict: str | None, clock: _Clock, bound: float = float("nan")
 ) -> FleetResult:
-    return FleetResult(
-        status, {}, {}, float("nan"), bound, {}, None, conflict, clock.parts()
-    )
+    return FleetResult(status, {}, {}, (), float("nan"), bound, {}, None, conflict, clock.parts())
 
 
 def _prices(parts: Parts, spread: Spread, seed: int, clock: _Clock, gap: float) -> Dual:
     """Return the prices of the highest bound, in units of each limit."""
     unit = parts.unit
 
-    def at(ask: Callable[[Floats], tuple[float, Floats]], room: Floats) -> Callable[[Floats], Cut]:
-        def cut(scaled: Floats) -> Cut:
+    def found(ask: _Asked, share: float, start: Floats, gap: float) -> Dual:
+        """Return the prices for a share of the copies, scaled so that 1 is much."""
+        room = parts.room * share
+
+        def at(scaled: Floats) -> Cut:
             prices = scaled * unit
             value, used = ask(prices)
             return Cut(scaled, value - float(prices @ room), (used - room) * unit)
 
-        return cut
+        return highest(at, start, parts.most * share, gap, clock.seconds_left)
 
     start = np.zeros(len(unit))
     rng = np.random.default_rng(seed)
@@ -219,29 +237,27 @@ def _prices(parts: Parts, spread: Spread, seed: int, clock: _Clock, gap: float) 
         if share > 0.5 or not len(unit):
             break
         some = [part.of(_sample(rng, len(part.fits), share)) for part in parts.parts]
-        taken = sum(len(part.fits) for part in some) / parts.n_copies
-        sampled = highest(
-            at(lambda prices, some=some: _total([p.bound(prices) for p in some]), parts.room * taken),
+        sampled = found(
+            partial(_asked, some),
+            sum(len(part.fits) for part in some) / parts.n_copies,
             start,
-            parts.most * taken,
             _SAMPLE_GAP,
-            clock.seconds_left,
         )
         if not sampled.exceeds:
             start = sampled.best.prices
-    whole = highest(
-        at(lambda prices: _total(spread.map(lambda part: part.bound(prices))), parts.room),
-        start,
-        parts.most,
-        gap / 10,
-        clock.seconds_left,
+    whole = found(
+        lambda prices: _total(spread.map(lambda part: part.bound(prices))), 1.0, start, gap / 10
     )
-    best = whole.best
-    return Dual(Cut(best.prices * unit, best.bound, best.slope / unit), whole.ceiling, whole.exceeds)
+    best = replace(whole.best, prices=whole.best.prices * unit)
+    return replace(whole, best=best)
 
 
 def _sample(rng: np.random.Generator, n: int, share: float) -> Ints:
     return np.sort(rng.choice(n, max(round(n * share), 1), replace=False))
+
+
+def _asked(parts: Sequence[Part], prices: Floats) -> tuple[float, Floats]:
+    return _total([part.bound(prices) for part in parts])
 
 
 def _total(bounds: Sequence[tuple[float, Floats]]) -> tuple[float, Floats]:
@@ -271,8 +287,8 @@ def _plan(
             break
         # All that can be in a better plan, if that is little enough.
         extra = value - bound
-        closing = bool(np.searchsorted(margins, extra, "right") <= size)
-        if not closing:
+        complete = bool(np.searchsorted(margins, extra, "right") <= size)
+        if not complete:
             extra = float(margins[size - 1])
         own = columns(parts.parts, priced, prices, extra)
         if len(own.cost) > _CLOSING:
@@ -283,7 +299,7 @@ def _plan(
             new = sum(p.taken(c)[0] for p, c in zip(parts.parts, chosen, strict=True))
             if new < value:
                 known, value = chosen, new
-        if closing:
+        if complete:
             bound = max(bound, min(least, value))
             break
     return known, bound
@@ -308,9 +324,7 @@ def _choose(
     return choose(own, room, cost - float(own.cost[now].sum()), seconds, gap / 10)
 
 
-def _replaced(
-    priced: Sequence[Priced], own: Columns, taken: Ints
-) -> list[NDArray[np.integer]]:
+def _replaced(priced: Sequence[Priced], own: Columns, taken: Ints) -> list[NDArray[np.integer]]:
     chosen: list[NDArray[np.integer]] = [p.chosen.copy() for p in priced]
     for i, c in enumerate(chosen):
         here = taken[own.part[taken] == i]

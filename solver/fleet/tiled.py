@@ -221,9 +221,7 @@ def _network(layout: Layout) -> Network:
     net, shared = layout.pattern.network, layout.shared_links
     n_shared, n_links = len(layout.shared_sites), len(shared)
     ends = np.array(net.ends, np.intp).reshape(-1, 2)[shared]
-    inner = Tree.of(
-        n_shared, [tuple(e) for e in _positions(layout.shared_sites, ends).tolist()]
-    )
+    inner = Tree.of(n_shared, [tuple(e) for e in _positions(layout.shared_sites, ends).tolist()])
     if inner is None:
         raise ValueError("the shared sites do not form a tree")
     parent, depth, up = [inner.parent], [inner.depth], [inner.up]

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         write,
     )
     from edgeplace.solver import evaluate, solve
+    from edgeplace.solver.fleet import Copies, Fleet, solve_fleet
 
 __version__ = "0.2.0"
 __all__ = [
     "Cluster",
+    "Copies",
     "Costs",
     "EdgeplaceError",
+    "Fleet",
     "JobGraph",
     "Plan",
     "Result",
@@ -34,13 +37,20 @@ __all__ = [
     "evaluate",
     "read",
     "solve",
+    "solve_fleet",
     "write",
 ]
+_ROOMS = {
+    "Copies": "edgeplace.solver.fleet",
+    "Fleet": "edgeplace.solver.fleet",
+    "evaluate": "edgeplace.solver",
+    "solve": "edgeplace.solver",
+    "solve_fleet": "edgeplace.solver.fleet",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Names load on first use, so that `import edgeplace` needs neither a solver nor Spark.
     if name not in __all__:
         raise AttributeError(f"module 'edgeplace' has no attribute {name!r}")
-    room = "edgeplace.solver" if name in ("solve", "evaluate") else "edgeplace.model"
-    return getattr(import_module(room), name)
+    return getattr(import_module(_ROOMS.get(name, "edgeplace.model")), name)

@@ -45,9 +45,7 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
         sites.append(Site(id=kind))
         pis = [f"{kind}-pi-{n}" for n in range(rng.choice([1, 2]))]
         nodes += [Node(id=v, site=kind, node_class="pi", cores=rng.uniform(0.5, 1.2)) for v in pis]
-        tms += [
-            TaskManager(id=v, node=v, slots=rng.randint(2, 4), memory_bytes=10**9) for v in pis
-        ]
+        tms += [TaskManager(id=v, node=v, slots=rng.randint(2, 4), memory_bytes=10**9) for v in pis]
         links.append(
             Link(
                 source=kind,
@@ -131,9 +129,7 @@ def written_out(fleet):
     for kind, copies in fleet.copies.items():
         for i in range(copies.count):
             labels[f"{kind}.{i}"] = "yes"
-    nodes = [
-        n.model_copy(update={"labels": labels}) for n in c.nodes if n.site not in copied
-    ]
+    nodes = [n.model_copy(update={"labels": labels}) for n in c.nodes if n.site not in copied]
     node = {n.id: n for n in c.nodes}
     tms = [t for t in c.task_managers if node[t.node].site not in copied]
     links = [a for a in c.links if a.source not in copied and a.target not in copied]
@@ -143,9 +139,7 @@ def written_out(fleet):
         own_tms = [t for t in c.task_managers if node[t.node].site == kind]
         (link,) = (a for a in c.links if kind in (a.source, a.target))
         own_jobs = [
-            j
-            for j in fleet.jobs
-            if {n.id for n in own_nodes} >= set(j.operators[0].born_at or ())
+            j for j in fleet.jobs if {n.id for n in own_nodes} >= set(j.operators[0].born_at or ())
         ]
         for i in range(copies.count):
 

@@ -1,0 +1,237 @@
+"""Fleets against the same written out: `solve`, the evaluator, and every pattern by itself."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fleets import fleet, written_out
+
+from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
+from edgeplace.solver import solve
+from edgeplace.solver.fleet import Copies, Fleet, Threads, solve_fleet
+from edgeplace.solver.fleet.layout import Layout
+from edgeplace.solver.fleet.parts import Parts
+from edgeplace.solver.fleet.tiled import tiled
+from edgeplace.solver.problem import build
+from edgeplace.solver.verdict import judge
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
+    small = fleet(seed, tightness=[0.3, 0.6, 1.0][seed % 3], mtu=[1500, None][seed % 2])
+
+    found = solve_fleet(small)
+    known = solve(*written_out(small), objective=("wan",))
+
+    assert found.status == known.status
+    if known.evaluation:
+        assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-6)
+        assert found.bound <= known.evaluation.wan_cost * (1 + 1e-9)
+
+
+def test_the_seeds_above_are_of_all_kinds():
+    found = [
+        solve_fleet(fleet(s, tightness=[0.3, 0.6, 1.0][s % 3], mtu=[1500, None][s % 2]))
+        for s in range(24)
+    ]
+
+    assert {f.status for f in found} == {Status.OPTIMAL, Status.INFEASIBLE}
+    assert sum(bool(f.prices) for f in found) >= 3
+    assert any("together exceed" in (f.conflict or "") for f in found)
+    assert any("no placement that keeps" in (f.conflict or "") for f in found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_problem_of_the_whole_is_that_of_the_same_written_out(seed):
+    small = fleet(seed)
+    layout = Layout.of(small)
+    parts = Parts.of(layout)
+    whole = tiled(layout, parts.loads)
+    same = build(*written_out(small))
+    rng = np.random.default_rng(seed)
+    chosen = [rng.integers(0, p.fits.shape[1], len(p.fits)) for p in parts.parts]
+    places = parts.places(chosen)
+
+    a = judge(whole.problem, whole.assignment(places))
+    b = judge(same, _assigned(small, layout, places, same))
+
+    assert not b.rules
+    assert a.value("wan") == pytest.approx(b.value("wan"))
+    assert a.latency_ms == pytest.approx(b.latency_ms)
+    assert a.utilisation == pytest.approx(b.utilisation)
+    assert a.server_cores == pytest.approx(b.server_cores)
+    assert sorted(a.slots) == sorted(b.slots)
+    assert np.sort(a.memory) == pytest.approx(np.sort(b.memory))
+    assert np.sort(a.link_bytes) == pytest.approx(np.sort(b.link_bytes))
+    assert np.sort(a.window_share) == pytest.approx(np.sort(b.window_share))
+    assert (a.fixed_hold, a.rated_hold) == (b.fixed_hold, b.rated_hold)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 8])
+def test_a_pattern_fits_a_copy_if_the_evaluator_says_so(seed):
+    small = fleet(seed, counts=(2,), tightness=50.0)
+    layout = Layout.of(small)
+    try:
+        parts = Parts.of(layout)
+    except Exception as e:
+        pytest.fail(f"choose another seed: {e}")
+    (part,) = parts.parts
+    whole = tiled(layout, parts.loads)
+    other = int(part.fits[1].argmax())
+    said = []
+    for pattern in range(part.fits.shape[1]):
+        places = parts.places([np.array([pattern, other])])
+        verdict = judge(whole.problem, whole.assignment(places))
+        said.append(verdict.fixed_hold and verdict.rated_hold)
+
+    assert part.fits[0].tolist() == said
+
+
+def test_many_copies_are_placed_within_the_gap_and_prices_say_what_binds():
+    many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
+
+    found = solve_fleet(many)
+
+    assert found.status == Status.OPTIMAL
+    assert found.gap <= 1e-6
+    assert found.prices
+    assert min(found.prices.values()) > 0
+    assert found.verdict.fixed_hold
+    assert found.verdict.rated_hold
+    assert found.verdict.value("wan") == found.wan
+    assert found.runtime_s["all"] >= found.runtime_s["prices"]
+
+
+def test_more_of_what_binds_saves_about_its_price():
+    many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
+    before = solve_fleet(many)
+    (name, price), *_ = [(n, p) for n, p in before.prices.items() if n.startswith("slots")]
+    extra = 20
+    tms = tuple(
+        t.model_copy(update={"slots": t.slots + extra}) if f"slots {t.id}" == name else t
+        for t in many.cluster.task_managers
+    )
+
+    after = solve_fleet(
+        replace(many, cluster=many.cluster.model_copy(update={"task_managers": tms}))
+    )
+
+    saved = before.wan - after.wan
+    assert 0 < saved <= extra * price * 1.01 + 1e-6 * before.wan
+    assert saved == pytest.approx(extra * price, rel=0.25)
+
+
+def test_threads_and_seeds_do_not_change_the_answer():
+    many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
+
+    one, two, other = solve_fleet(many), solve_fleet(many, workers=2), solve_fleet(many, seed=7)
+
+    assert all((one.places[s] == two.places[s]).all() for s in one.places)
+    assert other.wan == pytest.approx(one.wan, rel=1e-6)
+
+
+def test_an_executor_is_asked_in_place_of_threads_and_let_go():
+    asked = []
+
+    class Counting(Threads):
+        def spread(self, parts):
+            here = super().spread(parts)
+            map_, close = here.map, here.close
+            here.map = lambda function: asked.append("map") or map_(function)
+            here.close = lambda: asked.append("close") or close()
+            return here
+
+    small = fleet(0)
+
+    assert solve_fleet(small, executor=Counting()).wan == solve_fleet(small).wan
+    assert asked.count("close") == 1
+    assert asked[-1] == "close"
+    assert "map" in asked
+
+
+def test_without_time_the_bound_is_still_a_bound():
+    many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
+
+    hurried, whole = solve_fleet(many, time_limit_s=0), solve_fleet(many)
+
+    assert hurried.bound <= whole.wan
+    assert hurried.status in (Status.UNKNOWN, Status.FEASIBLE, Status.OPTIMAL)
+    assert whole.bound <= whole.wan
+
+
+def test_the_plan_of_a_copy_is_in_the_clusters_names():
+    small = fleet(0)
+    found = solve_fleet(small)
+    plan = found.plan("kind-1", 1)
+    jobs = {j.name: j for j in small.jobs}
+
+    assert set(plan.jobs) == {"job-1-0", "job-1-1"}
+    for name, operators in plan.jobs.items():
+        assert set(operators) == {op.id for op in jobs[name].operators}
+        assert operators["sink"] == ("server",)
+        assert operators["source"] == jobs[name].operators[0].born_at
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"rates": {"job-0-0": np.ones(2)}}, "shape"),
+        ({"rates": {"job-0-0": np.array([1.0, 0.0, 1.0])}}, "at copy 1"),
+        ({"rates": {"job-1-0": np.ones(3)}}, "job 'job-1-0', which is not there"),
+        ({"cores": {"server": np.ones(3)}}, "node 'server', which is not there"),
+        ({"delay_ms": np.array([1.0, np.nan, 2.0])}, "delay_ms is nan at copy 1"),
+        ({"slots": {"kind-0-pi-0": np.array([1, -1, 2])}}, "-1 at copy 1"),
+    ],
+)
+def test_wrong_columns_are_named(change, says):
+    small = fleet(0)
+    with pytest.raises(InvalidInputError, match=says):
+        solve_fleet(replace(small, copies={**small.copies, "kind-0": Copies(3, **change)}))
+
+
+def test_what_is_no_fleet_is_refused():
+    small = fleet(0)
+    together = Colocate(operators=("source", "sink"), job="job-0-0")
+    edge_only = Pin(operators=("sink",), to="kind-1", job="job-0-0")
+    for other, says in (
+        (replace(small, copies={"nowhere": Copies(2)}), "does not have it"),
+        (replace(small, copies={"kind-0": Copies(2)}), "sources of job 'job-1-0'"),
+        (replace(small, copies={**small.copies, "exchange": Copies(2)}), "joined to"),
+        (replace(small, rules=Rules(rules=(together,))), "several subtasks at once"),
+        (replace(small, rules=Rules(rules=(edge_only,))), "may run neither at its own site"),
+        (
+            replace(
+                small, cluster=small.cluster.model_copy(update={"checkpoint_storage": "kind-0"})
+            ),
+            "checkpoints are stored at site 'kind-0'",
+        ),
+    ):
+        with pytest.raises(InvalidInputError, match=says):
+            solve_fleet(other)
+    with pytest.raises(InvalidInputError, match="0 times"):
+        Copies(0)
+    with pytest.raises(InvalidInputError, match="must not be negative"):
+        solve_fleet(small, gap=-1.0)
+
+
+def test_a_site_with_too_many_patterns_is_refused():
+    small = fleet(2, jobs=14)
+
+    with pytest.raises(InvalidInputError, match="ways to place"):
+        solve_fleet(small)
+
+
+def _assigned(small: Fleet, layout, places, same):
+    """Return places of each kind as an assignment of the problem written out."""
+    p = layout.pattern
+    names = [t.id for t in p.cluster.task_managers]
+    index = {t.id: i for i, t in enumerate(same.cluster.task_managers)}
+    copied = {names[t]: k.name for k in layout.kinds for t in k.task_managers.tolist()}
+    at = {}
+    for kind, own in zip(layout.kinds, places, strict=True):
+        for i in range(kind.count):
+            for k, where in zip(kind.subtasks.tolist(), own[i].tolist(), strict=True):
+                job, op = p.subtasks.operators[p.subtasks.operator_of[k]]
+                name = names[kind.places[where]]
+                at[f"{job}.{i}", op.id] = index[f"{name}.{i}" if name in copied else name]
+    return np.array([at[job, op.id] for job, op in same.subtasks.operators], np.intp)
