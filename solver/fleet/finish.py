@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.backend import Outcome
-from edgeplace.solver.fleet.part import Part, Priced
+from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
 from edgeplace.solver.milp import Milp
 
@@ -45,14 +45,11 @@ class Columns:
 
 
 def columns(
-    parts: Sequence[Part], priced: Sequence[Priced], prices: Floats, most_extra: float
+    parts: Sequence[Part], copies: Sequence[Ints], prices: Floats, most_extra: float
 ) -> Columns:
-    """Return the patterns within so much of the best, of copies that have more than one."""
+    """Return the patterns of some copies of each part that are within so much of their best."""
     found = []
-    for i, (part, own) in enumerate(zip(parts, priced, strict=True)):
-        near = np.flatnonzero(own.margin <= most_extra)
-        if not len(near):
-            continue
+    for i, (part, near) in enumerate(zip(parts, copies, strict=True)):
         some = part.of(near)
         extra = some.costs(prices)
         extra -= extra.min(axis=1, keepdims=True)
@@ -73,13 +70,9 @@ def columns(
                 some.price[copy, 0] * each(terms.up)
                 + some.price[copy, 1] * each(terms.down)
                 + each(terms.priced),
-                np.stack([each(t) for t in terms.shared], axis=1),
+                np.einsum("cf,rfc->cr", features, terms.shared[:, :, pattern]),
             )
         )
-    if not found:
-        n = len(prices)
-        none = np.zeros(0, np.intp)
-        return Columns(none, none, none, np.zeros(0), np.zeros(0), np.zeros((0, n)))
     return Columns(*(np.concatenate(c) for c in zip(*found, strict=True)))
 
 

@@ -31,7 +31,7 @@ class Terms:
     priced: Floats
     shared: Floats
 
-    def only(self, patterns: Bools) -> "Terms":
+    def only(self, patterns: Ints) -> "Terms":
         """Return the terms of some patterns."""
         return Terms(
             np.ascontiguousarray(self.up[:, patterns]),
@@ -74,7 +74,7 @@ class Part:
     price
         Of a byte on its links up and down, shape (n_copies, 2).
     fits
-        Which patterns hold at it by itself, shape (n_copies, Q).
+        Which patterns hold at it, others aside, shape (n_copies, Q).
     """
 
     terms: Terms

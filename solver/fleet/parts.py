@@ -16,6 +16,7 @@ from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 _COPIES = 50_000
 """In one part."""
@@ -32,9 +33,12 @@ class Parts:
     Attributes
     ----------
     parts, kind
-        The copies, and the kind of those of each part.
-    n_patterns
-        Of each kind.
+        The copies, and the kind of those of each part. Their patterns are groups: which of a
+        site's machines takes a subtask makes no difference to what is shared.
+    patterns, group
+        Of each kind, and the group of each of its patterns.
+    fits
+        Which patterns hold at the copies of each part, shape (n_copies, Q).
     loads
         `carried` of each kind.
     limits
@@ -51,6 +55,8 @@ class Parts:
     parts: tuple[Part, ...]
     kind: tuple[int, ...]
     patterns: tuple[Patterns, ...]
+    group: tuple[Ints, ...]
+    fits: tuple[Bools, ...]
     loads: tuple[tuple[Channels, Work], ...]
     limits: tuple[Shared, ...]
     room: Floats
@@ -77,33 +83,43 @@ class Parts:
             for limit, capacity in _rooms(layout.pattern, patterns[0]).items()
             if np.isfinite(capacity)
         }
-        made: list[tuple[int, Part]] = []
+        made: list[tuple[int, Part, Bools]] = []
+        groups = []
         most, most_used = 0.0, np.zeros(len(room))
         for i, kind in enumerate(layout.kinds):
-            own = []
-            for first in range(0, kind.count, _COPIES):
-                own.append(_part(layout, kind, patterns[i], loads[i], first, list(room)))
-            held = np.any([p.fits.any(axis=0) for p in own], axis=0)
+            own = [
+                _held(layout, kind, patterns[i], loads[i], first)
+                for first in range(0, kind.count, _COPIES)
+            ]
+            held = np.any([fits.any(axis=0) for _, fits in own], axis=0)
             patterns[i] = patterns[i].only(held)
-            terms = own[0].terms.only(held)
-            for p in own:
-                part = Part(terms, p.features, p.price, np.ascontiguousarray(p.fits[:, held]))
+            terms, group = _grouped(patterns[i], list(room))
+            groups.append(group)
+            order = np.argsort(group, kind="stable")
+            firsts = np.searchsorted(group[order], np.arange(group.max() + 1))
+            for first, (features, every) in zip(range(0, kind.count, _COPIES), own, strict=True):
+                fits = every[:, held]
+                price = kind.price[first : first + _COPIES]
+                one_of = np.logical_or.reduceat(fits[:, order], firsts, axis=1)
+                part = Part(terms, features, price, one_of)
                 cost, used = part.most()
                 most += cost
                 most_used += used
-                made.append((i, part))
+                made.append((i, part, fits))
         # A limit that no plan can reach needs no price.
         capacity = np.array(list(room.values()))
         binds = most_used > capacity
         kept = tuple(limit for limit, b in zip(room, binds.tolist(), strict=True) if b)
         parts = tuple(
-            replace(p, terms=replace(p.terms, shared=p.terms.shared[binds])) for _, p in made
+            replace(p, terms=replace(p.terms, shared=p.terms.shared[binds])) for _, p, _ in made
         )
         return cls(
             layout=layout,
             parts=parts,
-            kind=tuple(i for i, _ in made),
+            kind=tuple(i for i, _, _ in made),
             patterns=tuple(patterns),
+            group=tuple(groups),
+            fits=tuple(fits for _, _, fits in made),
             loads=loads,
             limits=kept,
             room=capacity[binds],
@@ -118,17 +134,23 @@ class Parts:
 
     @property
     def n_patterns(self) -> list[int]:
-        """Patterns of each kind."""
-        return [len(q.places) for q in self.patterns]
+        """Groups of patterns of each kind."""
+        return [int(group.max()) + 1 for group in self.group]
+
+    def by_part(self, copies: Ints) -> list[Ints]:
+        """Return copies, numbered through all parts and in order, as those of each part."""
+        ends = np.cumsum([len(p.fits) for p in self.parts])
+        each = np.split(copies, np.searchsorted(copies, ends[:-1]))
+        return [own - end + len(p.fits) for own, end, p in zip(each, ends, self.parts, strict=True)]
 
     def places(self, chosen: list[NDArray[np.integer]]) -> list[NDArray[np.integer]]:
-        """Return the places of each kind's copies, shape (count, n_subtasks), by their patterns."""
-        return [
-            q.places.astype(np.int16)[
-                np.concatenate([c for c, k in zip(chosen, self.kind, strict=True) if k == i])
-            ]
-            for i, q in enumerate(self.patterns)
-        ]
+        """Return the places of each kind's copies, shape (count, n_subtasks), by their groups."""
+        found: list[list[NDArray[np.integer]]] = [[] for _ in self.patterns]
+        for i, own, fits in zip(self.kind, chosen, self.fits, strict=True):
+            # Of a group, the first pattern that holds.
+            pattern = (fits & (self.group[i][None, :] == own[:, None])).argmax(axis=1)
+            found[i].append(self.patterns[i].places.astype(np.int16)[pattern])
+        return [np.concatenate(own) for own in found]
 
     def named(self, prices: Floats) -> dict[str, float]:
         """Return the prices above 0 by what they are the price of."""
@@ -151,14 +173,10 @@ class Parts:
         return f"whatever is placed where, the copies together exceed {limits}"
 
 
-def _part(
-    layout: Layout,
-    kind: Kind,
-    patterns: Patterns,
-    loads: tuple[Channels, Work],
-    first: int,
-    limits: list[Shared],
-) -> Part:
+def _held(
+    layout: Layout, kind: Kind, patterns: Patterns, loads: tuple[Channels, Work], first: int
+) -> tuple[Floats, Bools]:
+    """Return the features of some copies, and which patterns hold at each."""
     copies = slice(first, min(first + _COPIES, kind.count))
     conditions = Conditions(layout, kind, patterns, loads, copies)
     fits = np.ones((len(conditions.features), len(patterns.places)), bool)
@@ -174,15 +192,21 @@ def _part(
             f"the others do ({int(homeless.sum())} such among copies {copies.start} to "
             f"{copies.stop - 1})"
         )
+    return conditions.features, fits
+
+
+def _grouped(patterns: Patterns, limits: list[Shared]) -> tuple[Terms, Ints]:
+    """Return what groups of patterns that take the same take, and the group of each pattern."""
+    shared = [patterns.shared[limit] for limit in limits]
     terms = Terms(
         patterns.up,
         patterns.down,
         patterns.priced,
-        np.stack([patterns.shared[limit] for limit in limits])
-        if limits
-        else np.zeros((0, *patterns.up.shape)),
+        np.stack(shared) if shared else np.zeros((0, *patterns.up.shape)),
     )
-    return Part(terms, conditions.features, kind.price[copies], fits)
+    taken = np.concatenate([terms.up, terms.down, terms.priced, *shared])
+    _, first, group = np.unique(taken, axis=1, return_index=True, return_inverse=True)
+    return terms.only(first), group.ravel()
 
 
 def _rooms(p: Problem, patterns: Patterns) -> dict[Shared, float]:

@@ -280,17 +280,20 @@ def _plan(
     value = np.inf
     if (used <= parts.room).all():
         known, value = [p.chosen for p in priced], cost
-    margins = np.sort(np.concatenate([p.margin for p in priced]))
+    margin = np.concatenate([p.margin for p in priced])
+    nearest = np.argsort(margin, kind="stable")[: _POOLS[-1] + 1]
     for size in _POOLS:
         near = known is not None and value - bound <= gap * value
         if near or clock.seconds_left() <= 0:
             break
         # All that can be in a better plan, if that is little enough.
         extra = value - bound
-        complete = bool(np.searchsorted(margins, extra, "right") <= size)
+        among = nearest[margin[nearest] <= extra]
+        complete = len(among) <= size
         if not complete:
-            extra = float(margins[size - 1])
-        own = columns(parts.parts, priced, prices, extra)
+            among = nearest[:size]
+            extra = float(margin[among[-1]])
+        own = columns(parts.parts, parts.by_part(np.sort(among)), prices, extra)
         if len(own.cost) > _CLOSING:
             break
         taken, least = _choose(parts, own, priced, used, cost, gap, clock)
