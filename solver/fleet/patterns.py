@@ -105,11 +105,11 @@ class Patterns:
                 used = (tm == t) @ each[kind.subtasks]
                 fits = used <= room[t] * (1 + BYTES_TOLERANCE)
                 places, tm = places[fits], tm[fits]
-        per_copy = [len(v) // kind.count for v in (carried.source, carried.bytes_per_s)]
+        # The channels of the first copy, answers last.
         n_feeding = carried.n_feeding // kind.count
-        first = [*range(n_feeding)]
-        answers = carried.n_feeding + np.arange(per_copy[0] - n_feeding)
-        ends = np.stack([carried.source, carried.target])[:, [*first, *answers.tolist()]]
+        n_answers = len(carried.source) // kind.count - n_feeding
+        own = np.r_[:n_feeding, carried.n_feeding : carried.n_feeding + n_answers]
+        ends = np.stack([carried.source[own], carried.target[own]])
         return _terms(layout, kind, places, ends, n_feeding)
 
     def only(self, kept: Bools) -> "Patterns":
