@@ -57,7 +57,8 @@ class OperatorCost(Frozen):
     state_bytes: NonNegative | None = None
     """Largest full state over recent checkpoints."""
     checkpointed_bytes: NonNegative | None = None
-    """Mean bytes written by a checkpoint (less than the state if incremental)."""
+    """Mean bytes written by a checkpoint (less than the state if incremental); of the last one, if
+    they still grew or shrank."""
     not_in_log: tuple[str, ...] = ()
     """Figures that the log cannot give."""
     notes: tuple[str, ...] = ()
