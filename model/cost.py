@@ -1,5 +1,6 @@
 """What a job costs to run: measured by `spark_stats`, stated by the user, or written by hand."""
 
+import itertools
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -85,6 +86,11 @@ class StreamCost(Frozen):
     selectivity: NonNegative | None = None
     """Records on this stream per record into the source operator (per record emitted, for
     sources). None: the operator's selectivity, allowed where it has this one output only."""
+    by_rate: tuple[tuple[Positive, Positive], ...] = ()
+    """Records per second into one subtask of the source operator (emitted, for sources), and the
+    selectivity then, where it is known at several rates: what combiners and windows put out does
+    not grow in proportion to what comes in. Rates ascend. These count instead of `selectivity`:
+    in between, output goes as a power of the rate; beyond the ends, in proportion to it."""
     bytes_per_record: NonNegative | None = None
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
@@ -94,6 +100,15 @@ class StreamCost(Frozen):
     remote_bytes_per_s: NonNegative | None = None
     """Measured bytes per second that came from another TaskManager."""
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _rates_ascend(self) -> Self:
+        rates = [rate for rate, _ in self.by_rate]
+        if any(b <= a for a, b in itertools.pairwise(rates)):
+            raise ValueError(
+                f"stream {self.source!r} -> {self.target!r}: the rates of by_rate do not ascend"
+            )
+        return self
 
 
 class Costs(Frozen):

@@ -111,6 +111,8 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     for s in job.streams:
         a, b = operators[s.source], operators[s.target]
         selectivity = s.cost.selectivity if s.cost else None
+        if selectivity is None and s.cost and s.cost.by_rate:
+            selectivity = s.cost.by_rate[0][1]
         if selectivity is None and outputs[s.source] == 1:
             if s.source in sources:
                 selectivity = 1.0
@@ -130,6 +132,16 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
             "(docs/job.md)",
         )
     return found
+
+
+def _selectivity_at(stream: Stream, rate_per_s: Floats, selectivity: float) -> Floats:
+    """Return the selectivity of a stream at the rates of its producers, shape (n_producers,)."""
+    if not (stream.cost and stream.cost.by_rate):
+        return np.full(len(rate_per_s), selectivity)
+    rates, seen = np.log(np.array(stream.cost.by_rate)).T
+    with np.errstate(divide="ignore"):
+        at: Floats = np.exp(np.interp(np.log(rate_per_s), rates, seen))
+    return at
 
 
 def propagate(job: JobGraph) -> Traffic:
@@ -177,7 +189,8 @@ def propagate(job: JobGraph) -> Traffic:
                 s, op.parallelism, consumer.parallelism, consumer.max_parallelism
             )
             selectivity, size = known[i]
-            flow = rate[own][a] * selectivity * share
+            put_out = rate[own] * _selectivity_at(s, rate[own], selectivity)
+            flow = put_out[a] * share
             live = np.bincount(b, weights=(flow > 0), minlength=consumer.parallelism)
             a, b = a + first[index[op_id]], b + first[index[target]]
             np.add.at(rate, b, flow)
