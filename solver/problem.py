@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
 from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
+from edgeplace.solver.exchange import exchanges_ms, held_ms
 from edgeplace.solver.loads import class_costs, kept
 from edgeplace.solver.network import Network
 from edgeplace.solver.origins import origins
@@ -259,13 +260,10 @@ def build(
     flow = joined("bytes_per_s")
     with np.errstate(divide="ignore", invalid="ignore"):
         fill = 1000 * cluster.buffer_bytes / flow
-        held = np.minimum(timeout, fill)
+    held = held_ms(timeout, flow, joined("records_per_s"), cluster.buffer_bytes)
     # A record that is larger than a buffer is there when its last buffer is.
     sent = np.maximum(np.minimum(flow * held / 1000, cluster.buffer_bytes), joined("record_bytes"))
-    is_fed = np.zeros(subtasks.count, bool)
-    is_fed[target] = True
-    # Timers tick at equal intervals: beyond the first, a path meets each at a moment of its own.
-    exchange = np.where(is_fed[source], held / 2, held)
+    exchange = exchanges_ms(held, source, target, flow > 0)
     wire = on_wire(flow, joined("records_per_s"), timeout, cluster.buffer_bytes, cluster.mtu_bytes)
     with np.errstate(invalid="ignore"):
         grown = np.where(flow > 0, wire.forward / flow, 1.0)
