@@ -78,6 +78,19 @@ class OperatorCost(Frozen):
         return next((c for c in self.classes if c.node_class == node_class), None)
 
 
+class AtRate(Frozen):
+    """What flowed over a stream while its source operator had a certain rate.
+
+    What combiners and windows put out does not grow in proportion to what comes in, and watermarks
+    come however few records do.
+    """
+
+    rate_per_s: Positive
+    """Records in (out, for sources) of one subtask of the source operator."""
+    selectivity: Positive
+    bytes_per_record: Positive
+
+
 class StreamCost(Frozen):
     """What flows over one stream."""
 
@@ -86,12 +99,11 @@ class StreamCost(Frozen):
     selectivity: NonNegative | None = None
     """Records on this stream per record into the source operator (per record emitted, for
     sources). None: the operator's selectivity, allowed where it has this one output only."""
-    by_rate: tuple[tuple[Positive, Positive], ...] = ()
-    """Records per second into one subtask of the source operator (emitted, for sources), and the
-    selectivity then, where it is known at several rates: what combiners and windows put out does
-    not grow in proportion to what comes in. Rates ascend. These count instead of `selectivity`:
-    in between, output goes as a power of the rate; beyond the ends, in proportion to it."""
     bytes_per_record: NonNegative | None = None
+    by_rate: tuple[AtRate, ...] = ()
+    """What was seen at several rates, which ascend; it counts instead of `selectivity` and
+    `bytes_per_record`. In between, records and bytes go as powers of the rate; beyond the ends, in
+    proportion to it."""
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
     groups (HASH) or even."""
@@ -103,7 +115,7 @@ class StreamCost(Frozen):
 
     @model_validator(mode="after")
     def _rates_ascend(self) -> Self:
-        rates = [rate for rate, _ in self.by_rate]
+        rates = [seen.rate_per_s for seen in self.by_rate]
         if any(b <= a for a, b in itertools.pairwise(rates)):
             raise ValueError(
                 f"stream {self.source!r} -> {self.target!r}: the rates of by_rate do not ascend"

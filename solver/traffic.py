@@ -111,14 +111,14 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     for s in job.streams:
         a, b = operators[s.source], operators[s.target]
         selectivity = s.cost.selectivity if s.cost else None
-        if selectivity is None and s.cost and s.cost.by_rate:
-            selectivity = s.cost.by_rate[0][1]
+        size = s.cost.bytes_per_record if s.cost else None
+        if s.cost and s.cost.by_rate:
+            selectivity, size = s.cost.by_rate[0].selectivity, s.cost.by_rate[0].bytes_per_record
         if selectivity is None and outputs[s.source] == 1:
             if s.source in sources:
                 selectivity = 1.0
             elif a.cost:
                 selectivity = a.cost.selectivity
-        size = s.cost.bytes_per_record if s.cost else None
         if selectivity is None:
             missing.append(f"selectivity of stream {a.name!r} -> {b.name!r}")
         if size is None:
@@ -134,14 +134,25 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     return found
 
 
-def _selectivity_at(stream: Stream, rate_per_s: Floats, selectivity: float) -> Floats:
-    """Return the selectivity of a stream at the rates of its producers, shape (n_producers,)."""
+def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Return selectivity and bytes per record at the rates of the producers, (n_producers,) each.
+
+    Parameters
+    ----------
+    known
+        Both, where the stream was not seen at several rates.
+    """
     if not (stream.cost and stream.cost.by_rate):
-        return np.full(len(rate_per_s), selectivity)
-    rates, seen = np.log(np.array(stream.cost.by_rate)).T
+        return np.full(len(rate_per_s), known[0]), np.full(len(rate_per_s), known[1])
+    seen = stream.cost.by_rate
+    rates = np.log([at.rate_per_s for at in seen])
     with np.errstate(divide="ignore"):
-        at: Floats = np.exp(np.interp(np.log(rate_per_s), rates, seen))
-    return at
+        now = np.log(rate_per_s)
+        selectivity, size = (
+            np.exp(np.interp(now, rates, np.log(figures)))
+            for figures in ([x.selectivity for x in seen], [x.bytes_per_record for x in seen])
+        )
+    return selectivity, size
 
 
 def propagate(job: JobGraph) -> Traffic:
@@ -188,10 +199,10 @@ def propagate(job: JobGraph) -> Traffic:
             a, b, share = _channels(
                 s, op.parallelism, consumer.parallelism, consumer.max_parallelism
             )
-            selectivity, size = known[i]
-            put_out = rate[own] * _selectivity_at(s, rate[own], selectivity)
-            flow = put_out[a] * share
+            selectivity, size = _at(s, rate[own], known[i])
+            flow = (rate[own] * selectivity)[a] * share
             live = np.bincount(b, weights=(flow > 0), minlength=consumer.parallelism)
+            of_each = size[a]
             a, b = a + first[index[op_id]], b + first[index[target]]
             np.add.at(rate, b, flow)
             parts.append(
@@ -199,7 +210,7 @@ def propagate(job: JobGraph) -> Traffic:
                     a,
                     b,
                     flow,
-                    np.full(len(a), size),
+                    of_each,
                     live[b - first[index[target]]],
                     np.full(len(a), i),
                 )

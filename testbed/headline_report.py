@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeplace import Cluster, JobGraph, Plan, evaluate
-from edgeplace.model import read
+from edgeplace.model import AtRate, read
 from edgeplace.solver.traffic import propagate
 from testbed.policies import EDGEPLACE, FLINK, over, sustained_per_subtask, with_rate
 from testbed.workloads import WORKLOADS
@@ -79,22 +79,29 @@ def _job(folder: Path, workload: str, mbit_per_s: float) -> JobGraph:
     """Return a job with its costs, and with what its operators put out at all rates measured.
 
     Each WAN has its costs at the rate at which its placements were watched. What they sustain may
-    be many times as much, and combiners do not put out in proportion.
+    be many times as much. Combiners do not put out in proportion, and where records are few, most
+    of a stream is watermarks.
     """
-    at_rates: dict[tuple[str, str], dict[float, float]] = {}
+    at_rates: dict[tuple[str, str], list[AtRate]] = {}
     for file in sorted(folder.glob(f"{workload}-*{_JOB_FILE}")):
         job = read(file, JobGraph)
         rates = _subtask_rates(job)
         for stream in job.streams:
-            if stream.cost and stream.cost.selectivity and rates[stream.source] > 0:
-                known = at_rates.setdefault((stream.source, stream.target), {})
-                known[rates[stream.source]] = stream.cost.selectivity
+            cost, rate = stream.cost, rates[stream.source]
+            if cost and cost.selectivity and cost.bytes_per_record and rate > 0:
+                seen = AtRate(
+                    rate_per_s=rate,
+                    selectivity=cost.selectivity,
+                    bytes_per_record=cost.bytes_per_record,
+                )
+                at_rates.setdefault((stream.source, stream.target), []).append(seen)
     own = read(folder / job_file(workload, mbit_per_s), JobGraph)
     streams = []
     for stream in own.streams:
-        known = at_rates.get((stream.source, stream.target), {})
+        known = at_rates.get((stream.source, stream.target), [])
         if stream.cost:
-            cost = stream.cost.model_copy(update={"by_rate": tuple(sorted(known.items()))})
+            by_rate = tuple(sorted(known, key=lambda seen: seen.rate_per_s))
+            cost = stream.cost.model_copy(update={"by_rate": by_rate})
             stream = stream.model_copy(update={"cost": cost})
         streams.append(stream)
     return own.revised(streams=tuple(streams), notes=own.notes)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgeplace.model import (
+    AtRate,
     InvalidInputError,
     JobGraph,
     Operator,
@@ -18,11 +19,17 @@ from edgeplace.solver.traffic import propagate
 
 # A combiner that was measured at four rates, records/s into a subtask -> records out per record.
 COMBINER = ((250.0, 2.503), (2_121.0, 0.547), (13_061.0, 0.0897), (168_000.0, 0.0523))
+# A filter's bytes a record: watermarks count among the bytes of few records.
+SIZES = (116.1, 51.7, 41.9, 41.9)
 
 
 def combining(rate_per_s: float, by_rate: tuple[tuple[float, float], ...]) -> JobGraph:
     demand = SourceDemand(rates_per_s=(rate_per_s,) * 2)
-    cost = StreamCost(source="combine", target="count", bytes_per_record=33, by_rate=by_rate)
+    seen = tuple(
+        AtRate(rate_per_s=rate, selectivity=selectivity, bytes_per_record=size)
+        for (rate, selectivity), size in zip(by_rate, SIZES, strict=True)
+    )
+    cost = StreamCost(source="combine", target="count", bytes_per_record=33, by_rate=seen)
     whole = StreamCost(source="s", target="combine", selectivity=1, bytes_per_record=91)
     return JobGraph(
         name="words",
@@ -49,6 +56,13 @@ def test_at_a_measured_rate_the_measured_selectivity_holds(rate, selectivity):
     assert counted_per_s(rate) == pytest.approx(rate * selectivity)
 
 
+def test_bytes_go_by_the_rate_too():
+    traffic = propagate(combining(2_121.0, COMBINER))
+    to_count = traffic.source >= 2
+    assert traffic.record_bytes[to_count] == pytest.approx([51.7] * 4)
+    assert traffic.bytes_per_s[to_count].sum() == pytest.approx(2 * 2_121 * 0.547 * 51.7)
+
+
 def test_between_two_rates_output_goes_as_a_power_of_the_rate():
     (low, _), (high, _), *_ = COMBINER
     middle = counted_per_s((low * high) ** 0.5)
@@ -71,5 +85,6 @@ def test_each_producer_puts_out_by_its_own_rate():
 
 
 def test_rates_that_do_not_ascend_are_refused():
+    at = {"rate_per_s": 5, "selectivity": 1, "bytes_per_record": 1}
     with pytest.raises(InvalidInputError, match="do not ascend"):
-        parse({"source": "a", "target": "b", "by_rate": [[5, 1], [5, 2]]}, StreamCost, "the stream")
+        parse({"source": "a", "target": "b", "by_rate": [at, at]}, StreamCost, "the stream")
