@@ -160,7 +160,7 @@ def _of_offered(cell: Mapping[str, Any]) -> float:
     said, full = float(cell["predicted"]["sustained_per_subtask"]), cell["full"]
     offered = full.get("offered_per_subtask")
     if offered is not None and full["per_subtask"] >= _AS_OFFERED * offered:
-        return min(said, max(offered, full["per_subtask"]))
+        return min(said, float(max(offered, full["per_subtask"])))
     return said
 
 
