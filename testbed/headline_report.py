@@ -158,10 +158,15 @@ def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Error
 def _of_offered(cell: Mapping[str, Any]) -> float:
     """Return the rate that should be sustained, of what was offered if all of that was."""
     said, full = float(cell["predicted"]["sustained_per_subtask"]), cell["full"]
-    offered = full.get("offered_per_subtask")
-    if offered is not None and full["per_subtask"] >= _AS_OFFERED * offered:
-        return min(said, float(max(offered, full["per_subtask"])))
+    if _all_of_it(full):
+        return min(said, float(max(full["offered_per_subtask"], full["per_subtask"])))
     return said
+
+
+def _all_of_it(full: Mapping[str, Any]) -> bool:
+    """Return whether all that was offered was sustained; what was offered may not be known."""
+    offered = full.get("offered_per_subtask")
+    return offered is not None and full["per_subtask"] >= _AS_OFFERED * offered
 
 
 def against_others(
@@ -300,9 +305,10 @@ def _row(cell: Mapping[str, Any], idle: float) -> str:
     seen = steady["latency"]
     latency = f"{seen['p50_ms']:.0f} / {seen['p95_ms']:.0f} ms" if seen else "no result"
     server = steady["cores"]["server-1"]
+    least = "≥ " if _all_of_it(full) else ""
     return (
         f"| {cell['mbit_per_s']:g} | {', '.join(cell['policies'])} "
-        f"| {_short(full['per_subtask'])}/s | {_short(said['sustained_per_subtask'])}/s "
+        f"| {least}{_short(full['per_subtask'])}/s | {_short(said['sustained_per_subtask'])}/s "
         f"| {_short(steady['wan_bytes_per_s'])}B/s | {_short(said['wan_bytes_per_s'] + idle)}B/s "
         f"| {latency} | {server:.3f} |"
     )
