@@ -1,7 +1,7 @@
 """The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
-from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import (
     check_writable,
     dump,
@@ -53,6 +53,7 @@ __all__ = [
     "OBJECTIVES",
     "AnyRule",
     "AtMost",
+    "AtRate",
     "ClassCost",
     "Cluster",
     "Colocate",

@@ -1,5 +1,6 @@
 """What a job costs to run: measured by `spark_stats`, stated by the user, or written by hand."""
 
+import itertools
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -57,7 +58,8 @@ class OperatorCost(Frozen):
     state_bytes: NonNegative | None = None
     """Largest full state over recent checkpoints."""
     checkpointed_bytes: NonNegative | None = None
-    """Mean bytes written by a checkpoint (less than the state if incremental)."""
+    """Mean bytes written by a checkpoint (less than the state if incremental); of the last one, if
+    they still grew or shrank."""
     not_in_log: tuple[str, ...] = ()
     """Figures that the log cannot give."""
     notes: tuple[str, ...] = ()
@@ -76,6 +78,19 @@ class OperatorCost(Frozen):
         return next((c for c in self.classes if c.node_class == node_class), None)
 
 
+class AtRate(Frozen):
+    """What flowed over a stream while its source operator had a certain rate.
+
+    What combiners and windows put out does not grow in proportion to what comes in, and watermarks
+    come however few records do.
+    """
+
+    rate_per_s: Positive
+    """Records in (out, for sources) of one subtask of the source operator."""
+    selectivity: Positive
+    bytes_per_record: Positive
+
+
 class StreamCost(Frozen):
     """What flows over one stream."""
 
@@ -85,6 +100,10 @@ class StreamCost(Frozen):
     """Records on this stream per record into the source operator (per record emitted, for
     sources). None: the operator's selectivity, allowed where it has this one output only."""
     bytes_per_record: NonNegative | None = None
+    by_rate: tuple[AtRate, ...] = ()
+    """What was seen at several rates, which ascend; it counts instead of `selectivity` and
+    `bytes_per_record`. In between, records and bytes go as powers of the rate; beyond the ends, in
+    proportion to it."""
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
     groups (HASH) or even."""
@@ -93,6 +112,15 @@ class StreamCost(Frozen):
     remote_bytes_per_s: NonNegative | None = None
     """Measured bytes per second that came from another TaskManager."""
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _rates_ascend(self) -> Self:
+        rates = [seen.rate_per_s for seen in self.by_rate]
+        if any(b <= a for a, b in itertools.pairwise(rates)):
+            raise ValueError(
+                f"stream {self.source!r} -> {self.target!r}: the rates of by_rate do not ascend"
+            )
+        return self
 
 
 class Costs(Frozen):

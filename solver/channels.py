@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster
+from edgeplace.solver.exchange import exchanges_ms, held_ms
 from edgeplace.solver.traffic import Traffic
 from edgeplace.solver.wire import on_wire
 
@@ -35,15 +36,11 @@ class Channels:
         flow = traffic.bytes_per_s
         with np.errstate(divide="ignore", invalid="ignore"):
             fill = 1000 * cluster.buffer_bytes / flow
-            held = np.minimum(traffic.timeout_ms, fill)
+        held = held_ms(traffic.timeout_ms, flow, traffic.records_per_s, cluster.buffer_bytes)
         # A record that is larger than a buffer is there when its last buffer is.
         sent = np.minimum(flow * held / 1000, cluster.buffer_bytes)
         sent = np.maximum(sent, traffic.record_bytes)
-        is_fed = np.zeros(len(traffic.rate_per_s), bool)
-        is_fed[traffic.target] = True
-        # Timers tick at equal intervals: beyond the first, a path meets each at a moment of its
-        # own.
-        exchange = np.where(is_fed[traffic.source], held / 2, held)
+        exchange = exchanges_ms(held, traffic.source, traffic.target, flow > 0)
         wire = on_wire(
             flow,
             traffic.records_per_s,

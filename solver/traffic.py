@@ -145,12 +145,14 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     for s in job.streams:
         a, b = operators[s.source], operators[s.target]
         selectivity = s.cost.selectivity if s.cost else None
+        size = s.cost.bytes_per_record if s.cost else None
+        if s.cost and s.cost.by_rate:
+            selectivity, size = s.cost.by_rate[0].selectivity, s.cost.by_rate[0].bytes_per_record
         if selectivity is None and outputs[s.source] == 1:
             if s.source in sources:
                 selectivity = 1.0
             elif a.cost:
                 selectivity = a.cost.selectivity
-        size = s.cost.bytes_per_record if s.cost else None
         if selectivity is None:
             missing.append(f"selectivity of stream {a.name!r} -> {b.name!r}")
         if size is None:
@@ -164,6 +166,27 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
             "(docs/job.md)",
         )
     return found
+
+
+def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple[Floats, Floats]:
+    """Return selectivity and bytes per record at the rates of the producers, (n_producers,) each.
+
+    Parameters
+    ----------
+    known
+        Both, where the stream was not seen at several rates.
+    """
+    if not (stream.cost and stream.cost.by_rate):
+        return np.full(len(rate_per_s), known[0]), np.full(len(rate_per_s), known[1])
+    seen = stream.cost.by_rate
+    rates = np.log([at.rate_per_s for at in seen])
+    with np.errstate(divide="ignore"):
+        now = np.log(rate_per_s)
+        selectivity, size = (
+            np.exp(np.interp(now, rates, np.log(figures)))
+            for figures in ([x.selectivity for x in seen], [x.bytes_per_record for x in seen])
+        )
+    return selectivity, size
 
 
 def _propagate(job: JobGraph) -> Traffic:
@@ -204,9 +227,10 @@ def _propagate(job: JobGraph) -> Traffic:
             a, b, share = _channels(
                 s, op.parallelism, consumer.parallelism, consumer.max_parallelism
             )
-            selectivity, size = known[i]
-            flow = rate[own][a] * selectivity * share
+            selectivity, size = _at(s, rate[own], known[i])
+            flow = (rate[own] * selectivity)[a] * share
             live = np.bincount(b, weights=(flow > 0), minlength=consumer.parallelism)
+            of_each = size[a]
             a, b = a + first[index[op_id]], b + first[index[target]]
             np.add.at(rate, b, flow)
             parts.append(
@@ -214,7 +238,7 @@ def _propagate(job: JobGraph) -> Traffic:
                     a,
                     b,
                     flow,
-                    np.full(len(a), size),
+                    of_each,
                     live[b - first[index[target]]],
                     np.full(len(a), i),
                 )

@@ -41,7 +41,8 @@ def differences(samples: DataFrame) -> DataFrame:
         `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of the time in
         which the subtask was seen, a difference for each of `SUMMED`, taken from the
         rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
-        gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few.
+        gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few, with
+        `checkpoint_step`, by how many bytes more than the one before was written.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -53,7 +54,8 @@ def differences(samples: DataFrame) -> DataFrame:
     placed = samples.withColumns(
         {c: F.last(c, ignorenulls=True).over(so_far) for c in told}
     ).filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
-    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state", *SUMMED]
+    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state"]
+    remembered += [*SUMMED, "checkpointed_bytes"]
     paired = (
         placed.select(
             *(c for c in placed.columns if c != "records_out"),
@@ -129,6 +131,7 @@ def differences(samples: DataFrame) -> DataFrame:
         ),
         (good & meters_only & of_task).alias("metered"),
         (good & F.col("busy_ms").isNull() & (F.col("busy_ms_per_s") >= 0)).alias("busy_gauged"),
+        step("checkpointed_bytes").alias("checkpoint_step"),
         *("reset", "clock_jump", "repeat", "snapshots", *r.CHECKPOINT_SIZES, *COUNTS),
     )
 
@@ -147,7 +150,9 @@ def sums(differences: DataFrame) -> DataFrame:
         `SUM_KEYS` and sums: of time, of each counter, and with `timed_` before the name of those
         differences whose busy time is known, as true rates need. `square_in` and `square_out` are
         the sums of records²/busy ms, from which the spread of the rates follows. Of checkpoints,
-        the largest state and the mean of the bytes written.
+        the largest state, mean and last of the bytes written (`checkpointed_last`), and how these
+        went from one to the next: `checkpoint_net` is the sum of the steps, `checkpoint_path` that
+        of their sizes.
     """
     busy = F.col("busy_ms")
     records = {"in": "records_in", "out": "records_out"}
@@ -175,6 +180,10 @@ def sums(differences: DataFrame) -> DataFrame:
         *(F.sum(c).alias(c) for c in COUNTS),
         F.max("state_bytes").alias("state_bytes"),
         F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
+        # Their time is their number.
+        F.max_by("checkpointed_bytes", "ts_ms").alias("checkpointed_last"),
+        F.sum("checkpoint_step").alias("checkpoint_net"),
+        F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
         F.min("ts_ms").alias("from_ms"),
         F.max("at_ms").alias("to_ms"),
     )

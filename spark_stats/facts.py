@@ -7,6 +7,11 @@ from typing import Any, Literal
 
 from edgeplace.spark_stats import readings as r
 
+_STRAIGHT_SHARE = 0.8
+_CHANGED_RATIO = 1.5
+"""Checkpoints that have grown or shrunk by this factor, and nearly all the way in one direction,
+are of a state that is not yet what it will be."""
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -31,6 +36,8 @@ class LogFacts:
     state_backend: Literal["heap", "rocksdb"] | None = None
     state_bytes: dict[str, float] = field(default_factory=dict)
     checkpointed_bytes: dict[str, float] = field(default_factory=dict)
+    checkpoints_went: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Vertex id -> bytes of the first and the last checkpoint, where the size is still changing."""
 
 
 def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
@@ -59,8 +66,22 @@ def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
             if row.state_bytes is not None:
                 facts.state_bytes[row.vertex] = row.state_bytes
             if row.checkpointed_bytes is not None:
-                facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
+                _take_checkpointed(facts, row)
     return facts
+
+
+def _take_checkpointed(facts: LogFacts, row: Any) -> None:
+    """Take over the mean of the bytes written, or the last if they still went one way.
+
+    What waits in a state for its time is there long after the rate has changed.
+    """
+    facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
+    net, last = row.checkpoint_net or 0.0, row.checkpointed_last
+    first = last - net
+    straight = net and abs(net) >= _STRAIGHT_SHARE * row.checkpoint_path
+    if straight and max(first, last) > _CHANGED_RATIO * min(first, last):
+        facts.checkpointed_bytes[row.vertex] = last
+        facts.checkpoints_went[row.vertex] = (first, last)
 
 
 def _take_document(facts: LogFacts, path: str, text: str) -> None:

@@ -90,6 +90,7 @@ def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -
         edges=tuple(Edge(s.source, s.target, str(s.ship_strategy)) for s in job.streams),
         state_bytes={ids.get(v, v): x for v, x in facts.state_bytes.items()},
         checkpointed_bytes={ids.get(v, v): x for v, x in facts.checkpointed_bytes.items()},
+        checkpoints_went={ids.get(v, v): x for v, x in facts.checkpoints_went.items()},
     )
 
 

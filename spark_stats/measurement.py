@@ -26,8 +26,9 @@ from edgeplace.spark_stats.matching import (
     job_of_log,
     operator_ids,
 )
-from edgeplace.spark_stats.operators import CpuTime, is_source, operator_cost
+from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
+from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.quarantine import Quarantine
 from edgeplace.spark_stats.samples import samples
 from edgeplace.spark_stats.session import local_session
@@ -123,7 +124,7 @@ def measure(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
-        operators=_operators(facts, tallies, task_managers, rates or {}),
+        operators=_operators(facts, tallies, task_managers, cluster, rates or {}),
         streams=stream_costs(facts, tallies),
         placement=last_placement(tallies, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
@@ -178,6 +179,7 @@ def _operators(
     facts: LogFacts,
     tallies: Mapping[str, Sequence[Tally]],
     task_managers: Sequence[Tally],
+    cluster: Cluster | None,
     rates: Mapping[str, float],
 ) -> tuple[OperatorCost, ...]:
     stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
@@ -187,7 +189,7 @@ def _operators(
                 f"a rate is given for {facts.names[operator]!r}, which has inputs",
                 "give the rates of sources; other rates follow from them",
             )
-    cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts])
+    cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts], cluster)
     return tuple(
         operator_cost(operator, ts, facts, cpu, stated.get(operator))
         for operator, ts in tallies.items()

@@ -2,12 +2,12 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
 from edgeplace.spark_stats.differences import QUARTERS
 from edgeplace.spark_stats.facts import LogFacts
+from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s, subtasks_seen
 
 THROTTLED_SHARE = 0.05
@@ -21,33 +21,6 @@ DRIFT_BUSY_SHARE = 0.05
 SHORT_BUSY_MS = 1000.0
 
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class CpuTime:
-    """Process CPU time of each TaskManager, and the busy time of the subtasks on it."""
-
-    cpu_ms: Mapping[str, float]
-    busy_ms: Mapping[str, float]
-
-    @classmethod
-    def of(cls, task_managers: Sequence[Tally], tasks: Sequence[Tally]) -> "CpuTime":
-        """Add up both, by TaskManager as the log names it."""
-        places = {t.vertex for t in task_managers if "cpu_ns" in t.sums}
-        return cls(
-            {p: Total(t for t in task_managers if t.vertex == p)["cpu_ns"] / 1e6 for p in places},
-            {p: Total(t for t in tasks if t.location == p)["busy_ms"] for p in places},
-        )
-
-    def per_record_ms(self, tallies: Sequence[Tally], records: str) -> float | None:
-        """Return CPU milliseconds a record: a TaskManager's CPU time goes by busy time."""
-        cpu = count = 0.0
-        for place, cpu_ms in self.cpu_ms.items():
-            here = Total(t for t in tallies if t.location == place)
-            if self.busy_ms[place] > 0 and here[records] > 0:
-                cpu += cpu_ms * here["busy_ms"] / self.busy_ms[place]
-                count += here[records]
-        return cpu / count if cpu > 0 and count > 0 else None
 
 
 def operator_cost(
@@ -86,7 +59,7 @@ def operator_cost(
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
         not_in_log=_not_in_log(operator, tallies, facts, kind, classes),
-        notes=_notes(operator, tallies, facts, source, classes),
+        notes=_notes(operator, tallies, facts, source, classes, cpu),
     )
 
 
@@ -107,7 +80,8 @@ def _class_cost(
     .. math:: \\lambda = \\sum r_i / \\sum b_i
 
     over differences i of records r and busy time b: a ratio of sums, so long and busy stretches
-    weigh more than short and idle ones.
+    weigh more than short and idle ones. Where a node had no core to spare, b is CPU time: threads
+    that wait for a processor are busy as Flink counts, and would wait less elsewhere.
 
     References
     ----------
@@ -127,15 +101,16 @@ def _class_cost(
     # Records that came without any busy time make the spread meaningless.
     variance = total[f"square_{kind}"] / total[busy] - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
+    faster = 1000.0 / cpu.working_share(tallies)
     return ClassCost(
         node_class=node_class,
-        true_rate_per_s=1000.0 * per_ms,
+        true_rate_per_s=faster * per_ms,
         cpu_ms_per_record=cpu.per_record_ms(tallies, f"timed_{kind}"),
         busy_s=total[busy] / 1000.0,
         samples=int(total["busy_intervals"]),
         relative_spread=math.sqrt(max(variance, 0.0)) / per_ms if steady else None,
         stationary=not _drifts(quarters, kind, total["busy_ms"]),
-        by_quarter_per_s=tuple(None if x is None else 1000.0 * x for x in by_quarter),
+        by_quarter_per_s=tuple(None if x is None else faster * x for x in by_quarter),
     )
 
 
@@ -210,6 +185,7 @@ def _notes(
     facts: LogFacts,
     source: bool,
     classes: Sequence[ClassCost],
+    cpu: CpuTime,
 ) -> tuple[str, ...]:
     total = Total(tallies)
     notes = []
@@ -223,6 +199,12 @@ def _notes(
     stateful = facts.state_bytes.get(operator, 0.0) > 0
     if not source and (stateful or _NOT_LINEAR.search(name)):
         notes.append("keeps state or windows: its output may not scale linearly with its input")
+    if operator in facts.checkpoints_went:
+        first, last = facts.checkpoints_went[operator]
+        notes.append(
+            f"its checkpoints went from {first:,.0f} to {last:,.0f} bytes, and the last is taken: "
+            "measure when its state has come to rest, or say how large it gets"
+        )
     for cost in classes:
         where = f"on {cost.node_class}"
         if not cost.stationary:
@@ -234,6 +216,13 @@ def _notes(
             notes.append(
                 f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "
                 "background work of the JVM"
+            )
+        here = {t.location for t in tallies if t.node_class == cost.node_class}
+        if here & cpu.starved:
+            notes.append(
+                f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
+                "time, and how that is dealt among the operators is not certain; measure at two "
+                "thirds of that load"
             )
     if not seen:
         return tuple(notes)

@@ -56,7 +56,7 @@ def _stream_cost(
         bytes_per_record = got.ratio("bytes_in", "records_in")
     elif only_output and "records_out" in sent:
         records = rate_per_s(producer, "records_out")
-        per_record = sent.ratio("bytes_out", "records_out")
+        per_record = Total(_later(producer)).ratio("bytes_out", "records_out")
         bytes_per_record = None if per_record is None else per_record / copies
         notes.append("measured where it leaves: the target has further inputs")
     elif not only_input and not only_output:
@@ -81,6 +81,20 @@ def _stream_cost(
         remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
         notes=tuple(notes),
     )
+
+
+def _later(tallies: Sequence[Tally]) -> Sequence[Tally]:
+    """Return the tallies without the first of each subtask, if records came after it.
+
+    Flink counts the bytes that a task sends when a buffer is full or a checkpoint passes. The first
+    difference may so hold up to a buffer a channel from before the log: what a job at a low rate
+    sends in a minute.
+    """
+    first: dict[int, int] = {}
+    for t in tallies:
+        first[t.subtask] = min(t.quarter, first.get(t.subtask, t.quarter))
+    later = [t for t in tallies if t.quarter > first[t.subtask]]
+    return later if Total(later)["records_out"] > 0 else tallies
 
 
 def _shares(edge: Edge, facts: LogFacts, consumer: Sequence[Tally]) -> tuple[float, ...] | None:

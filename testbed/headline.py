@@ -19,7 +19,7 @@ from edgeplace import Cluster, JobGraph, Plan
 from edgeplace.model import ClassCost, write
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
-from testbed.headline_report import CELLS, CLUSTER, job_file, report
+from testbed.headline_report import AS_OFFERED, CELLS, CLUSTER, job_file, report
 from testbed.loop import Found, Loop
 from testbed.observe import Window, latency, middle, source_rates, windows
 from testbed.policies import (
@@ -42,6 +42,8 @@ _WATCHED_SHARE = 0.6
 _OVERLOAD = 2.0
 """Times what a placement should sustain, to see what it does. Without a limit, a source that
 crosses no link would take the processors from all others."""
+_MOST_OFFERED = 16.0
+"""The same, at most."""
 _FILLING = 4.0
 """The same, until the buffers before a link are full: else they take what does not fit the link."""
 _UNFAIR = 1.1
@@ -71,6 +73,8 @@ class Schedule:
     """At full speed, before costs are measured: the JVM compiles what it has seen often."""
     settle_s: float = 3.0
     """After a change of the placement or the rate."""
+    state_s: float = 30.0
+    """Until a state is that of a new rate, before costs are measured: Q3's holds 20 s."""
     fill_s: float = 6.0
     """Until the buffers before a thin link are full."""
     busy_limit: float = 0.85
@@ -269,7 +273,7 @@ def _measured_at(run: _Run, busy: Found, rate: float) -> JobGraph:
     run.world.set_wan(_WIDE)
     run.loop.apply(half_and_half(busy.job), busy.cluster)
     for _ in range(_TRIALS):
-        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.settle_s)
+        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
         job = run.loop.costs([log], busy)
         # The JobManager may have asked too seldom for the figures of tasks that have just moved.
         if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
@@ -337,14 +341,7 @@ def _watched(
         at_rate, seen = _summary(run, steady), latency(run.out, steady)
         run.rate(f"{_FILLING * sustained:.4f}")
         time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
-        run.rate(f"{_OVERLOAD * sustained:.4f}")
-        time.sleep(schedule.settle_s)
-        full = windows(
-            run.world,
-            schedule.windows,
-            max(schedule.window_s, schedule.records_a_window / sustained),
-        )
-        overloaded = _summary(run, full)
+        full, overloaded, offered = _overloaded(run, sustained)
         sources = overloaded["per_source"]
         if max(sources) > _UNFAIR * min(sources):
             # One may take what the other needs: offer nobody more than an equal share.
@@ -365,8 +362,26 @@ def _watched(
     return {
         "rejected": rejected,
         "steady": {**at_rate, "latency": asdict(seen) if seen else None},
-        "full": overloaded,
+        "full": {**overloaded, "offered_per_subtask": offered},
     }
+
+
+def _overloaded(run: _Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
+    """Watch a placement offered more than it should sustain; return what each source was offered.
+
+    As long as all of that is sustained, more might be: twice as much is offered.
+    """
+    schedule = run.schedule
+    length = max(schedule.window_s, schedule.records_a_window / sustained)
+    offered = _OVERLOAD * sustained
+    while True:
+        run.rate(f"{offered:.4f}")
+        time.sleep(schedule.settle_s)
+        full = windows(run.world, schedule.windows, length)
+        seen = _summary(run, full)
+        if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
+            return full, seen, offered
+        offered *= 2
 
 
 def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:

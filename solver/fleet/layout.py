@@ -145,6 +145,14 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             "about where each may run",
             "say it by pin or match, or place the jobs by solve",
         )
+    scaled = {job for copies in fleet.copies.values() for job in copies.rates}
+    for job in fleet.jobs:
+        if job.name in scaled and any(s.cost and s.cost.by_rate for s in job.streams):
+            raise InvalidInputError(
+                f"job {job.name!r} has a stream with costs by_rate, and rates that differ: fleets "
+                "scale what streams carry in proportion",
+                "give the stream one selectivity, or leave the job's rates out of the copies",
+            )
     if p.network.tree is None:
         raise InvalidInputError(
             "the sites of the fleet's cluster do not form a tree",

@@ -300,11 +300,22 @@ class Oracle:
             factor = min(1 / (1 - u), 20.0) if u < 0.95 else 20.0
             return 1000 * busy * factor
 
+        def held(rec, w):
+            whole = max(cl.buffer_bytes / w, 1 / rec) if w else float("inf")
+            return min(self.job.buffer_timeout_ms, 1000 * whole)
+
+        longest = dict.fromkeys(self.subtasks, 0.0)
+        for _ in self.job.operators:
+            for k in self.subtasks:
+                for _, j, rec, w, *_ in self.out[k]:
+                    if w:
+                        longest[j] = max(longest[j], longest[k], held(rec, w))
+
         def walk(k):
             rest = 0.0
-            for _, j, _rec, w, size, _ in self.out[k]:
+            for _, j, rec, w, size, _ in self.out[k]:
                 fill = 1000 * cl.buffer_bytes / w if w else float("inf")
-                wait = min(self.job.buffer_timeout_ms, fill)
+                wait = held(rec, w)
                 sent = max(min(w * wait / 1000, cl.buffer_bytes), size)
                 hop_ms = 0.0
                 for hop in self.path[self.site_of[place[k]], self.site_of[place[j]]]:
@@ -318,7 +329,8 @@ class Oracle:
                             trip += 1000 * cl.buffer_bytes / link.bandwidth_bytes_per_s
                         short = trip - cl.buffers_per_channel * fill
                         hop_ms += short + min(fill, trip) if short > 0 else 0
-                rest = max(rest, (wait / 2 if k in self.fed else wait) + hop_ms + walk(j))
+                exchange = wait / 2 + max(wait - longest[k], 0) / 2
+                rest = max(rest, exchange + hop_ms + walk(j))
             return service(k) + rest
 
         return max(walk(k) for k in self.subtasks)

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,11 @@ def stream(measurement: Measurement, source: str, target: str) -> StreamCost:
         for s in measurement.costs.streams
         if (s.source, s.target) == (f"id-{source}", f"id-{target}")
     )
+
+
+def wobbling(checkpoints: Iterable[int]) -> list[int]:
+    """Return what checkpoints write that go up and down."""
+    return [1000 + 400 * (number % 3) for number in checkpoints]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,7 @@ def measured(
                 "status": "COMPLETED" if number < 14 else "IN_PROGRESS",
                 # Only the last ten completed ones count: 4 to 13.
                 "state_size": 9_000_000 if number < 4 else 1000 * number,
-                "checkpointed_size": 100 * number,
+                "checkpointed_size": wobbling([number])[0],
             },
         )
     return measure([log.write()], cluster, spark=spark)
@@ -148,12 +153,82 @@ def test_cpu_time_is_dealt_by_busy_time(measured):
     assert any("background work" in note for note in operator(measured, "filter").notes)
 
 
+@pytest.mark.parametrize("cores", [4, 0.3])
+def test_waiting_for_a_core_is_no_work(spark, cluster, recording, cores):
+    nodes = tuple(n.model_copy(update={"cores": cores}) for n in cluster.nodes)
+    recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "FORWARD")])
+    recording.placed(START, "Source: s", ["pi-1"])
+    recording.placed(START, "map", ["pi-1"])
+    for poll in range(9):
+        ts = START + 5000 * poll
+        # 1.5 s of CPU time in 5 s, while the two threads were busy for 4 s and 1 s.
+        recording.metrics(
+            ts, "Source: s", numRecordsOut=1000 * poll, accumulateBusyTimeMs=4000 * poll
+        )
+        recording.metrics(ts, "map", numRecordsIn=1000 * poll, accumulateBusyTimeMs=1000 * poll)
+        cpu = {"id": "Status.JVM.CPU.Time", "value": str(1_500_000_000 * poll)}
+        recording.answer(ts, "/taskmanagers/pi-1/metrics", [cpu])
+    path = recording.write()
+    found = measure([path], cluster.model_copy(update={"nodes": nodes}), spark=spark)
+    source, last = (operator(found, name) for name in ("Source: s", "map"))
+    assert source.on("pi").cpu_ms_per_record == pytest.approx(1.2)
+    assert last.on("pi").cpu_ms_per_record == pytest.approx(0.3)
+    short = cores < 1
+    assert source.on("pi").true_rate_per_s == pytest.approx(1000 / (1.2 if short else 4))
+    assert last.on("pi").true_rate_per_s == pytest.approx(1000 / (0.3 if short else 1))
+    assert any("waited for them" in note for note in last.notes) is short
+    assert last.on("pi").by_quarter_per_s == pytest.approx((last.on("pi").true_rate_per_s,) * 4)
+
+
 def test_state_is_the_largest_of_the_last_ten_checkpoints(measured):
     count = operator(measured, "count")
     assert count.state_bytes == 13_000
-    assert count.checkpointed_bytes == pytest.approx(100 * sum(range(4, 14)) / 10)
+    assert count.checkpointed_bytes == pytest.approx(sum(wobbling(range(4, 14))) / 10)
     assert any("may not scale linearly" in note for note in count.notes)
     assert "state" in operator(measured, "filter").not_in_log
+
+
+def checkpoints(recording, sizes: Sequence[int]) -> None:
+    recording.job({"map": 1})
+    counted(recording, numRecordsIn=10)
+    for number, size in enumerate(sizes):
+        recording.answer(
+            START + 3000 * number,
+            f"/jobs/{'a' * 32}/checkpoints/details/{number}/subtasks/id-map",
+            {"status": "COMPLETED", "state_size": size, "checkpointed_size": size},
+        )
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (2_875_889, 2_876_321, 946_271, 946_747),  # a join whose rate has just fallen, as recorded
+        (9, *range(1000, 2001, 100)),  # of more than ten, the older ones say nothing
+    ],
+)
+def test_of_checkpoints_that_still_change_the_last_counts(spark, recording, sizes):
+    checkpoints(recording, sizes)
+    found = operator(measure([recording.write()], None, spark=spark), "map")
+    assert found.checkpointed_bytes == sizes[-1]
+    assert found.state_bytes == max(sizes[-10:])
+    [note] = [note for note in found.notes if "come to rest" in note]
+    assert f"to {sizes[-1]:,}" in note
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (1000, 1500, 2000, 2500, 1000, 1500, 2000, 2500),  # windows that fill and are emptied
+        (1000, 1050, 1100, 1150),  # grows, but not by much
+        (5000,),
+        (0, 0, 0),
+    ],
+)
+def test_of_checkpoints_that_do_not_the_mean_counts(spark, recording, sizes):
+    checkpoints(recording, sizes)
+    found = operator(measure([recording.write()], None, spark=spark), "map")
+    assert found.checkpointed_bytes == pytest.approx(sum(sizes) / len(sizes))
+    assert not any("come to rest" in note for note in found.notes)
 
 
 def test_settings_window_and_placement_are_reported(measured):
@@ -310,6 +385,25 @@ def test_streams_that_share_ends_are_not_split_in_silence(spark, recording):
     broadcast = stream(measurement, "Source: b", "e")
     assert broadcast.selectivity == pytest.approx(1.0)
     assert broadcast.bytes_per_record == pytest.approx(20)
+
+
+def test_bytes_that_were_written_before_the_log_do_not_count(spark, recording):
+    recording.job(
+        {"Source: a": 1, "Source: b": 1, "c": 1},
+        [("Source: a", "c", "HASH"), ("Source: b", "c", "HASH")],
+    )
+    for poll in range(5):
+        ts = START + 5000 * poll
+        # The first checkpoint in the log ends a buffer that was nearly full.
+        before = 30_000 if poll else 0
+        recording.metrics(
+            ts, "Source: a", numRecordsOut=100 * poll, numBytesOut=before + 6000 * poll
+        )
+        recording.metrics(ts, "Source: b", numRecordsOut=0, numBytesOut=before)
+        recording.metrics(ts, "c", numRecordsIn=100 * poll)
+    measurement = measure([recording.write()], None, spark=spark)
+    assert stream(measurement, "Source: a", "c").bytes_per_record == pytest.approx(60)
+    assert stream(measurement, "Source: b", "c").bytes_per_record is None
 
 
 def test_a_chain_without_output_is_measured_by_its_source_operator(spark, recording):
