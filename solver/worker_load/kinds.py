@@ -174,9 +174,7 @@ def _refined(p: Problem, colour: Ints) -> Ints:
     like = np.tile(_numbered([p.stream[: p.n_feeding][heard], flow[heard]]), 2)
     while True:
         met = _numbered([outwards, like, colour[partners]])
-        seen, times = np.unique(
-            ends * (int(met.max(initial=0)) + 1) + met, return_counts=True
-        )
+        seen, times = np.unique(ends * (int(met.max(initial=0)) + 1) + met, return_counts=True)
         subtask, what = np.divmod(seen, int(met.max(initial=0)) + 1)
         profile: list[tuple[int, ...]] = [(c,) for c in colour.tolist()]
         entries = zip(subtask.tolist(), what.tolist(), times.tolist(), strict=True)

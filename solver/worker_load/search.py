@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +25,14 @@ from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.worker_load.exchange import exchanged, spread
 from edgeplace.solver.worker_load.kinds import Kinds
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.mixing import mixed
+from edgeplace.solver.worker_load.mixing import dealt_out, mixed, settled
 from edgeplace.solver.worker_load.pigeonhole import pigeonhole
 from edgeplace.solver.worker_load.whole import WholeLoads
 
 Ints = NDArray[np.intp]
 OPTIMAL_GAP = 1e-6
 """Relative gap at which a plan is optimal."""
-_BOUND_SHARE = 0.5
+_BOUND_SHARE = 0.6
 """Of the time that is left, for the bound of alike workers."""
 _LOOSER = (1.0, 1.002, 1.01)
 """How far above what the bound can reach the patterns of each mix may be."""
@@ -220,12 +221,18 @@ class _Search:
         for looser in _LOOSER:
             if not self._open():
                 return
-            count = mixed(
-                self.loads, found.patterns, found.reach * looser, self._seed, self._deadline
-            )
-            if count is not None:
-                self._offer(count)
-                self._offer(exchanged(self.loads, count, self._seed, self._deadline)[0])
+            within = found.reach * looser
+            near = mixed(self.loads, found.patterns, within, self._seed, self._deadline)
+            if near is None:
+                continue
+            rough = dealt_out(self.loads, near)
+            if rough is not None:
+                better, _ = exchanged(self.loads, rough, self._seed, self._deadline)
+                self._offer(better)
+            if self._open():
+                close = settled(self.loads, near, self.value, self._seed, self._deadline)
+                if close is not None:
+                    self._offer(close)
 
     def _whole(self) -> WholeLoads:
         """Return the model of all workers, alike ones in one order."""
@@ -235,7 +242,7 @@ class _Search:
         for own, size in zip(whole.count, kinds.size.tolist(), strict=True):
             whole.model.add(cp_model.LinearExpr.sum(own) == size)
         for alike in self._alike():
-            for a, b in zip(alike, alike[1:], strict=False):
+            for a, b in pairwise(alike):
                 whole.model.add(whole.count[largest][a] >= whole.count[largest][b])
         return whole
 

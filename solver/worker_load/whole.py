@@ -19,6 +19,38 @@ Ints = NDArray[np.intp]
 _STEPS = float(1 << 36)
 """Steps of a normalised load of 1, unless a load can be so large that they would be too many."""
 _LARGEST = float(1 << 52)
+_MOST_TIMES, _LIKE = 64, 1e-10
+
+
+def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]]]:
+    """Return what each kind sends all to all to the kinds of an operator, in whole units.
+
+    Receivers with two key groups get twice what those with one get: one product says both.
+
+    Returns
+    -------
+    list
+        Sender, unit, and the receivers with how many units a channel to one carries.
+    """
+    towards: dict[tuple[int, int], dict[int, float]] = {}
+    for j, load in loads.joined:
+        if j.everyone and load > 0:
+            operator = int(loads.kinds.operator[j.target])
+            flows = towards.setdefault((j.source, operator), {})
+            flows[j.target] = flows.get(j.target, 0.0) + load
+    bundles: list[tuple[int, float, tuple[tuple[int, int], ...]]] = []
+    for (source, _), flows in towards.items():
+        least = min(flows.values())
+        times = {k: round(load / least) for k, load in flows.items()}
+        if all(
+            abs(load / least - times[k]) < _LIKE and times[k] <= _MOST_TIMES
+            for k, load in flows.items()
+        ):
+            unit = min(load / times[k] for k, load in flows.items())
+            bundles.append((source, unit, tuple(times.items())))
+        else:
+            bundles += [(source, load, ((k, 1),)) for k, load in flows.items()]
+    return bundles
 
 
 class WholeLoads:
@@ -37,6 +69,7 @@ class WholeLoads:
     def __init__(self, loads: Loads, workers: Sequence[int]) -> None:
         kinds, p = loads.kinds, loads.kinds.problem
         self._loads = loads
+        self._bundles = _bundled(loads)
         self.model = cp_model.CpModel()
         # All on one worker is as much as it can be.
         whole = loads.kinds.size @ loads.compute.max(axis=1), loads.kinds.size @ loads.state
@@ -87,18 +120,41 @@ class WholeLoads:
             load = cp_model.LinearExpr.weighted_sum(own, whole)
             self.model.add(load <= self.limit + math.ceil(least * self._steps))
         sent: list[cp_model.LinearExprT] = []
-        for j, load in loads.joined:
+        summed: dict[tuple[tuple[int, int], ...], cp_model.IntVar] = {}
+        for source, load, targets in self._bundles:
             each = math.floor(load * self._steps)
-            a, b = own[j.source], own[j.target]
-            if j.everyone:
-                most = [self._most(k, [worker])[0] for k in (j.source, j.target)]
-                sent.append(each * (j.outs * a - self._product(a, b, most)))
-            else:
-                all_of_them = j.outs * int(loads.kinds.size[j.source])
-                apart = self.model.new_int_var(0, all_of_them, "")
+            if targets not in summed:
+                summed[targets] = self._sum(own, targets, worker)
+            size = sum(times * int(loads.kinds.size[k]) for k, times in targets)
+            most = self._most(source, [worker])[0], self._most_of(targets, worker)
+            home = self._product(own[source], summed[targets], most)
+            sent.append(each * (size * own[source] - home))
+        for j, load in loads.joined:
+            if not j.everyone:
+                a, b = own[j.source], own[j.target]
+                most_apart = j.outs * int(loads.kinds.size[j.source])
+                apart = self.model.new_int_var(0, most_apart, "")
                 self.model.add(apart >= j.outs * a - j.ins * b)
-                sent.append(each * apart)
+                sent.append(math.floor(load * self._steps) * apart)
         self.model.add(cp_model.LinearExpr.sum(sent) <= self.limit)
+
+    def _sum(
+        self, own: list[cp_model.IntVar], targets: tuple[tuple[int, int], ...], worker: int
+    ) -> cp_model.IntVar:
+        """Return the sum of some kinds, each so many times, as a column."""
+        if len(targets) == 1:
+            return own[targets[0][0]]
+        column = self.model.new_int_var(0, self._most_of(targets, worker), "")
+        kinds, times = zip(*targets, strict=True)
+        total = cp_model.LinearExpr.weighted_sum([own[k] for k in kinds], times)
+        self.model.add(column == total)
+        return column
+
+    def _most_of(self, targets: tuple[tuple[int, int], ...], worker: int) -> int:
+        """Return the largest sum of kinds of one operator that a worker has slots for."""
+        slots = int(self._loads.kinds.problem.tm_slots[worker])
+        dearest = max(times for _, times in targets) * slots
+        return min(dearest, sum(t * self._most(k, [worker])[0] for k, t in targets))
 
     def _product(
         self, a: cp_model.IntVar, b: cp_model.IntVar, most: Sequence[int]
