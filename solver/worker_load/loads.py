@@ -100,5 +100,6 @@ class Loads:
         """Return whether a worker may have such counts, of shape (n, n_kinds)."""
         kinds = self.kinds
         most = np.where(kinds.allowed[:, worker], kinds.size, 0)
-        held: NDArray[np.bool_] = ((count >= 0) & (count <= most)).all(axis=1)
-        return held & (self.slots(count) <= kinds.problem.tm_slots[worker])
+        slots = self.slots(count) <= kinds.problem.tm_slots[worker]
+        held: NDArray[np.bool_] = ((count >= 0) & (count <= most)).all(axis=1) & slots
+        return held

@@ -2,8 +2,6 @@
 
 The restricted master heuristic of column generation (Joncour, Michel, Sadykov, Sverdlov and
 Vanderbeck, ENDM 36, 2010): the patterns that the bound met are those of which good plans are made.
-What they have too much of, or lack, is settled by CP-SAT close to them (a local branching
-neighbourhood; Fischetti and Lodi 2003), where products of counts have narrow ranges.
 """
 
 import time
@@ -14,14 +12,11 @@ from ortools.sat.python import cp_model
 
 from edgeplace.solver.worker_load.exchange import spread
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.whole import WholeLoads
 
 Ints = NDArray[np.intp]
 _MOST_PATTERNS = 500
 _SECONDS = 3.0
 """Of CP-SAT's deterministic time."""
-_CLOSE = 3
-"""How many subtasks of a kind more or less."""
 
 
 def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: float) -> Ints | None:
@@ -52,36 +47,19 @@ def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: floa
     each = loads.of_worker(np.eye(len(kinds.members), dtype=np.intp), 0)
     worth = 1 + np.round(100 * each / max(float(each.max()), 1e-300)).clip(0).astype(int)
     model.minimize(cp_model.LinearExpr.weighted_sum(off, worth.tolist()))
-    solver = _solver(seed, deadline)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.linearization_level = 2
+    solver.parameters.random_seed = seed
+    solver.parameters.max_deterministic_time = _SECONDS
+    # Not infinite, and enough for the deterministic time on any machine.
+    left = min(deadline - time.monotonic(), 100 * _SECONDS)
+    solver.parameters.max_time_in_seconds = max(left, 0.01)
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     times = np.array([solver.value(column) for column in often])
     count: Ints = np.repeat(patterns, times, axis=0).T.copy()
     return count
-
-
-def settled(loads: Loads, near: Ints, below: float, seed: int, deadline: float) -> Ints | None:
-    """Return counts of all subtasks close to some, of a largest load below a value, or None.
-
-    Parameters
-    ----------
-    near
-        Counts, shape (n_kinds, n_workers), of about all subtasks.
-    """
-    kinds = loads.kinds
-    whole = WholeLoads(loads, range(kinds.problem.m))
-    whole.at_most(below)
-    for own, size, counts in zip(whole.count, kinds.size.tolist(), near.tolist(), strict=True):
-        whole.model.add(cp_model.LinearExpr.sum(own) == size)
-        for column, number in zip(own, counts, strict=True):
-            whole.model.add(column >= number - _CLOSE)
-            whole.model.add(column <= number + _CLOSE)
-            whole.model.add_hint(column, number)
-    whole.model.minimize(whole.limit)
-    solver = _solver(seed, deadline)
-    if solver.solve(whole.model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return None
-    return whole.values(solver)
 
 
 def dealt_out(loads: Loads, near: Ints) -> Ints | None:
@@ -92,15 +70,3 @@ def dealt_out(loads: Loads, near: Ints) -> Ints | None:
             full = np.where(count[k] > 0, loads.of_all(count), -np.inf)
             count[k, np.argmax(full)] -= 1
     return spread(loads, count)
-
-
-def _solver(seed: int, deadline: float) -> cp_model.CpSolver:
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.linearization_level = 2
-    solver.parameters.random_seed = seed
-    solver.parameters.max_deterministic_time = _SECONDS
-    # Not infinite, and enough for the deterministic time on any machine.
-    left = min(deadline - time.monotonic(), 100 * _SECONDS)
-    solver.parameters.max_time_in_seconds = max(left, 0.01)
-    return solver

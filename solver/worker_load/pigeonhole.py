@@ -162,7 +162,8 @@ class _Search:
 
         def short(patterns: Ints) -> Floats:
             missing = np.maximum(even - patterns @ weights, 0) / max(abs(even), 1)
-            return self._loads.of_worker(patterns, 0) + 3 * missing
+            far: Floats = self._loads.of_worker(patterns, 0) + 3 * missing
+            return far
 
         for i in np.argsort(short(self.patterns), kind="stable")[:_STARTS].tolist():
             at, least = self.patterns[i], float(short(self.patterns[i : i + 1])[0])

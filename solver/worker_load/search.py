@@ -25,7 +25,7 @@ from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.worker_load.exchange import exchanged, spread
 from edgeplace.solver.worker_load.kinds import Kinds
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.mixing import dealt_out, mixed, settled
+from edgeplace.solver.worker_load.mixing import dealt_out, mixed
 from edgeplace.solver.worker_load.pigeonhole import pigeonhole
 from edgeplace.solver.worker_load.whole import WholeLoads
 
@@ -34,7 +34,7 @@ OPTIMAL_GAP = 1e-6
 """Relative gap at which a plan is optimal."""
 _BOUND_SHARE = 0.6
 """Of the time that is left, for the bound of alike workers."""
-_LOOSER = (1.0, 1.002, 1.01)
+_LOOSER = (1.0, 1.001, 1.003, 1.01)
 """How far above what the bound can reach the patterns of each mix may be."""
 _CUTS = 3
 
@@ -218,21 +218,15 @@ class _Search:
             self.loads, self.value, patterns, _tolerance(self.value), self._seed, until
         )
         self.bound, self._weights = found.bound, found.weights[:_CUTS]
-        for looser in _LOOSER:
+        for i, looser in enumerate(_LOOSER):
             if not self._open():
                 return
             within = found.reach * looser
             near = mixed(self.loads, found.patterns, within, self._seed, self._deadline)
-            if near is None:
-                continue
-            rough = dealt_out(self.loads, near)
+            rough = None if near is None else dealt_out(self.loads, near)
             if rough is not None:
-                better, _ = exchanged(self.loads, rough, self._seed, self._deadline)
-                self._offer(better)
-            if self._open():
-                close = settled(self.loads, near, self.value, self._seed, self._deadline)
-                if close is not None:
-                    self._offer(close)
+                self._offer(rough)
+                self._offer(exchanged(self.loads, rough, self._seed + i, self._deadline)[0])
 
     def _whole(self) -> WholeLoads:
         """Return the model of all workers, alike ones in one order."""

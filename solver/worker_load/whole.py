@@ -115,8 +115,10 @@ class WholeLoads:
 
     def _within_limit(self, own: list[cp_model.IntVar], worker: int) -> None:
         loads = self._loads
-        for each, least in zip((loads.compute[:, worker], loads.state), loads.least, strict=True):
-            whole = np.floor(each * self._steps).astype(int).tolist()
+        for own_load, least in zip(
+            (loads.compute[:, worker], loads.state), loads.least, strict=True
+        ):
+            whole = np.floor(own_load * self._steps).astype(int).tolist()
             load = cp_model.LinearExpr.weighted_sum(own, whole)
             self.model.add(load <= self.limit + math.ceil(least * self._steps))
         sent: list[cp_model.LinearExprT] = []

@@ -161,9 +161,7 @@ def test_counts_say_all_of_the_loads(problem, seed):
 
 
 @some
-@given(
-    problem=rows(most_operators=4, most_parallelism=9, most_workers=4), seed=st.integers(0, 99)
-)
+@given(problem=rows(most_operators=4, most_parallelism=9, most_workers=4), seed=st.integers(0, 99))
 def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed):
     kinds = Kinds.find(problem)
     loads = Loads.of(kinds)
@@ -280,9 +278,7 @@ def test_a_negative_time_is_refused():
 
 
 def test_without_time_there_is_a_plan_or_none_and_never_a_false_proof():
-    problem = build(
-        [row([4, 3, 2], [5, 4, 3], [ShipStrategy.HASH] * 2)], like_workers(3, 4)
-    )
+    problem = build([row([4, 3, 2], [5, 4, 3], [ShipStrategy.HASH] * 2)], like_workers(3, 4))
     found = decide(problem, 0.0)
     assert found.bound <= decide(problem).value
     assert not found.proved or found.value == pytest.approx(decide(problem).value)
@@ -294,9 +290,7 @@ def test_two_streams_in_stars_that_cross_are_told_apart():
         operator(
             name,
             width,
-            cost(
-                name, 1e3, 1e3, demand=SourceDemand(rates_per_s=(1.0,)) if name != "c" else None
-            ),
+            cost(name, 1e3, 1e3, demand=SourceDemand(rates_per_s=(1.0,)) if name != "c" else None),
             **({"born_at": ("anywhere",)} if name != "c" else {}),
         )
         for name, width in (("a", 2), ("b", 3), ("c", 6))
