@@ -18,6 +18,7 @@ from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Scale:
         np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
         least = np.array([compute.min(axis=1).sum(), state.sum(), 0.0]) / p.m
         most = np.array([_fullest(p, cost) for cost in (compute.max(axis=1), state, sent)])
-        return cls(least, np.maximum(least, most))
+        # Sums of floats: less than this between them is rounding.
+        return cls(least, np.where(most > least * (1 + _ROUNDING), most, least))
 
     def at(self, ratio: Floats) -> Floats:
         """Return the loads at some ratios between least and most, 0 to 1."""

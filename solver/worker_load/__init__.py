@@ -1,0 +1,5 @@
+"""The plan whose fullest worker is least loaded, as CAPS weighs loads, proved."""
+
+from edgeplace.solver.worker_load.search import Balance, Decided, balance, decide
+
+__all__ = ["Balance", "Decided", "balance", "decide"]

@@ -1,0 +1,105 @@
+"""The largest normalised load of a worker, from how many subtasks of each kind it has."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.baselines.caps_load import Scale
+from edgeplace.solver.worker_load.kinds import Joined, Kinds
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Loads:
+    """What `caps_load.largest_load` says of subtasks, said of counts of kinds.
+
+    Attributes
+    ----------
+    compute
+        Normalised load of one subtask on each worker, shape (n_kinds, n_workers).
+    state
+        The same of its state, shape (n_kinds,).
+    least
+        What is taken off compute and state load, shape (2,).
+    joined
+        What kinds send, and the normalised load of one channel.
+    """
+
+    kinds: Kinds
+    compute: Floats
+    state: Floats
+    least: Floats
+    joined: tuple[tuple[Joined, float], ...]
+    _sent: Floats
+    """A worker with counts x sends x · sent - x · at_home · x over exchanges all to all."""
+    _at_home: Floats
+    _operators: Floats
+    """Whether a kind belongs to an operator, operators by group; shape (n_kinds, n_operators)."""
+    _groups: Ints
+    """First operator of each sharing group."""
+
+    @classmethod
+    def of(cls, kinds: Kinds) -> "Loads":
+        """Return the loads of a problem's kinds."""
+        scale = Scale.of(kinds.problem)
+        span = scale.most - scale.least
+        per_span = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
+        n = len(kinds.members)
+        sent, at_home = np.zeros(n), np.zeros((n, n))
+        joined = tuple((j, j.bytes_per_s * float(per_span[2])) for j in kinds.joined)
+        for j, each in joined:
+            if j.everyone:
+                sent[j.source] += each * j.outs
+                at_home[j.source, j.target] += each
+        operators = np.argsort(kinds.problem.group, kind="stable")
+        return cls(
+            kinds=kinds,
+            compute=kinds.compute * per_span[0],
+            state=kinds.state * per_span[1],
+            least=(scale.least * per_span)[:2],
+            joined=joined,
+            _sent=sent,
+            _at_home=at_home,
+            _operators=(kinds.operator[:, None] == operators).astype(float),
+            _groups=np.unique(kinds.problem.group[operators], return_index=True)[1],
+        )
+
+    def of_worker(self, count: Ints, worker: int) -> Floats:
+        """Return the largest normalised load of a worker.
+
+        Parameters
+        ----------
+        count
+            Subtasks of each kind, shape (..., n_kinds).
+        """
+        x = count.astype(float)
+        network = x @ self._sent - ((x @ self._at_home) * x).sum(axis=-1)
+        for j, each in self.joined:
+            if not j.everyone:
+                apart = j.outs * x[..., j.source] - j.ins * x[..., j.target]
+                network = network + each * np.maximum(apart, 0.0)
+        compute = x @ self.compute[:, worker] - self.least[0]
+        state = x @ self.state - self.least[1]
+        largest: Floats = np.maximum(np.maximum(compute, state), network)
+        return largest
+
+    def of_all(self, count: Ints) -> Floats:
+        """Return the largest load of each worker, shape (n_workers,), of (n_kinds, n_workers)."""
+        return np.array([self.of_worker(own, w) for w, own in enumerate(count.T)])
+
+    def slots(self, count: Ints) -> Floats:
+        """Return the slots that counts of shape (..., n_kinds) take."""
+        taken: Floats = np.maximum.reduceat(count @ self._operators, self._groups, axis=-1)
+        total: Floats = taken.sum(axis=-1)
+        return total
+
+    def fit(self, count: Ints, worker: int) -> NDArray[np.bool_]:
+        """Return whether a worker may have such counts, of shape (n, n_kinds)."""
+        kinds = self.kinds
+        most = np.where(kinds.allowed[:, worker], kinds.size, 0)
+        slots = self.slots(count) <= kinds.problem.tm_slots[worker]
+        held: NDArray[np.bool_] = ((count >= 0) & (count <= most)).all(axis=1) & slots
+        return held

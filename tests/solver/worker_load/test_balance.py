@@ -1,0 +1,309 @@
+"""`balance` against brute force, CAPS and plans that are known to be best."""
+
+import itertools
+import math
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from ortools.sat.python import cp_model
+from seeds import cost, operator, stream
+from strategies import instances
+
+from edgeplace.model import (
+    ClassCost,
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Node,
+    Operator,
+    OperatorCost,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    Site,
+    SourceDemand,
+    TaskManager,
+)
+from edgeplace.solver.baselines import PUBLISHED, Budget
+from edgeplace.solver.baselines.caps_load import largest_load
+from edgeplace.solver.problem import build
+from edgeplace.solver.verdict import judge
+from edgeplace.solver.worker_load import balance, decide
+from edgeplace.solver.worker_load.exchange import exchanged, spread
+from edgeplace.solver.worker_load.kinds import Kinds
+from edgeplace.solver.worker_load.loads import Loads
+from edgeplace.solver.worker_load.pigeonhole import pigeonhole
+from edgeplace.solver.worker_load.whole import WholeLoads
+
+EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "25"))
+some = settings(
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+STRATEGIES = [ShipStrategy.FORWARD, ShipStrategy.RESCALE, ShipStrategy.HASH, ShipStrategy.REBALANCE]
+
+
+def like_workers(number, slots):
+    return Cluster(
+        sites=(Site(id="s"),),
+        nodes=tuple(Node(id=f"n{i}", site="s", cores=1) for i in range(number)),
+        task_managers=tuple(
+            TaskManager(id=f"n{i}", node=f"n{i}", slots=slots) for i in range(number)
+        ),
+    )
+
+
+def row(loads, parallelism, strategies, shared=False, rate=1.0):
+    """Operators in a row; load and parallelism of each, and the ship strategies between them."""
+    operators = tuple(
+        Operator(
+            id=f"o{i}",
+            name=f"o{i}",
+            parallelism=parallelism[i],
+            slot_sharing_group="all" if shared else f"o{i}",
+            born_at=("anywhere",) if i == 0 else (),
+            cost=OperatorCost(
+                operator=f"o{i}",
+                classes=(
+                    ClassCost(
+                        node_class="default", true_rate_per_s=1e6, cpu_ms_per_record=load or 1e-3
+                    ),
+                ),
+                demand=SourceDemand(rates_per_s=(rate,) * parallelism[0]) if i == 0 else None,
+                checkpointed_bytes=10.0 * load * load,
+            ),
+        )
+        for i, load in enumerate(loads)
+    )
+    streams = tuple(
+        stream(
+            a.id,
+            b.id,
+            ShipStrategy.RESCALE
+            if s is ShipStrategy.FORWARD and a.parallelism != b.parallelism
+            else s,
+            100.0 * loads[i] + 50.0,
+            selectivity=1.0,
+        )
+        for i, ((a, b), s) in enumerate(zip(itertools.pairwise(operators), strategies, strict=True))
+    )
+    return JobGraph(name="job", operators=operators, streams=streams, checkpoint_interval_ms=1000.0)
+
+
+@st.composite
+def rows(draw, most_operators=3, most_parallelism=3, most_workers=3):
+    """Rows of operators on like workers, so small that all plans can be tried."""
+    n = draw(st.integers(1, most_operators))
+    loads = draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    wide = draw(st.lists(st.integers(1, most_parallelism), min_size=n, max_size=n))
+    ships = draw(st.lists(st.sampled_from(STRATEGIES), min_size=n - 1, max_size=n - 1))
+    job = row(loads, wide, ships, shared=draw(st.booleans()))
+    workers = draw(st.integers(1, most_workers))
+    return build([job], like_workers(workers, draw(st.integers(1, sum(wide)))))
+
+
+def every_plan(problem):
+    places = [np.flatnonzero(own) for own in problem.allowed()]
+    for places_of_all in itertools.product(*places):
+        assignment = np.array(places_of_all)
+        if (judge(problem, assignment).slots <= problem.tm_slots).all():
+            yield assignment
+
+
+def least(problem):
+    return min((largest_load(problem, a) for a in every_plan(problem)), default=math.inf)
+
+
+def confirm(problem, found, best):
+    assert found.proved
+    assert found.bound <= best * (1 + 1e-12) + 1e-12
+    if best == math.inf:
+        assert found.assignment is None
+        return
+    assert found.value == pytest.approx(best, rel=1e-6, abs=2e-9)
+    assert found.value == largest_load(problem, found.assignment)
+    assert (judge(problem, found.assignment).slots <= problem.tm_slots).all()
+    assert problem.allowed()[np.arange(problem.n), found.assignment].all()
+
+
+@some
+@given(problem=rows(most_operators=4, most_parallelism=2))
+def test_alike_workers_are_balanced_as_by_brute_force(problem):
+    confirm(problem, decide(problem), least(problem))
+
+
+@some
+@given(instance=instances())
+def test_unlike_workers_and_rules_of_place_too(instance):
+    job, cluster, rules, current = instance
+    problem = build([job], cluster, rules, Plan(jobs={job.name: current}) if current else None)
+    confirm(problem, decide(problem), least(problem))
+
+
+@some
+@given(problem=rows(), seed=st.integers(0, 99))
+def test_counts_say_all_of_the_loads(problem, seed):
+    # Any counts, dealt out, load as the counts say: the best of all ways to deal them.
+    kinds = Kinds.find(problem)
+    loads = Loads.of(kinds)
+    drawn = np.random.default_rng(seed).integers(0, problem.m, problem.n)
+    count = kinds.counted(drawn)
+    dealt = kinds.dealt(count)
+    assert (kinds.counted(dealt) == count).all()
+    said = loads.of_all(count).max()
+    assert said == pytest.approx(largest_load(problem, dealt), abs=1e-9)
+    assert said <= largest_load(problem, drawn) + 1e-9
+    slots = judge(problem, dealt).slots
+    assert (loads.slots(count.T) == slots).all()
+
+
+@some
+@given(problem=rows(most_operators=4, most_parallelism=9, most_workers=4), seed=st.integers(0, 99))
+def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed):
+    kinds = Kinds.find(problem)
+    loads = Loads.of(kinds)
+    drawn = np.random.default_rng(seed).integers(0, problem.m, problem.n)
+    count = kinds.counted(drawn)
+    for w in range(problem.m):
+        whole = WholeLoads(loads, [w])
+        for row_, number in zip(whole.count, count[:, w].tolist(), strict=True):
+            whole.model.add(row_[0] == number)
+        whole.model.minimize(whole.limit)
+        solver, status = whole.solve(0, math.inf)
+        fits = bool(loads.fit(count[None, :, w], w)[0])
+        assert (status == cp_model.OPTIMAL) == fits
+        if fits:
+            said = float(loads.of_worker(count[:, w], w))
+            assert said - 1e-7 <= whole.load(solver.objective_value) <= said + 1e-12
+
+
+@some
+@given(problem=rows(most_workers=3))
+def test_pigeonholes_never_prove_too_much(problem):
+    best = least(problem)
+    if best == math.inf:
+        return
+    loads = Loads.of(Kinds.find(problem))
+    start = spread(loads)
+    if start is None:
+        return
+    _, patterns = exchanged(loads, start, 0, math.inf)
+    # As if a plan twice as loaded were all that is known.
+    found = pigeonhole(loads, 2 * best + 0.1, patterns, 1e-7, 0, math.inf)
+    assert found.bound <= best * (1 + 1e-9) + 1e-9
+
+
+@settings(some, max_examples=10)
+@given(
+    loads=st.lists(st.integers(1, 9), min_size=2, max_size=4),
+    wide=st.lists(st.integers(1, 6), min_size=4, max_size=4),
+    ships=st.lists(st.sampled_from(STRATEGIES), min_size=3, max_size=3),
+    workers=st.integers(2, 5),
+)
+def test_never_worse_than_caps(loads, wide, ships, workers):
+    n = len(loads)
+    job = row(loads, wide[:n], ships[: n - 1])
+    problem = build([job], like_workers(workers, -(-sum(wide[:n]) // workers)))
+    caps = PUBLISHED["caps"](problem, Budget(time_limit_s=2)).assignment
+    found = decide(problem, 5)
+    assert found.bound <= found.value
+    assert caps is None or found.value <= largest_load(problem, caps) * (1 + 1e-6) + 1e-9
+
+
+def test_a_planted_optimum_of_many_subtasks_is_proved():
+    # Lone operators, as many subtasks of each as there are workers: one of each is even.
+    loads = [1, 3, 7, 2]
+    job = row(loads, [60] * 4, [ShipStrategy.REBALANCE] * 3)
+    silent = job.model_copy(
+        update={
+            "streams": tuple(
+                s.model_copy(update={"cost": s.cost.model_copy(update={"bytes_per_record": 0.0})})
+                for s in job.streams
+            )
+        }
+    )
+    found = decide(build([silent], like_workers(12, 20)))
+    assert found.proved
+    assert found.value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_one_worker_has_everything():
+    found = decide(build([row([1, 2], [2, 3], [ShipStrategy.HASH])], like_workers(1, 5)))
+    assert found.proved
+    assert found.assignment.tolist() == [0] * 5
+
+
+def test_no_load_at_all_is_balanced():
+    job = row([0, 0], [4, 4], [ShipStrategy.FORWARD], rate=0.0)
+    found = decide(build([job], like_workers(2, 8)))
+    assert found.proved
+    assert found.value == 0.0
+
+
+def test_too_few_slots_are_proved_to_be_too_few():
+    found = balance(row([1, 2], [2, 3], [ShipStrategy.HASH]), like_workers(2, 2))
+    assert found.plan is None
+    assert found.evaluation is None
+    assert found.bound == math.inf
+    assert found.proved
+
+
+def test_partners_of_a_rescaled_stream_stay_together():
+    # Three hubs with two leaves each on three workers: nothing need be sent.
+    job = row([5, 5], [3, 6], [ShipStrategy.RESCALE])
+    problem = build([job], like_workers(3, 3))
+    found = decide(problem)
+    assert found.proved
+    assert found.value == pytest.approx(0.0, abs=1e-9)
+    a, b = problem.feeding
+    assert (found.assignment[a] == found.assignment[b]).all()
+
+
+def test_a_plan_is_evaluated_and_a_pin_is_kept():
+    job = row([1, 2, 3], [2, 2, 2], [ShipStrategy.HASH] * 2)
+    rules = Rules(rules=(Pin(operators=("o1",), to="n2"),))
+    found = balance(job, like_workers(3, 2), rules)
+    assert found.proved
+    assert found.plan.jobs["job"]["o1"] == ("n2", "n2")
+    assert found.evaluation.feasible
+    assert found.bound == pytest.approx(found.largest_load, rel=1e-6)
+
+
+def test_a_negative_time_is_refused():
+    with pytest.raises(InvalidInputError, match="time limit"):
+        balance(row([1], [1], []), like_workers(1, 1), time_limit_s=-1.0)
+
+
+def test_without_time_there_is_a_plan_or_none_and_never_a_false_proof():
+    problem = build([row([4, 3, 2], [5, 4, 3], [ShipStrategy.HASH] * 2)], like_workers(3, 4))
+    found = decide(problem, 0.0)
+    assert found.bound <= decide(problem).value
+    assert not found.proved or found.value == pytest.approx(decide(problem).value)
+
+
+def test_two_streams_in_stars_that_cross_are_told_apart():
+    # Four readers in pairs behind two sources, and in threes and ones behind another: no tree.
+    a, b, c = (
+        operator(
+            name,
+            width,
+            cost(name, 1e3, 1e3, demand=SourceDemand(rates_per_s=(1.0,)) if name != "c" else None),
+            **({"born_at": ("anywhere",)} if name != "c" else {}),
+        )
+        for name, width in (("a", 2), ("b", 3), ("c", 6))
+    )
+    job = JobGraph(
+        name="job",
+        operators=(a, b, c),
+        streams=(
+            stream("a", "c", ShipStrategy.RESCALE, 100.0, selectivity=1.0),
+            stream("b", "c", ShipStrategy.RESCALE, 70.0, selectivity=1.0),
+        ),
+    )
+    nodes = tuple(Node(id=f"n{i}", site="s", cores=1, node_class="pi") for i in range(2))
+    tms = tuple(TaskManager(id=n.id, node=n.id, slots=6) for n in nodes)
+    problem = build([job], Cluster(sites=(Site(id="s"),), nodes=nodes, task_managers=tms))
+    confirm(problem, decide(problem), least(problem))
