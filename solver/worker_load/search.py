@@ -19,7 +19,9 @@ from edgeplace.model import (
     PlanMismatchError,
     Rules,
 )
+from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.caps_load import largest_load
+from edgeplace.solver.baselines.found import Budget
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.worker_load.exchange import exchanged, spread
@@ -32,6 +34,8 @@ from edgeplace.solver.worker_load.whole import WholeLoads
 Ints = NDArray[np.intp]
 OPTIMAL_GAP = 1e-6
 """Relative gap at which a plan is optimal."""
+_CAPS_SHARE = 0.1
+"""Of the time, for CAPS's own search where nothing is proved by then."""
 _BOUND_SHARE = 0.6
 """Of the time that is left, for the bound of alike workers."""
 _LOOSER = (1.0, 1.001, 1.003, 1.01)
@@ -139,10 +143,11 @@ def decide(problem: Problem, time_limit_s: float | None = None, seed: int = 0) -
     PlanMismatchError
         If `largest_load` does not confirm it: a bug of edgeplace.
     """
-    deadline = math.inf if time_limit_s is None else time.monotonic() + time_limit_s
+    began = time.monotonic()
+    limit = math.inf if time_limit_s is None else time_limit_s
     if not problem.m or not problem.allowed().any(axis=1).all():
         return Decided(None, math.inf, math.inf)
-    search = _Search(Loads.of(Kinds.find(problem)), seed, deadline)
+    search = _Search(Loads.of(Kinds.find(problem)), seed, began + (1 - _CAPS_SHARE) * limit)
     search.run()
     if search.count is None:
         return Decided(None, math.inf, search.bound)
@@ -152,9 +157,21 @@ def decide(problem: Problem, time_limit_s: float | None = None, seed: int = 0) -
         raise PlanMismatchError(
             f"the balanced plan's largest load is {value}, and was taken for {search.value}"
         )
-    if not problem.allowed()[np.arange(problem.n), assignment].all():
+    found = Decided(assignment, value, min(search.bound, value))
+    if not found.proved:
+        found = _with_caps(problem, found, began + limit - time.monotonic())
+    if not problem.allowed()[np.arange(problem.n), found.assignment].all():
         raise PlanMismatchError("the balanced plan has a subtask where it may not run")
-    return Decided(assignment, value, min(search.bound, value))
+    return found
+
+
+def _with_caps(problem: Problem, known: Decided, seconds: float) -> Decided:
+    """Return CAPS's plan in place of one that is not proved, if it is better."""
+    theirs = caps(problem, Budget(max(seconds, 0.0))).assignment
+    if theirs is None:
+        return known
+    value = largest_load(problem, theirs)
+    return Decided(theirs, value, known.bound) if value < known.value else known
 
 
 def _tolerance(value: float) -> float:
