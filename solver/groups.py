@@ -70,6 +70,15 @@ class Groups:
             return None
         return cls(p, of, _joint(p, of, len(index)))
 
+    def joined(self, may: Bools) -> Bools:
+        """Return the groups where each subtask may run, given its TaskManagers.
+
+        Shape (n_subtasks, n_groups).
+        """
+        joined = np.zeros((len(may), self.joint.m), bool)
+        np.logical_or.at(joined.T, self.of, may.T)
+        return joined
+
     def places(self, joint: Ints) -> Bools:
         """Return where each subtask may run, given its group, shape (n_subtasks, n_tms)."""
         may: Bools = self.problem.keeps_up & (self.of == joint[:, None])

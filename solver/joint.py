@@ -50,15 +50,22 @@ class JointFormulation:
         load: Callable[[LinearModel], Backend],
         seconds_left: Callable[[], float | None],
         deadline: float | None,
+        may: Bools | None = None,
     ) -> "JointFormulation":
         """Build the model for one objective.
+
+        Parameters
+        ----------
+        may
+            Where each subtask may run, shape (n_subtasks, n_tms); None: wherever it keeps up.
 
         Raises
         ------
         TimeoutError
             If the deadline passes.
         """
-        form = formulate(groups.joint, [name], counted=True, deadline=deadline)
+        joined = None if may is None else groups.joined(may)
+        form = formulate(groups.joint, [name], counted=True, may=joined, deadline=deadline)
         return cls(groups, form, load, seconds_left)
 
     @property
