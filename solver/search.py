@@ -20,7 +20,8 @@ from edgeplace.model import (
 )
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
-from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.baselines import BASELINES, Budget
+from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
@@ -45,6 +46,8 @@ _LARGE = 2000
 """Columns from which on a model is first searched where its relaxation points to."""
 _NEAREST, _WIDER = 5e-4, 4.0
 """How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
+_LESS_ROOM, _LEAST_ROOM = 0.96, 0.88
+"""What share of its cores to give out of a group that could not be dealt, and when to give up."""
 Readable = Formulation | JointFormulation
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
@@ -133,6 +136,8 @@ class Search:
                 except TimeoutError:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
+                    if self.best is None:
+                        self._search_locally()
                     self._polish()
             if self._best.caps and len(self._levels) > 1:
                 self._rest()
@@ -185,11 +190,13 @@ class Search:
                         self._look(
                             e.near, _MENDING_S if left is None else min(left / 2, _MENDING_S)
                         )
-            self._descend_from_near(partial(self._formulate, [level], True), level)
+            self._descend_from_near(partial(self._by_itself, True), level)
         except SubtasksCountedError:
-            self._descend_from_near(partial(self._formulate, [level], False), level)
+            self._descend_from_near(partial(self._by_itself, False), level)
 
-    def _joint(self, groups: Groups, may: Bools | None = None) -> JointFormulation:
+    def _joint(
+        self, groups: Groups, may: Bools | None = None, room: Floats | None = None
+    ) -> JointFormulation:
         return JointFormulation.of(
             groups,
             self._levels[0].name,
@@ -197,25 +204,33 @@ class Search:
             self.seconds_left,
             self._building_ends(),
             may,
+            room,
         )
 
-    def _descend_from_near(
-        self, build: Callable[[Bools | None], Readable], level: ObjectiveLevel
-    ) -> None:
+    def _by_itself(
+        self, counted: bool, may: Bools | None = None, room: Floats | None = None
+    ) -> Formulation:
+        return self._formulate(self._levels[:1], counted, may)
+
+    def _descend_from_near(self, build: Callable[..., Readable], level: ObjectiveLevel) -> None:
         """Minimise the first level, first where the relaxation points to, then everywhere.
 
         Parameters
         ----------
         build
-            Gives the model of the level, given where subtasks may run.
+            Gives the model of the level, given where subtasks may run and what share of each
+            TaskManager's cores groups may give out.
         """
-        form = build(None)
+        form = build()
         backend = self._load(form.model)
         if len(form.model.upper) >= _LARGE:
             if self._priced is None:
                 left = self.seconds_left()
+                bundles = form.bundles() if level.name == "wan" else None
                 relaxed = backend.relax(
-                    form.model.objectives[level.name], seconds=None if left is None else left / 4
+                    form.model.objectives[level.name],
+                    seconds=None if left is None else left / 4,
+                    tighten=bundles and bundles.broken,
                 )
                 self._priced = relaxed and (form, *relaxed)
             if self._priced is not None:
@@ -224,7 +239,7 @@ class Search:
 
     def _look_near(
         self,
-        build: Callable[[Bools | None], Readable],
+        build: Callable[..., Readable],
         form: Readable,
         least: float,
         growth: Floats,
@@ -240,19 +255,28 @@ class Search:
         ends = np.inf if left is None else time.monotonic() + left / 2
         self._raise_floor(least - OPTIMAL_GAP * abs(least))
         slack = _NEAREST * abs(least) + NEGLIGIBLE
-        few = np.zeros((self._problem.n, self._problem.m), bool)
+        places = 0
+        room = np.ones(self._problem.m)
         while time.monotonic() < ends:
             before = self.best.value(name) if self.best else np.inf
-            known_few, few = few, form.within(growth, slack) & self._problem.keeps_up
+            few = form.within(growth, slack) & self._problem.keeps_up
             if before <= least + slack or few.sum() == self._problem.keeps_up.sum():
                 return
+            if few.sum() > places:
+                try:
+                    decided = self._look_in(build(few, room), ends - time.monotonic())
+                except NotDealtError as e:
+                    if room.min() < _LEAST_ROOM:
+                        raise
+                    self._look(e.near, _LOOKING_S if left is None else min(left / 8, _LOOKING_S))
+                    # The sum of some machines holds more than each of them does.
+                    room[e.full] *= _LESS_ROOM
+                    continue
+                known = self.best.value(name) if self.best else np.inf
+                if known < np.inf and (not decided or known > before * (1 - _LOOKING_GAP)):
+                    return
+            places = few.sum()
             slack *= _WIDER
-            if few.sum() == known_few.sum():
-                continue
-            decided = self._look_in(build(few), ends - time.monotonic())
-            known = self.best.value(name) if self.best else np.inf
-            if known < np.inf and (not decided or known > before * (1 - _LOOKING_GAP)):
-                return
 
     def _close_in(self, level: ObjectiveLevel) -> bool:
         """Minimise `wan` on a general network among ever more sites, until no other can matter.
@@ -314,11 +338,22 @@ class Search:
             self._best.offer(form.assignment(answer.values))
         return answer.outcome is not Outcome.STOPPED
 
+    def _search_locally(self) -> None:
+        """Start from the local search of others, where no model gave a plan."""
+        left = self.seconds_left()
+        found = local_search(self._problem, Budget(left and left / 2, self._seed))
+        if found.assignment is not None:
+            self._best.offer(found.assignment)
+
     def _polish(self) -> None:
         """Decide parts of the best plan anew until the time is up."""
         parts = Neighbourhoods(self._problem, self._seed)
         while self.best is not None and self.seconds_left() != 0.0:
-            parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
+            try:
+                parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
+            except TimeoutError:
+                # Too large to be looked at in what is left: there may be smaller parts.
+                parts.decided(False)
 
     def _rest(self) -> None:
         if self._led is not None:
