@@ -46,7 +46,7 @@ _LARGE = 2000
 """Columns from which on a model is first searched where its relaxation points to."""
 _NEAREST, _WIDER = 5e-4, 4.0
 """How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
-_LESS_ROOM, _LEAST_ROOM = 0.96, 0.88
+_LESS_ROOM, _LEAST_ROOM = 0.94, 0.8
 """What share of its cores to give out of a group that could not be dealt, and when to give up."""
 Readable = Formulation | JointFormulation
 NEGLIGIBLE = 1e-6
