@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear_model import Affine, Block, Kind, LinearModel, Row, power_of_two
 
-_ROUNDS, _LITTLE = 30, 2e-5
-"""How often at most the relaxation is tightened, and by what share it must grow to go on."""
+_ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
+"""How often the relaxation is tightened at most, and how often in vain: by less than a share."""
 _PROOF_GAP = 1e-7
 """Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
 
@@ -94,6 +94,7 @@ class Milp:
         ends = np.inf if seconds is None else time.monotonic() + seconds
         highs.clearSolver()
         known = None
+        stalled = 0
         for _ in range(_ROUNDS):
             highs.setOptionValue("time_limit", float(max(ends - time.monotonic(), 0.0)))
             if not _run(highs):
@@ -104,7 +105,10 @@ class Milp:
             solution = highs.getSolution()
             before = known
             known = least, np.maximum(np.array(solution.col_dual), 0.0) / scale
-            if before and least - before[0] < _LITTLE * abs(least):
+            if before:
+                # A row may only turn one optimum into another that is as good.
+                stalled = stalled + 1 if least - before[0] < _LITTLE * abs(least) else 0
+            if stalled == _STALLED:
                 break
             rows = tighten(np.array(solution.col_value)) if tighten else ()
             if not rows:
