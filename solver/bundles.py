@@ -77,7 +77,7 @@ class Bundles:
         """Return rows that hold for every plan, and not for these values of the columns."""
         p, x = self._problem, self._choices.x
         placed = np.where(x >= 0, values[np.maximum(x, 0)], 0.0)
-        rows = []
+        rows: list[Row] = []
         for site in sorted({c.site for c in self._capacities}):
             there = placed[:, p.tm_site == site].sum(axis=1)
             whole = (there < _WHOLE) | (there > 1 - _WHOLE) | (self._choices.units.size > 1)

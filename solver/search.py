@@ -230,7 +230,7 @@ class Search:
                 relaxed = backend.relax(
                     form.model.objectives[level.name],
                     seconds=None if left is None else left / 4,
-                    tighten=bundles and bundles.broken,
+                    tighten=bundles.broken if bundles else None,
                 )
                 self._priced = relaxed and (form, *relaxed)
             if self._priced is not None:
@@ -601,4 +601,4 @@ def _overrun_s(model: LinearModel) -> float:
 
     Measured on models of up to 1.3 million entries.
     """
-    return 12.0 * float(model.n_entries / 1e6) ** 1.5
+    return float(12.0 * (model.n_entries / 1e6) ** 1.5)
