@@ -1,6 +1,6 @@
 """What a back end promises, whatever solver is behind it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -78,9 +78,19 @@ class Backend(Protocol):
         """
 
     def relax(
-        self, objective: Affine, *, seconds: float | None
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
     ) -> tuple[float, NDArray[np.float64]] | None:
         """Minimise an objective over the rows so far, with all columns continuous.
+
+        Parameters
+        ----------
+        tighten
+            Gives rows that the values of the columns break and no whole solution does. They are
+            added for good, and the relaxation is solved again.
 
         Returns
         -------

@@ -6,7 +6,7 @@ the evaluator removes the rare solution that rounding lets in.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -116,7 +116,13 @@ class CpSat:
         values: NDArray[np.float64] = whole / np.array(self._steps)
         return values
 
-    def relax(self, objective: Affine, *, seconds: float | None) -> None:
+    def relax(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
+    ) -> None:
         """Return None: CP-SAT has whole numbers only; see `Backend`."""
 
 

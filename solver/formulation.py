@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.solver.bundles import Bundles
 from edgeplace.solver.choices import Choices
 from edgeplace.solver.credit import round_trips_ms
 from edgeplace.solver.crossings import (
@@ -45,6 +46,8 @@ class Formulation:
     ----------
     rho
         Column of the largest utilisation; None unless `throughput` is an objective.
+    crossings
+        How the model states which links channels cross.
     """
 
     problem: Problem
@@ -52,6 +55,13 @@ class Formulation:
     choices: Choices
     sites: Sites
     rho: int | None
+    crossings: Crossings
+
+    def bundles(self) -> Bundles | None:
+        """Return what finds rows that tighten the model, None if it does not cut a tree."""
+        if not isinstance(self.crossings, TreeCrossings):
+            return None
+        return Bundles(self.problem, self.model, self.choices, self.crossings)
 
     def assignment(self, values: Floats) -> Ints:
         """Return the TaskManager of each subtask from column values."""
@@ -265,7 +275,7 @@ def formulate(
     k = units.first[choices.unit]
     cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
     model.objectives["server_cores"] = _affine(choices.column, cores)
-    return Formulation(p, model, choices, sites, rho)
+    return Formulation(p, model, choices, sites, rho, crossings)
 
 
 def _affine(column: Ints, value: Floats) -> Affine:

@@ -7,6 +7,7 @@ relaxes the true one, so its bound holds, and it has no symmetry between machine
 """
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,6 +70,48 @@ class Groups:
         if not all(_constant(c.place, of, len(index)) for c in counting):
             return None
         return cls(p, of, _joint(p, of, len(index)))
+
+    def joined(self, may: Bools) -> Bools:
+        """Return the groups where each subtask may run, given its TaskManagers.
+
+        Shape (n_subtasks, n_groups).
+        """
+        joined = np.zeros((len(may), self.joint.m), bool)
+        np.logical_or.at(joined.T, self.of, may.T)
+        return joined
+
+    def with_room(self, room: Floats) -> Problem:
+        """Return the joint problem with a share of the cores, shape (n_tms,) for TaskManagers."""
+        least = np.ones(self.joint.m)
+        np.minimum.at(least, self.of, room)
+        return dataclasses.replace(self.joint, node_cores=self.joint.node_cores * least)
+
+    def packed(self, steps: int) -> Iterator[tuple[int, Floats]]:
+        """Yield what each subtask takes at least of the machines of a group, counted in machines.
+
+        However subtasks are dealt to machines that hold C cores each, those on one take no more
+        than 1 together, if one of c cores is said to take floor((k + 1) c / C) / k: a dual feasible
+        function (Lueker, FOCS 1983; Fekete and Schepers, Math. Program. 91, 2001). What needs more
+        than half of a machine takes one, with k = 1.
+
+        Yields
+        ------
+        tuple
+            A group of several nodes, and the share of each subtask, shape (n_subtasks,).
+        """
+        p = self.problem
+        pairs = np.unique(np.stack([self.of, p.tm_node]), axis=1)
+        for g in np.flatnonzero(np.bincount(pairs[0]) > 1).tolist():
+            room = p.node_cores[pairs[1, pairs[0] == g]].max() * (1 + 1e-8)
+            share = p.cores[:, self.joint.tm_class[g]] / room
+            for k in range(1, steps + 1):
+                whole = np.floor((k + 1) * share)
+                yield g, np.where((k + 1) * share - whole < 1e-9, share, whole / k)
+
+    def nodes(self) -> Ints:
+        """Return the number of nodes of each group."""
+        pairs = np.unique(np.stack([self.of, self.problem.tm_node]), axis=1)
+        return np.bincount(pairs[0], minlength=self.joint.m)
 
     def places(self, joint: Ints) -> Bools:
         """Return where each subtask may run, given its group, shape (n_subtasks, n_tms)."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, ObjectiveName
 from edgeplace.solver.backend import Answer, Backend, Outcome
+from edgeplace.solver.bundles import Bundles
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.linear_model import Affine, Limited, LinearModel, Row
@@ -15,6 +16,8 @@ from edgeplace.solver.linear_model import Affine, Limited, LinearModel, Row
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_STEPS = 4
+"""Functions by which the cores of a group are counted in machines."""
 _MACHINES = ("slots", "node cpu", "memory", "disk")
 
 
@@ -50,15 +53,28 @@ class JointFormulation:
         load: Callable[[LinearModel], Backend],
         seconds_left: Callable[[], float | None],
         deadline: float | None,
+        may: Bools | None = None,
+        room: Floats | None = None,
     ) -> "JointFormulation":
         """Build the model for one objective.
+
+        Parameters
+        ----------
+        may
+            Where each subtask may run, shape (n_subtasks, n_tms); None: wherever it keeps up.
+        room
+            Share of the cores of each TaskManager that its group may give out, shape (n_tms,):
+            the model then relaxes nothing, but its plans are dealt more easily.
 
         Raises
         ------
         TimeoutError
             If the deadline passes.
         """
-        form = formulate(groups.joint, [name], counted=True, deadline=deadline)
+        joined = None if may is None else groups.joined(may)
+        joint = groups.joint if room is None else groups.with_room(room)
+        form = formulate(joint, [name], counted=True, may=joined, deadline=deadline)
+        _pack(groups, form)
         return cls(groups, form, load, seconds_left)
 
     @property
@@ -69,6 +85,10 @@ class JointFormulation:
     @property
     def rho(self) -> None:
         """Throughput is not minimised over groups."""
+
+    def bundles(self) -> Bundles | None:
+        """Return what finds rows that tighten the model, as `Formulation.bundles` does."""
+        return self.form.bundles()
 
     def start(self, assignment: Ints) -> dict[int, float] | None:
         """Return the columns of a plan."""
@@ -134,3 +154,18 @@ class JointFormulation:
         if not rows:
             raise SubtasksCountedError
         return rows
+
+
+def _pack(groups: Groups, form: Formulation) -> None:
+    """State what the machines of a group take, whoever is dealt to which; see `Groups.packed`."""
+    c = form.choices
+    k = c.units.first[c.unit]
+    nodes = groups.nodes()
+    for g, share in groups.packed(_STEPS):
+        own = np.flatnonzero((c.tm == g) & (share[k] > 0))
+        if (share[k] * c.size)[own].sum() > nodes[g]:
+            row = np.zeros(len(own), np.intp)
+            room = np.array([float(nodes[g])])
+            form.model.all_at_most(
+                row, c.column[own], share[k[own]], room, "packing", np.array([g])
+            )

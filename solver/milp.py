@@ -1,6 +1,7 @@
 """The MILP back end: HiGHS, given the model as arrays."""
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from queue import SimpleQueue
 
 import highspy
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear_model import Affine, Block, Kind, LinearModel, Row, power_of_two
 
+_ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
+"""How often the relaxation is tightened at most, and how often in vain: by less than a share."""
 _PROOF_GAP = 1e-7
 """Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
 
@@ -76,7 +79,11 @@ class Milp:
         return answer
 
     def relax(
-        self, objective: Affine, *, seconds: float | None
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
     ) -> tuple[float, NDArray[np.float64]] | None:
         """Minimise with all columns continuous; see `Backend`."""
         highs = self._highs
@@ -84,15 +91,31 @@ class Milp:
         every = np.arange(self._columns, dtype=np.int32)
         kinds = self._whole.astype(np.uint8)
         highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
-        highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
+        ends = np.inf if seconds is None else time.monotonic() + seconds
         highs.clearSolver()
-        if not _run(highs):
-            raise KeyboardInterrupt
-        optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        least = highs.getInfo().objective_function_value / scale
-        growth = np.maximum(np.array(highs.getSolution().col_dual), 0.0) / scale
+        known = None
+        stalled = 0
+        for _ in range(_ROUNDS):
+            highs.setOptionValue("time_limit", float(max(ends - time.monotonic(), 0.0)))
+            if not _run(highs):
+                raise KeyboardInterrupt
+            if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                break
+            least = highs.getInfo().objective_function_value / scale
+            solution = highs.getSolution()
+            before = known
+            known = least, np.maximum(np.array(solution.col_dual), 0.0) / scale
+            if before:
+                # A row may only turn one optimum into another that is as good.
+                stalled = stalled + 1 if least - before[0] < _LITTLE * abs(least) else 0
+            if stalled == _STALLED:
+                break
+            rows = tighten(np.array(solution.col_value)) if tighten else ()
+            if not rows:
+                break
+            self.add_rows(rows)
         highs.changeColsIntegrality(self._columns, every, kinds)
-        return (least, growth) if optimal else None
+        return known
 
     def _aim(self, objective: Affine) -> float:
         """Set the objective, and return what it is scaled by."""

@@ -125,8 +125,12 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """Where each subtask may run and its thread keeps up, shape (n_subtasks, n_tms)."""
+        """Where each subtask may run, its thread keeps up, and the node has the cores for it alone.
+
+        Shape (n_subtasks, n_tms).
+        """
         mask = self._allowed & (self.busy[:, self.tm_class] <= 1 + 1e-9)
+        mask &= self.cores[:, self.tm_class] <= (self.node_cores * (1 + 1e-9))[self.tm_node]
         mask.flags.writeable = False
         return mask
 

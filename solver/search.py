@@ -20,7 +20,8 @@ from edgeplace.model import (
 )
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
-from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.baselines import BASELINES, Budget
+from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
@@ -41,6 +42,12 @@ _PROVING_SHARE = 0.75
 """Share of the time left for the proof of the first level; the rest is to look for plans."""
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
 """How long to look for one plan, and how near to the best of those looked at it may be."""
+_LARGE = 2000
+"""Columns from which on a model is first searched where its relaxation points to."""
+_NEAREST, _WIDER = 5e-4, 4.0
+"""How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
+_LESS_ROOM, _LEAST_ROOM = 0.94, 0.8
+"""What share of its cores to give out of a group that could not be dealt, and when to give up."""
 Readable = Formulation | JointFormulation
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
@@ -76,6 +83,8 @@ class Search:
         """The bound that `decide` gave; the solvers may raise `_floor` above it."""
         self._led: tuple[Readable, Backend] | None = None
         self._marginals: Marginals | None = None
+        self._priced: tuple[Readable, float, Floats] | None = None
+        """A model of the first level, its relaxed optimum and the reduced costs of its columns."""
         self._best = BestPlan(problem, levels, soft, began)
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
@@ -127,6 +136,8 @@ class Search:
                 except TimeoutError:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
+                    if self.best is None:
+                        self._search_locally()
                     self._polish()
             if self._best.caps and len(self._levels) > 1:
                 self._rest()
@@ -169,11 +180,9 @@ class Search:
             if level.name not in ("moves", "throughput") and self._problem.rules.max_moves is None:
                 apart = np.zeros(self._problem.m, bool)
                 while (groups := Groups.alike(self._problem, apart)) is not None:
-                    joint = JointFormulation.of(
-                        groups, level.name, self._load, self.seconds_left, self._building_ends()
-                    )
+                    build = partial(self._joint, groups)
                     try:
-                        self._descend(joint, self._load(joint.model), level)
+                        self._descend_from_near(build, level)
                         return
                     except NotDealtError as e:
                         apart |= e.full
@@ -181,11 +190,93 @@ class Search:
                         self._look(
                             e.near, _MENDING_S if left is None else min(left / 2, _MENDING_S)
                         )
-            form = self._formulate(self._levels[:1], counted=True)
-            self._descend(form, self._load(form.model), level)
+            self._descend_from_near(partial(self._by_itself, True), level)
         except SubtasksCountedError:
-            form = self._formulate(self._levels[:1])
-            self._descend(form, self._load(form.model), level)
+            self._descend_from_near(partial(self._by_itself, False), level)
+
+    def _joint(
+        self, groups: Groups, may: Bools | None = None, room: Floats | None = None
+    ) -> JointFormulation:
+        return JointFormulation.of(
+            groups,
+            self._levels[0].name,
+            self._load,
+            self.seconds_left,
+            self._building_ends(),
+            may,
+            room,
+        )
+
+    def _by_itself(
+        self, counted: bool, may: Bools | None = None, room: Floats | None = None
+    ) -> Formulation:
+        return self._formulate(self._levels[:1], counted, may)
+
+    def _descend_from_near(self, build: Callable[..., Readable], level: ObjectiveLevel) -> None:
+        """Minimise the first level, first where the relaxation points to, then everywhere.
+
+        Parameters
+        ----------
+        build
+            Gives the model of the level, given where subtasks may run and what share of each
+            TaskManager's cores groups may give out.
+        """
+        form = build()
+        backend = self._load(form.model)
+        if len(form.model.upper) >= _LARGE:
+            if self._priced is None:
+                left = self.seconds_left()
+                bundles = form.bundles() if level.name == "wan" else None
+                relaxed = backend.relax(
+                    form.model.objectives[level.name],
+                    seconds=None if left is None else left / 4,
+                    tighten=bundles.broken if bundles else None,
+                )
+                self._priced = relaxed and (form, *relaxed)
+            if self._priced is not None:
+                self._look_near(build, *self._priced)
+        self._descend(form, backend, level)
+
+    def _look_near(
+        self,
+        build: Callable[..., Readable],
+        form: Readable,
+        least: float,
+        growth: Floats,
+    ) -> None:
+        """Look for plans among the places whose reduced costs are low.
+
+        Parameters
+        ----------
+        form, least, growth
+            A model, its relaxed optimum, and the reduced costs of its columns.
+        """
+        name, left = self._levels[0].name, self.seconds_left()
+        ends = np.inf if left is None else time.monotonic() + left / 2
+        self._raise_floor(least - OPTIMAL_GAP * abs(least))
+        slack = _NEAREST * abs(least) + NEGLIGIBLE
+        places = 0
+        room = np.ones(self._problem.m)
+        while time.monotonic() < ends:
+            before = self.best.value(name) if self.best else np.inf
+            few = form.within(growth, slack) & self._problem.keeps_up
+            if before <= least + slack or few.sum() == self._problem.keeps_up.sum():
+                return
+            if few.sum() > places:
+                try:
+                    decided = self._look_in(build(few, room), ends - time.monotonic())
+                except NotDealtError as e:
+                    if room.min() < _LEAST_ROOM:
+                        raise
+                    self._look(e.near, _LOOKING_S if left is None else min(left / 8, _LOOKING_S))
+                    # The sum of some machines holds more than each of them does.
+                    room[e.full] *= _LESS_ROOM
+                    continue
+                known = self.best.value(name) if self.best else np.inf
+                if known < np.inf and (not decided or known > before * (1 - _LOOKING_GAP)):
+                    return
+            places = few.sum()
+            slack *= _WIDER
 
     def _close_in(self, level: ObjectiveLevel) -> bool:
         """Minimise `wan` on a general network among ever more sites, until no other can matter.
@@ -228,25 +319,41 @@ class Search:
 
     def _look(self, near: Bools, seconds: float) -> bool:
         """Look for a plan of the first level among some; return whether there is no better one."""
-        level = self._levels[0]
-        form = self._formulate([level], counted=True, may=near)
+        form = self._formulate(self._levels[:1], counted=True, may=near)
         self._check_time_for(form.model)
+        return self._look_in(form, seconds)
+
+    def _look_in(self, form: Readable, seconds: float) -> bool:
+        """Look for a plan in a model that leaves some out, as `_look` does."""
+        level = self._levels[0]
         left = self.seconds_left()
         answer = self._load(form.model).minimise(
             form.model.objectives[level.name],
-            seconds=seconds if left is None else min(left, seconds),
+            seconds=seconds if left is None else max(min(left, seconds), 0.0),
             gap=max(self._gap, _LOOKING_GAP),
             start=form.start(self.best.assignment) if self.best else None,
+            found=partial(self._offer_found, form),
         )
         if answer.values is not None:
             self._best.offer(form.assignment(answer.values))
         return answer.outcome is not Outcome.STOPPED
 
+    def _search_locally(self) -> None:
+        """Start from the local search of others, where no model gave a plan."""
+        left = self.seconds_left()
+        found = local_search(self._problem, Budget(left and left / 2, self._seed))
+        if found.assignment is not None:
+            self._best.offer(found.assignment)
+
     def _polish(self) -> None:
         """Decide parts of the best plan anew until the time is up."""
         parts = Neighbourhoods(self._problem, self._seed)
         while self.best is not None and self.seconds_left() != 0.0:
-            parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
+            try:
+                parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
+            except TimeoutError:
+                # Too large to be looked at in what is left: there may be smaller parts.
+                parts.decided(False)
 
     def _rest(self) -> None:
         if self._led is not None:
@@ -316,8 +423,7 @@ class Search:
     def _check_time_for(self, model: LinearModel) -> None:
         """Raise `TimeoutError` if a solver may not look at the clock again in time."""
         left = self.seconds_left()
-        # Measured with HiGHS, with room to spare.
-        if left is not None and 3.0 * (model.n_entries / 1e6) ** 1.5 > left:
+        if left is not None and _overrun_s(model) > left:
             raise TimeoutError
 
     def _settle(self, level: ObjectiveLevel, answer: Answer) -> bool:
@@ -385,7 +491,7 @@ class Search:
                 return None
             start = form.start(self.best.assignment) if self.best else None
             if not self._bounds and left is not None:
-                left *= _PROVING_SHARE
+                left = min(left * _PROVING_SHARE, max(left - _overrun_s(form.model), left / 2))
             try:
                 answer = backend.minimise(
                     objective,
@@ -488,3 +594,11 @@ class Search:
             backend=backend,
             notes=notes,
         )
+
+
+def _overrun_s(model: LinearModel) -> float:
+    """Return how long HiGHS may not look at the clock: while it separates cuts, say.
+
+    Measured on models of up to 1.3 million entries.
+    """
+    return float(12.0 * (model.n_entries / 1e6) ** 1.5)
