@@ -23,8 +23,10 @@ check: $(UV) typing ## lint, format and types
 	$(RUN) mypy
 	$(RUN) mypy testbed
 
-bench: $(UV) ## measure: formulations, and the Spark pipeline against plain parsing
+bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark against plain parsing
 	$(RUN) python benchmarks/engine.py
+	$(RUN) python benchmarks/fleet.py
+	$(RUN) python benchmarks/caps.py
 	$(RUN) python benchmarks/formulations.py
 	$(RUN) python benchmarks/spark_stats.py
 
