@@ -7,11 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from edgeplace import Cluster, JobGraph, Plan, evaluate
-from edgeplace.model import AtRate, read
-from edgeplace.solver.traffic import Traffic
+from edgeplace.model import read
+from testbed.at_rates import at_all_rates
 from testbed.policies import EDGEPLACE, FLINK, over, sustained_per_subtask, with_rate
 from testbed.workloads import WORKLOADS
 
@@ -76,42 +74,14 @@ def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _job(folder: Path, workload: str, mbit_per_s: float) -> JobGraph:
-    """Return a job with its costs, and with what its operators put out at all rates measured.
+    """Return a job with its costs, and with what its streams carry at all rates measured.
 
     Each WAN has its costs at the rate at which its placements were watched. What they sustain may
-    be many times as much. Combiners do not put out in proportion, and where records are few, most
-    of a stream is watermarks.
+    be many times as much.
     """
-    at_rates: dict[tuple[str, str], list[AtRate]] = {}
-    for file in sorted(folder.glob(f"{workload}-*{_JOB_FILE}")):
-        job = read(file, JobGraph)
-        rates = _subtask_rates(job)
-        for stream in job.streams:
-            cost, rate = stream.cost, rates[stream.source]
-            if cost and cost.selectivity and cost.bytes_per_record and rate > 0:
-                seen = AtRate(
-                    rate_per_s=rate,
-                    selectivity=cost.selectivity,
-                    bytes_per_record=cost.bytes_per_record,
-                )
-                at_rates.setdefault((stream.source, stream.target), []).append(seen)
+    files = sorted(folder.glob(f"{workload}-*{_JOB_FILE}"))
     own = read(folder / job_file(workload, mbit_per_s), JobGraph)
-    streams = []
-    for stream in own.streams:
-        known = at_rates.get((stream.source, stream.target), [])
-        if stream.cost:
-            by_rate = tuple(sorted(known, key=lambda seen: seen.rate_per_s))
-            cost = stream.cost.model_copy(update={"by_rate": by_rate})
-            stream = stream.model_copy(update={"cost": cost})
-        streams.append(stream)
-    return own.revised(streams=tuple(streams), notes=own.notes)
-
-
-def _subtask_rates(job: JobGraph) -> dict[str, float]:
-    """Return operator -> records per second into its mean subtask; out of it, for sources."""
-    ends = np.cumsum([op.parallelism for op in job.operators])
-    of_each = np.split(Traffic.of([job]).rate_per_s, ends[:-1])
-    return {op.id: float(r.mean()) for op, r in zip(job.operators, of_each, strict=True)}
+    return at_all_rates(own, [read(file, JobGraph) for file in files])
 
 
 def cells_of(folder: Path) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ OBJECTIVE = ("throughput:2%", "wan", "latency", "server_cores")
 RULES = Rules(rules=(Pin(operators=(SINK,), to=CLOUD),))
 _SOLVE_SECONDS = 60.0
 _ROUNDS = 20
+_PLANS = 5
 
 
 @dataclass(frozen=True)
@@ -120,16 +121,13 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
     TestbedError
         If edgeplace does not prove that its placement is the best.
     """
-    result = solve(job, cluster, RULES, objective=OBJECTIVE, time_limit_s=_SOLVE_SECONDS)
-    if result.plan is None or result.status.value != "optimal":
-        raise TestbedError(f"{job.name}: no proven plan but {result.status}: {result.conflict}")
     named = {FLINK: flink}
     named |= {
         p.name: p.plan
         for p in policies(job, cluster, RULES)
         if p.name in ("all-server", "threshold")
     }
-    named[EDGEPLACE] = result.plan
+    named[EDGEPLACE] = _proven(job, cluster)
     found: dict[str, list[str]] = {}
     plans: dict[str, Plan] = {}
     for name, plan in named.items():
@@ -137,6 +135,28 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
         found.setdefault(key, []).append(name)
         plans[key] = plan
     return [Choice(tuple(names), plans[key]) for key, names in found.items()]
+
+
+def _proven(job: JobGraph, cluster: Cluster) -> Plan:
+    """Return the placement that sustains most.
+
+    What combiners put out does not grow in proportion, so the question is asked again at the rate
+    that the answer sustains, as long as that leads to a better one.
+    """
+    best: Plan | None = None
+    most = 0.0
+    for _ in range(_PLANS):
+        result = solve(job, cluster, RULES, objective=OBJECTIVE, time_limit_s=_SOLVE_SECONDS)
+        if result.plan is None or result.status.value != "optimal":
+            raise TestbedError(f"{job.name}: no proven plan but {result.status}: {result.conflict}")
+        rate, _ = sustained_per_subtask(job, cluster, result.plan)
+        if best is not None and rate <= most:
+            break
+        best, most = result.plan, rate
+        if rate > 0:
+            job = with_rate(job, rate)
+    assert best is not None  # noqa: S101 - the first is better than none
+    return best
 
 
 def sustained_per_subtask(job: JobGraph, cluster: Cluster, plan: Plan) -> tuple[float, Evaluation]:
