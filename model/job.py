@@ -103,6 +103,9 @@ class JobGraph(Frozen):
     operators: tuple[Operator, ...] = Field(min_length=1)
     streams: tuple[Stream, ...] = ()
     buffer_timeout_ms: NonNegative = 100.0
+    watermark_interval_ms: Positive | None = None
+    """`pipeline.auto-watermark-interval` of a job in event time: where records are few, it is
+    watermarks that make buffers. None: they are not counted."""
     checkpoint_interval_ms: Positive | None = None
     state_backend: Literal["heap", "rocksdb"] = "heap"
     """Heap state counts against a TaskManager's memory, RocksDB state against its disk."""

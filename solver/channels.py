@@ -43,12 +43,12 @@ class Channels:
         exchange = exchanges_ms(held, traffic.source, traffic.target, flow > 0)
         wire = on_wire(
             flow,
-            traffic.records_per_s,
+            traffic.records_per_s + traffic.watermarks_per_s,
             traffic.timeout_ms,
             cluster.buffer_bytes,
             cluster.mtu_bytes,
         )
-        with np.errstate(invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(flow > 0, wire.forward / flow, 1.0)
         fan_in = np.maximum(traffic.fan_in, 1)
         window = grown * cluster.buffer_bytes

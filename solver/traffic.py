@@ -35,6 +35,8 @@ class Traffic:
         Channels with traffic into the channel's input gate, shape (n_channels,).
     timeout_ms
         Buffer timeout of each channel, shape (n_channels,).
+    watermarks_per_s
+        Of each channel, shape (n_channels,).
     stream
         Index of the stream of each channel in its job, shape (n_channels,).
     notes
@@ -49,6 +51,7 @@ class Traffic:
     record_bytes: Floats
     fan_in: Floats
     timeout_ms: Floats
+    watermarks_per_s: Floats
     stream: Ints
     notes: tuple[str, ...]
 
@@ -72,6 +75,7 @@ class Traffic:
                 "record_bytes",
                 "fan_in",
                 "timeout_ms",
+                "watermarks_per_s",
                 "stream",
             )
         }
@@ -246,6 +250,11 @@ def _propagate(job: JobGraph) -> Traffic:
     source, target_, flow, size_, fan_in, stream = (
         np.concatenate([np.zeros(0), *(p[i] for p in parts)]) for i in range(6)
     )
+    # Time goes on with records, so a source has no more watermarks than these.
+    born = np.concatenate(
+        [np.zeros(1), *(rate[first[index[s.id]] :][: s.parallelism] for s in job.sources())]
+    )
+    watermarks = min(1000 / (job.watermark_interval_ms or np.inf), float(born.max()))
     return Traffic(
         rate,
         source.astype(np.intp),
@@ -255,6 +264,7 @@ def _propagate(job: JobGraph) -> Traffic:
         size_,
         fan_in,
         np.full(len(flow), job.buffer_timeout_ms),
+        np.full(len(flow), watermarks),
         stream.astype(np.intp),
         tuple(notes),
     )

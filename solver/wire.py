@@ -40,7 +40,7 @@ class OnWire:
 
 def on_wire(
     bytes_per_s: Floats,
-    records_per_s: Floats,
+    elements_per_s: Floats,
     timeout_ms: Floats,
     buffer_bytes: int,
     mtu_bytes: int | None,
@@ -49,9 +49,9 @@ def on_wire(
 
     Parameters
     ----------
-    bytes_per_s, records_per_s, timeout_ms
-        Serialised records, their number, and the buffer timeout of each channel, shape
-        (n_channels,).
+    bytes_per_s, elements_per_s, timeout_ms
+        Serialised records, the number of records and watermarks, and the buffer timeout of each
+        channel, shape (n_channels,).
     buffer_bytes
         `taskmanager.memory.segment-size`.
     mtu_bytes
@@ -61,7 +61,7 @@ def on_wire(
         return OnWire(bytes_per_s, np.zeros_like(bytes_per_s))
     with np.errstate(divide="ignore"):
         ticks_per_s = np.where(timeout_ms > 0, 1000 / timeout_ms, np.inf)
-    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(records_per_s, ticks_per_s)
+    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(elements_per_s, ticks_per_s)
     framed = bytes_per_s + FRAME_BYTES * buffers_per_s
     full = framed / (mtu_bytes - HEADER_BYTES)
     # The last packet of a buffer is full or not: half of one more on average, or the only one.

@@ -12,6 +12,8 @@ from testbed.errors import TestbedError
 from testbed.world import CORES, World
 
 _COMMAND_SECONDS = 300.0
+_WATERMARK_MS = 200.0
+"""Flink's default, which REST does not tell; all jobs here are in event time."""
 _COLLECT_INTERVAL_S = 5
 
 
@@ -47,7 +49,9 @@ class Loop:
         self._edgeplace(
             "flink", "discover", "--sites", str(sites), "-o", str(cluster), "--job-out", str(job)
         )
-        return Found(read(job, JobGraph), _with_cores(read(cluster, Cluster)))
+        found = read(job, JobGraph)
+        timed = found.revised(watermark_interval_ms=_WATERMARK_MS, notes=found.notes)
+        return Found(timed, _with_cores(read(cluster, Cluster)))
 
     def record(self, name: str, seconds: int) -> Path:
         """Return a metric log of the only job's next seconds."""

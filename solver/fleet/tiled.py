@@ -41,6 +41,7 @@ def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
         record_bytes=np.tile(t.record_bytes[c], n),
         fan_in=np.tile(t.fan_in[c], n),
         timeout_ms=np.tile(t.timeout_ms[c], n),
+        watermarks_per_s=np.tile(t.watermarks_per_s[c], n),
         stream=np.tile(t.stream[c], n),
         notes=(),
     )

@@ -125,7 +125,11 @@ class Oracle:
             return payload, 0.0
         timeout = self.job.buffer_timeout_ms
         ticks = 1000 / timeout if timeout else float("inf")
-        buffers = payload / self.cluster.buffer_bytes + min(records, ticks)
+        marks = 0.0
+        if self.job.watermark_interval_ms:
+            fastest = max(max(s.cost.demand.rates_per_s) for s in self.job.sources())
+            marks = min(1000 / self.job.watermark_interval_ms, fastest)
+        buffers = payload / self.cluster.buffer_bytes + min(records + marks, ticks)
         framed = payload + 47 * buffers
         packets = max(framed / (mtu - 52) + buffers / 2, buffers)
         return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)

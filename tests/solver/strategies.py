@@ -185,6 +185,7 @@ def jobs(draw, cluster, most=MOST_ASSIGNMENTS):
         streams=tuple(streams),
         buffer_timeout_ms=draw(st.sampled_from([0.0, 100.0])),
         checkpoint_interval_ms=draw(st.sampled_from([None, 1000.0])),
+        watermark_interval_ms=draw(st.sampled_from([None, 200.0])),
         state_backend=draw(st.sampled_from(["heap", "rocksdb"])),
     )
 

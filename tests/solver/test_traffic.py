@@ -5,16 +5,19 @@ import pytest
 
 from edgeplace.model import (
     AtRate,
+    Cluster,
     InvalidInputError,
     JobGraph,
     Operator,
     OperatorCost,
     ShipStrategy,
+    Site,
     SourceDemand,
     Stream,
     StreamCost,
 )
 from edgeplace.model.document import parse
+from edgeplace.solver.channels import Channels
 from edgeplace.solver.traffic import Traffic
 
 # A combiner that was measured at four rates, records/s into a subtask -> records out per record.
@@ -88,3 +91,27 @@ def test_rates_that_do_not_ascend_are_refused():
     at = {"rate_per_s": 5, "selectivity": 1, "bytes_per_record": 1}
     with pytest.raises(InvalidInputError, match="do not ascend"):
         parse({"source": "a", "target": "b", "by_rate": [at, at]}, StreamCost, "the stream")
+
+
+@pytest.mark.parametrize(
+    ("rate_per_s", "interval_ms", "watermarks_per_s"),
+    [(100.0, 200.0, 5.0), (100.0, None, 0.0), (2.0, 200.0, 2.0)],
+)
+def test_watermarks_come_at_their_interval_and_no_more_often_than_records(
+    rate_per_s, interval_ms, watermarks_per_s
+):
+    job = combining(rate_per_s, COMBINER).revised(watermark_interval_ms=interval_ms)
+
+    assert Traffic.of([job]).watermarks_per_s.tolist() == [watermarks_per_s] * 6
+
+
+def test_watermarks_make_buffers_where_records_are_few():
+    cluster = Cluster(sites=(Site(id="here"),), mtu_bytes=1500)
+
+    def on_wire(rate_per_s, interval_ms):
+        job = combining(rate_per_s, COMBINER).revised(watermark_interval_ms=interval_ms)
+        return Channels.of(Traffic.of([job]), cluster).bytes_per_s[0]
+
+    # Each has a frame, and the headers of its packet and of an acknowledgement.
+    assert on_wire(3.0, 200.0) - on_wire(3.0, None) == pytest.approx(3 * (47 + 2 * 52))
+    assert on_wire(3000.0, 200.0) == on_wire(3000.0, None)
