@@ -37,6 +37,17 @@ def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
     return job
 
 
+def without_state(job: JobGraph) -> JobGraph:
+    """Return the job with nothing to write at checkpoints."""
+    operators = tuple(
+        op.model_copy(update={"cost": op.cost.model_copy(update={"checkpointed_bytes": 0.0})})
+        if op.cost
+        else op
+        for op in job.operators
+    )
+    return job.revised(operators=operators, notes=job.notes)
+
+
 def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
     """Return the cluster with links of another rate, and nothing kept in reserve.
 
