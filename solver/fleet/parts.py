@@ -20,6 +20,8 @@ Bools = NDArray[np.bool_]
 
 _COPIES = 50_000
 """In one part."""
+_ROUNDING = 1 + 1e-9
+"""Sums of as many floats, in another order, differ by less."""
 
 
 class Homeless(Exception):
@@ -123,7 +125,7 @@ class Parts:
             loads=loads,
             limits=kept,
             room=capacity[binds],
-            most=most,
+            most=most * _ROUNDING,
             unit=most / most_used[binds],
         )
 

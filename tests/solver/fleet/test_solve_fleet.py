@@ -117,6 +117,22 @@ def test_more_of_what_binds_saves_about_its_price():
     assert saved == pytest.approx(extra * price, rel=0.25)
 
 
+@pytest.mark.parametrize("seed", [4, 5, 10, 14])
+def test_what_has_no_choice_is_no_contradiction(seed):
+    """The dearest plan is the only one: its cost, summed in another order, bounds it."""
+    many = fleet(seed, counts=(800, 300), tightness=50.0, latency=False)
+    every = {j.name: tuple(op.id for op in j.operators[1:]) for j in many.jobs}
+    pins = tuple(Pin(operators=ids, to="cloud", job=job) for job, ids in every.items())
+    wide = {
+        site: replace(copies, bandwidth_bytes_per_s=np.full(copies.count, 1e9))
+        for site, copies in many.copies.items()
+    }
+
+    found = solve_fleet(replace(many, copies=wide, rules=Rules(rules=pins)))
+
+    assert found.status == Status.OPTIMAL
+
+
 def test_threads_and_seeds_do_not_change_the_answer():
     many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
 
