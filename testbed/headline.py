@@ -20,7 +20,7 @@ from edgeplace.model import ClassCost, write
 from testbed.at_rates import at_all_rates
 from testbed.errors import TestbedError
 from testbed.flink_home import FLINK_VERSION, flink_home
-from testbed.headline_report import AS_OFFERED, CELLS, CLUSTER, job_file, report
+from testbed.headline_report import AS_OFFERED, CELLS, CLUSTER, ENVIRONMENT, job_file, report
 from testbed.loop import Found, Loop
 from testbed.observe import Window, latency, middle, source_rates, windows
 from testbed.policies import (
@@ -146,7 +146,7 @@ def headline(
     with World(home, _WIDE) as world:
         _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
         jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
-        (folder / "environment.json").write_text(
+        (folder / ENVIRONMENT).write_text(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
         )
         for workload, left in missing:

@@ -1,9 +1,10 @@
 """Predictions from costs of all WANs, and how they are held against what was measured."""
 
+import json
 from pathlib import Path
 
 import pytest
-from testbed.headline_report import CLUSTER, errors, job_file, predicted
+from testbed.headline_report import CLUSTER, ENVIRONMENT, errors, job_file, predicted
 
 from edgeplace import JobGraph
 from edgeplace.model import (
@@ -64,6 +65,8 @@ def folder(tmp_path: Path) -> Path:
         ),
     )
     write(cluster, tmp_path / CLUSTER)
+    idle = {"edge -> cloud": 500.0, "cloud -> edge": 0.0}
+    (tmp_path / ENVIRONMENT).write_text(json.dumps({"idle_link_bytes_per_s": idle}))
     return tmp_path
 
 
@@ -92,8 +95,35 @@ def test_what_a_combiner_puts_out_is_known_at_the_rates_of_all_wans(folder: Path
     assert predicted(folder, cell(0.5)) == {
         "wan_bytes_per_s": pytest.approx(10_000),
         "latency_ms": pytest.approx(predicted(folder, cell(0.5))["latency_ms"]),
+        "utilisation": pytest.approx(0.16),
         "sustained_per_subtask": pytest.approx(12_500),
     }
+
+
+def test_a_link_carries_no_more_than_it_can(folder: Path):
+    write(combining(100, 1.0), folder / job_file("word-count", 0.5))
+
+    said = predicted(folder, cell(0.5, 10_000))
+
+    # 1 MB/s of records for 62.5 kB/s, of which Flink takes 500 B/s without any job.
+    assert said["utilisation"] == pytest.approx(16)
+    assert said["wan_bytes_per_s"] == pytest.approx(62_000)
+
+
+@pytest.mark.parametrize(("utilisation", "counted"), [(0.7, 1), (0.71, 0)])
+def test_latency_is_compared_where_there_is_room(utilisation, counted):
+    said = {"wan_bytes_per_s": 10.0, "latency_ms": 90.0, "sustained_per_subtask": 400.0}
+    seen = {
+        **cell(4),
+        "workload": "q1-map",
+        "predicted": {**said, "utilisation": utilisation},
+        "steady": {"wan_bytes_per_s": 10.0, "latency": {"p95_ms": 100.0}},
+        "full": {"per_subtask": 400.0},
+    }
+
+    assert [each.relative for each in errors([seen], 0.0).latency] == [
+        pytest.approx(-0.1)
+    ] * counted
 
 
 @pytest.mark.parametrize(
@@ -116,6 +146,7 @@ def test_what_was_sustained_as_offered_is_no_limit(sustained, offered, error):
             "wan_bytes_per_s": 10.0,
             "latency_ms": 1.0,
             "sustained_per_subtask": 400.0,
+            "utilisation": 0.5,
         },
         "steady": {"wan_bytes_per_s": 10.0, "latency": None},
         "full": full,
