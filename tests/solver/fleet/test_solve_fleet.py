@@ -29,6 +29,22 @@ def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
         assert found.bound <= known.evaluation.wan_cost * (1 + 1e-9)
 
 
+def test_where_records_are_few_so_are_watermarks():
+    """At one copy a job's source has fewer records than its interval has ticks, at one more."""
+    small = fleet(0, counts=(2, 1), tightness=50.0, latency=False)
+    jobs = [
+        j.model_copy(update={"watermark_interval_ms": 10.0, "buffer_timeout_ms": 1.0})
+        for j in small.jobs
+    ]
+    factors = {"job-0-0": np.array([0.01, 1.5]), "job-0-1": np.array([1.5, 0.01])}
+    copies = {**small.copies, "kind-0": replace(small.copies["kind-0"], rates=factors)}
+    late = replace(small, jobs=jobs, copies=copies)
+
+    found, known = solve_fleet(late), solve(*written_out(late), objective=("wan",))
+
+    assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-9)
+
+
 def test_the_seeds_above_are_of_all_kinds():
     found = [
         solve_fleet(fleet(s, tightness=[0.3, 0.6, 1.0][s % 3], mtu=[1500, None][s % 2]))
