@@ -1,5 +1,6 @@
 """Small random fleets, and the same written out: every copy with objects of its own."""
 
+import itertools
 import random
 
 import numpy as np
@@ -87,6 +88,42 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
     )
     limit = rng.choice([350.0, 450.0, 900.0]) if latency else None
     return Fleet(made, cluster, copies, Rules(rules=tuple(pins), max_latency_ms=limit))
+
+
+def one_shop(count, cores, steps=("map",), pinned=("map",), selectivity=1.0, **copies):
+    """A Pi and a server; the first step of the job takes 0.1 cores of the server at each copy.
+
+    It may run at either unless it is `pinned` to the server; all other steps stay at the Pi.
+    """
+    demand = SourceDemand(rates_per_s=(100.0,))
+    chain = ["source", *steps]
+    operators = [operator("source", 1, cost("source", 1e6, 1e6, demand=demand), born_at=("pi",))]
+    operators += [
+        operator(
+            s,
+            1,
+            cost(s, 1e5, 1000.0, selectivity=selectivity, state_bytes=1000.0),
+        )
+        for s in steps
+    ]
+    streams = [stream(a, b, ShipStrategy.FORWARD, 100) for a, b in itertools.pairwise(chain)]
+    job = JobGraph(name="job", operators=tuple(operators), streams=tuple(streams))
+    link = Link(source="shop", target="cloud", bandwidth_bytes_per_s=1e9, both_ways=True)
+    cluster = Cluster(
+        sites=(Site(id="cloud", tier="cloud"), Site(id="shop")),
+        nodes=(
+            Node(id="server", site="cloud", node_class="server", cores=cores),
+            Node(id="pi", site="shop", node_class="pi", cores=4.0),
+        ),
+        task_managers=(
+            TaskManager(id="server", node="server", slots=10**6),
+            TaskManager(id="pi", node="pi", slots=100),
+        ),
+        links=(link,),
+    )
+    rules = [Pin(operators=(s,), to="cloud", job="job") for s in pinned]
+    rules += [Pin(operators=(s,), to="shop", job="job") for s in steps[1:] if s not in pinned]
+    return Fleet([job], cluster, {"shop": Copies(count, **copies)}, Rules(rules=tuple(rules)))
 
 
 def _job(rng, name, pi, rate):

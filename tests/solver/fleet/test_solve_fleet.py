@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fleets import fleet, written_out
+from fleets import fleet, one_shop, written_out
 
 from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
 from edgeplace.solver import solve
@@ -145,6 +145,14 @@ def test_what_has_no_choice_is_no_contradiction(seed):
     }
 
     found = solve_fleet(replace(many, copies=wide, rules=Rules(rules=pins)))
+
+    assert found.status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("n", [3, 7, 10])
+def test_what_is_full_but_for_rounding_is_not_too_full(n):
+    """Seven tenths of a core are a bit more or less than 0.7, depending on how they are added."""
+    found = solve_fleet(one_shop(n, cores=n * 0.1 / 0.8 * (1 - 1e-13)))
 
     assert found.status == Status.OPTIMAL
 
