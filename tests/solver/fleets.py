@@ -90,22 +90,21 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
     return Fleet(made, cluster, copies, Rules(rules=tuple(pins), max_latency_ms=limit))
 
 
-def one_shop(count, cores, steps=("map",), pinned=("map",), selectivity=1.0, **copies):
-    """A Pi and a server; the first step of the job takes 0.1 cores of the server at each copy.
+def one_shop(count, cores, free=False, passed=0, **copies):
+    """A Pi and a server, which runs a map, with 0.1 cores of 100 records/s, and a sink.
 
-    It may run at either unless it is `pinned` to the server; all other steps stay at the Pi.
+    A map that is free to run at the Pi sends twice the bytes from there. So many `passed` steps
+    before it, which stay at the Pi, change nothing.
     """
-    demand = SourceDemand(rates_per_s=(100.0,))
-    chain = ["source", *steps]
-    operators = [operator("source", 1, cost("source", 1e6, 1e6, demand=demand), born_at=("pi",))]
-    operators += [
-        operator(
-            s,
-            1,
-            cost(s, 1e5, 1000.0, selectivity=selectivity, state_bytes=1000.0),
-        )
-        for s in steps
+    source = cost("source", 1e6, 1e6, demand=SourceDemand(rates_per_s=(100.0,)))
+    early = [f"step-{i}" for i in range(passed)]
+    operators = [
+        operator("source", 1, source, born_at=("pi",)),
+        *(operator(s, 1, cost(s, 1e6, 1e6, selectivity=1.0)) for s in early),
+        operator("map", 1, cost("map", 1e5, 1000.0, selectivity=2.0, state_bytes=1000.0)),
+        operator("sink", 1, cost("sink", 1e6, 1e15, selectivity=0.0)),
     ]
+    chain = [op.id for op in operators]
     streams = [stream(a, b, ShipStrategy.FORWARD, 100) for a, b in itertools.pairwise(chain)]
     job = JobGraph(name="job", operators=tuple(operators), streams=tuple(streams))
     link = Link(source="shop", target="cloud", bandwidth_bytes_per_s=1e9, both_ways=True)
@@ -121,8 +120,8 @@ def one_shop(count, cores, steps=("map",), pinned=("map",), selectivity=1.0, **c
         ),
         links=(link,),
     )
-    rules = [Pin(operators=(s,), to="cloud", job="job") for s in pinned]
-    rules += [Pin(operators=(s,), to="shop", job="job") for s in steps[1:] if s not in pinned]
+    rules = [Pin(operators=("sink",) if free else ("map", "sink"), to="cloud", job="job")]
+    rules += [Pin(operators=(s,), to="shop", job="job") for s in early]
     return Fleet([job], cluster, {"shop": Copies(count, **copies)}, Rules(rules=tuple(rules)))
 
 

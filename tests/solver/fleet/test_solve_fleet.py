@@ -157,6 +157,24 @@ def test_what_is_full_but_for_rounding_is_not_too_full(n):
     assert found.status == Status.OPTIMAL
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2, 8, 9, 15, 16, 30, 37, 38])
+def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    rates, price = rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, n)
+    some = rng.random(n) < 0.5
+    cores = (rates[some].sum() * 0.1 + 1e-3 * (not some.any())) * (1 - 1e-8)
+
+    found = solve_fleet(
+        one_shop(n, cores / 0.8, free=True, rates={"job": rates}, price_per_byte=price)
+    )
+
+    there = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
+    fits = there @ rates * 0.1 <= cores * (1 + 1e-9)
+    wan = (np.where(there, 1.0, 2.0) * rates * price * 1e4).sum(axis=1)
+    assert found.wan == pytest.approx(wan[fits].min(), rel=1e-9)
+
+
 def test_threads_and_seeds_do_not_change_the_answer():
     many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
 
