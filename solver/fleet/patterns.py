@@ -96,8 +96,10 @@ class Patterns:
                 "pin subtasks that have no real choice, or place such sites by solve",
             )
         options = [np.flatnonzero(may) for may in kind.may]
-        grid = np.indices(tuple(width)).reshape(len(width), -1)
-        places = np.stack([o[g] for o, g in zip(options, grid, strict=True)], axis=1)
+        # Not by np.indices: an array has 64 axes at most.
+        number = np.arange(width.prod())
+        step = width.prod() // np.cumprod(width)
+        places = np.stack([o[number // s % len(o)] for o, s in zip(options, step, strict=True)], 1)
         tm = kind.places[places]
         # What a copy keeps does not depend on its rates: patterns that never fit are left out.
         for each, room in ((p.memory_bytes, p.tm_memory), (p.disk_bytes, p.tm_disk)):

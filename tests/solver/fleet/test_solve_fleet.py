@@ -275,6 +275,13 @@ def test_a_site_with_too_many_patterns_is_refused():
         solve_fleet(small)
 
 
+def test_a_job_may_have_any_number_of_subtasks_that_have_no_choice():
+    few, many = (solve_fleet(one_shop(3, 0.25, free=True, passed=n)) for n in (1, 80))
+
+    assert many.wan == few.wan
+    assert len(many.subtasks["shop"]) == 83
+
+
 def _assigned(small: Fleet, layout, places, same):
     """Return places of each kind as an assignment of the problem written out."""
     p = layout.pattern
