@@ -282,6 +282,26 @@ def test_a_job_may_have_any_number_of_subtasks_that_have_no_choice():
     assert len(many.subtasks["shop"]) == 83
 
 
+@pytest.mark.parametrize("limit", [None, 1000.0])
+@pytest.mark.parametrize(("backend", "what"), [("heap", "memory"), ("rocksdb", "disk")])
+def test_a_copy_that_cannot_keep_its_state_is_told_so(limit, backend, what):
+    shop = one_shop(3, 1.0, free=True)
+    (server, pi) = shop.cluster.task_managers
+    small = (server, pi.model_copy(update={"memory_bytes": 999.0, "disk_bytes": 999.0}))
+    rules = Rules(rules=(Pin(operators=("map",), to="shop", job="job"),), max_latency_ms=limit)
+    tight = replace(
+        shop,
+        jobs=[j.model_copy(update={"state_backend": backend}) for j in shop.jobs],
+        cluster=shop.cluster.model_copy(update={"task_managers": small}),
+        rules=rules,
+    )
+
+    found = solve_fleet(tight)
+
+    assert found.status == Status.INFEASIBLE
+    assert f"has no placement that keeps {what}, whatever" in found.conflict
+
+
 def _assigned(small: Fleet, layout, places, same):
     """Return places of each kind as an assignment of the problem written out."""
     p = layout.pattern
