@@ -79,11 +79,24 @@ class FleetResult:
 
     @property
     def gap(self) -> float:
-        """Relative distance between value and bound."""
-        return (self.wan - self.bound) / self.wan if self.wan > 0 else 0.0
+        """Relative distance between value and bound, NaN without a plan."""
+        return (self.wan - self.bound) / self.wan if self.wan else 0.0
 
     def plan(self, site: str, copy: int) -> Plan:
-        """Return the plan of one copy, in the names that the fleet's cluster has."""
+        """Return the plan of one copy, in the names that the fleet's cluster has.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no plan, or no such copy.
+        """
+        count = len(self.places.get(site, ()))
+        if not 0 <= copy < count:
+            known = ", ".join(f"{len(own)} copies of {s!r}" for s, own in self.places.items())
+            raise InvalidInputError(
+                f"there is no plan of copy {copy} of site {site!r}",
+                f"there is one of {known}, counted from 0" if known else "see status and conflict",
+            )
         jobs: dict[str, dict[str, tuple[str, ...]]] = {}
         for (job, operator), t in zip(
             self.subtasks[site], self.places[site][copy].tolist(), strict=True
@@ -130,6 +143,11 @@ def solve_fleet(
     if not gap >= 0 or not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
+        )
+    if workers < 1 or seed < 0:
+        raise InvalidInputError(
+            f"there are {workers} workers, and the seed is {seed}",
+            "use 1 worker or more, and a seed of 0 or more",
         )
     clock = _Clock(time_limit_s, progress or (lambda text: None))
     layout = Layout.of(fleet)

@@ -235,6 +235,11 @@ def test_the_plan_of_a_copy_is_in_the_clusters_names():
         ({"cores": {"server": np.ones(3)}}, "node 'server', which is not there"),
         ({"delay_ms": np.array([1.0, np.nan, 2.0])}, "delay_ms is nan at copy 1"),
         ({"slots": {"kind-0-pi-0": np.array([1, -1, 2])}}, "-1 at copy 1"),
+        ({"slots": {"kind-0-pi-0": np.array([1.0, 2.5, 2.0])}}, "array of float64.*\n.*whole"),
+        ({"rates": {"job-0-0": [1.0, 2.0, 3.0]}}, "rates.'job-0-0'. is list"),
+        ({"rates": np.ones(3)}, "rates of copies are a ndarray.*\n.*job -> array"),
+        ({"delay_ms": 5.0}, "delay_ms is float"),
+        ({"price_per_byte": np.array(["a", "b", "c"])}, "price_per_byte is an array of <U1"),
     ],
 )
 def test_wrong_columns_are_named(change, says):
@@ -262,10 +267,44 @@ def test_what_is_no_fleet_is_refused():
     ):
         with pytest.raises(InvalidInputError, match=says):
             solve_fleet(other)
-    with pytest.raises(InvalidInputError, match="0 times"):
-        Copies(0)
+    for count in (0, 2.5, float("nan"), "3", None):
+        with pytest.raises(InvalidInputError, match="times"):
+            Copies(count)
+    for copies in ({}, {"kind-0": 3}, [Copies(3)]):
+        with pytest.raises(InvalidInputError, match="the copies of a fleet are"):
+            replace(small, copies=copies)
+    for wrong in ({"workers": 0}, {"seed": -1}):
+        with pytest.raises(InvalidInputError, match="workers, and the seed"):
+            solve_fleet(small, **wrong)
     with pytest.raises(InvalidInputError, match="must not be negative"):
         solve_fleet(small, gap=-1.0)
+
+
+def test_a_link_that_others_fill_at_one_copy_is_refused():
+    shop = one_shop(3, 1.0, bandwidth_bytes_per_s=np.array([1e9, 5e5, 1e9]))
+    (link,) = shop.cluster.links
+    busy = (link.model_copy(update={"background_bytes_per_s": 1e6}),)
+
+    with pytest.raises(InvalidInputError, match=r"shop -> cloud.* of the 500000 at copy 1"):
+        solve_fleet(replace(shop, cluster=shop.cluster.model_copy(update={"links": busy})))
+
+
+def test_one_job_needs_no_list():
+    shop = one_shop(3, 1.0)
+
+    assert solve_fleet(replace(shop, jobs=shop.jobs[0])).wan == solve_fleet(shop).wan
+
+
+def test_a_plan_of_what_is_not_there_is_refused():
+    found = solve_fleet(one_shop(3, 1.0))
+    none = solve_fleet(one_shop(3, 0.1))
+
+    for result, site, copy in ((found, "shop", 3), (found, "shop", -1), (found, "cloud", 0)):
+        with pytest.raises(InvalidInputError, match="3 copies of 'shop', counted from 0"):
+            result.plan(site, copy)
+    with pytest.raises(InvalidInputError, match="see status and conflict"):
+        none.plan("shop", 0)
+    assert np.isnan(none.gap)
 
 
 def test_a_site_with_too_many_patterns_is_refused():
