@@ -59,7 +59,8 @@ class Conditions:
             yield "slots", used[None, :] <= k.slots[own, t, None]
         p = self._layout.pattern
         for name, used, room in (("memory", q.memory, p.tm_memory), ("disk", q.disk, p.tm_disk)):
-            fits = (used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)).all(axis=1)
+            each = used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)
+            fits: Bools = np.logical_and.reduce(each, axis=1)
             if not fits.all():
                 yield name, np.broadcast_to(fits, (len(self.features), len(fits)))
         for j, busiest in enumerate(q.busiest.T):
