@@ -175,6 +175,17 @@ def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
     assert found.wan == pytest.approx(wan[fits].min(), rel=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_copies_that_are_all_in_two_minds_are_divided(share):
+    """At the price that divides them, all are as well off at the server as at the Pi."""
+    n = 30_000
+    rates = {"job": np.random.default_rng(1).uniform(0.5, 1.5, n)}
+    found = solve_fleet(one_shop(n, n * 0.1 / 0.8 * share, free=True, rates=rates))
+
+    assert found.status == Status.OPTIMAL
+    assert found.wan == pytest.approx(1e4 * (2 * rates["job"].sum() - n * share), rel=1e-6)
+
+
 def test_threads_and_seeds_do_not_change_the_answer():
     many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
 
