@@ -10,7 +10,7 @@ from edgeplace.solver.credit import wait_ms
 from edgeplace.solver.fleet.layout import Kind, Layout
 from edgeplace.solver.fleet.patterns import Leg, Patterns
 from edgeplace.solver.loads import Work
-from edgeplace.solver.verdict import TOLERANCE
+from edgeplace.solver.verdict import BYTES_TOLERANCE, TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -57,6 +57,12 @@ class Conditions:
             yield "node cpu", self.features @ term <= k.cores[own, v, None] * _ROOM
         for t, used in enumerate(q.slots.T):
             yield "slots", used[None, :] <= k.slots[own, t, None]
+        p = self._layout.pattern
+        for name, used, room in (("memory", q.memory, p.tm_memory), ("disk", q.disk, p.tm_disk)):
+            each = used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)
+            fits: Bools = np.logical_and.reduce(each, axis=1)
+            if not fits.all():
+                yield name, np.broadcast_to(fits, (len(self.features), len(fits)))
         for j, busiest in enumerate(q.busiest.T):
             yield "subtask busy", k.rate[own, j, None] * busiest[None, :] <= _ROOM
         yield "credit window", self._windows()

@@ -43,11 +43,32 @@ class Dual:
         No prices within the last box have a higher bound.
     exceeds
         Whether the bound is above what any plan could cost: there is none.
+    cuts
+        All that were found.
     """
 
     best: Cut
     ceiling: float
     exceeds: bool
+    cuts: tuple[Cut, ...]
+
+    def mixture(self) -> Floats | None:
+        """Return what share of the copies should choose as at each cut, shape (n_cuts,).
+
+        So that they take no more than there is, at the least cost: the relaxation's own answer
+        (Dantzig and Wolfe, 1960). None if no shares do.
+        """
+        model = LinearModel()
+        share = model.columns(Kind.REAL, np.ones(len(self.cuts)))
+        first = np.zeros(len(share), np.intp)
+        model.all_equal(first, share, np.ones(len(share)), np.ones(1))
+        slopes = np.stack([c.slope for c in self.cuts], axis=1)
+        for over in slopes:
+            model.all_at_most(first, share, over / max(np.abs(over).max(), 1e-300), np.zeros(1))
+        costs = [c.bound - float(c.prices @ c.slope) for c in self.cuts]
+        cheap = Affine(dict(zip(share.tolist(), costs, strict=True)))
+        answer = Milp(model).minimise(cheap, seconds=None, gap=0.0, start=None)
+        return answer.values
 
 
 def highest(
@@ -94,7 +115,7 @@ def highest(
             # The box goes where it is better, and grows where its edge was in the way.
             best, centre = cut, cut.prices
             reach = np.where(at_edge, reach * 2, reach)
-    return Dual(best, ceiling, best.bound > most)
+    return Dual(best, ceiling, best.bound > most, tuple(cuts))
 
 
 def _master(cuts: list[Cut], low: Floats, high: Floats) -> tuple[Floats, float]:

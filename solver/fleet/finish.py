@@ -5,6 +5,7 @@ A pattern that costs a copy more than the gap above its best, prices included, i
 optimum is that of the fleet.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.fleet.part import Part
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
 from edgeplace.solver.milp import Milp
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-_SCALE = 1e6
+_ROUNDS = 30
+"""How often a choice that exceeds a limit by less than HiGHS sees is ruled out."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,30 @@ def choose(
     model = LinearModel()
     take = model.columns(Kind.BINARY, np.ones(n))
     model.all_equal(row, take, np.ones(n), np.ones(copies.shape[1]))
-    for r in range(own.used.shape[1]):
+    least = np.full((own.used.shape[1], copies.shape[1]), np.inf)
+    for r in range(len(least)):
         # The least that each copy takes goes to the other side: what is left are small numbers.
         used = own.used[:, r]
-        least = np.full(copies.shape[1], np.inf)
-        np.minimum.at(least, row, used)
-        left = room[r] - least.sum()
-        unit = max(abs(left), float((used - least[row]).max(initial=0.0)), 1e-300)
+        np.minimum.at(least[r], row, used)
+        left = room[r] - least[r].sum()
+        unit = max(abs(left), float((used - least[r, row]).max(initial=0.0)), 1e-300)
         model.all_at_most(
-            np.zeros(n, np.intp), take, (used - least[row]) / unit, np.array([left / unit])
+            np.zeros(n, np.intp), take, (used - least[r, row]) / unit, np.array([left / unit])
         )
     objective = Affine(dict(zip(take.tolist(), own.cost.tolist(), strict=True)), base)
-    answer = Milp(model).minimise(objective, seconds=seconds, gap=gap, start=None)
-    if answer.outcome is Outcome.INFEASIBLE or answer.values is None:
-        return None, answer.bound
-    return np.flatnonzero(answer.values > 0.5), answer.bound
+    milp = Milp(model)
+    ends = np.inf if seconds is None else time.monotonic() + seconds
+    for _ in range(_ROUNDS):
+        left_s = None if seconds is None else max(ends - time.monotonic(), 0.0)
+        answer = milp.minimise(objective, seconds=left_s, gap=gap, start=None)
+        if answer.outcome is Outcome.INFEASIBLE or answer.values is None:
+            return None, answer.bound
+        taken = np.flatnonzero(answer.values > 0.5)
+        over = np.flatnonzero(own.used[taken].sum(axis=0) > room)
+        if not len(over):
+            return taken, answer.bound
+        # By less than HiGHS's tolerance, but too much: not all of these at once.
+        for r in over.tolist():
+            more = taken[own.used[taken, r] > least[r, row[taken]]]
+            milp.add_rows([Row(dict.fromkeys(more.tolist(), 1.0), len(more) - 1.0)])
+    return None, answer.bound

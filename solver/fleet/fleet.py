@@ -12,6 +12,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
+_KEYS = {"rates": "job", "cores": "node", "slots": "TaskManager"}
+
+
 @dataclass(frozen=True)
 class Copies:
     """How often a site is there, and in what its copies differ: columns of shape (count,).
@@ -34,7 +37,8 @@ class Copies:
     Raises
     ------
     InvalidInputError
-        If a column has another length, or values that are not finite or below 0.
+        If a column is no array of numbers, has another length, or values that are not finite or
+        below 0.
     """
 
     count: int
@@ -46,9 +50,24 @@ class Copies:
     price_per_byte: Floats | None = None
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InvalidInputError(f"a site is there {self.count} times", "give 1 or more")
+        if not isinstance(self.count, int | np.integer) or self.count < 1:
+            raise InvalidInputError(
+                f"a site is there {self.count!r} times", "give a whole number of 1 or more"
+            )
+        for name in ("rates", "cores", "slots"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise InvalidInputError(
+                    f"{name} of copies are a {type(getattr(self, name)).__name__}",
+                    f"give a dict: {_KEYS[name]} -> array",
+                )
         for name, column in self.columns():
+            kinds = "iu" if name.startswith("slots") else "iuf"
+            if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds:
+                of = column.dtype if isinstance(column, np.ndarray) else type(column).__name__
+                raise InvalidInputError(
+                    f"column {name} is {'an array of ' * isinstance(column, np.ndarray)}{of}",
+                    f"give a NumPy array of {'whole ' * (kinds == 'iu')}numbers",
+                )
             if column.shape != (self.count,):
                 raise InvalidInputError(
                     f"column {name} has shape {column.shape}, and there are {self.count} copies",
@@ -93,9 +112,26 @@ class Fleet:
         What `solve` takes; rules that only say where subtasks may run.
     copies
         Site -> its copies.
+
+    Raises
+    ------
+    InvalidInputError
+        If no site has copies.
     """
 
-    jobs: Sequence[JobGraph]
+    jobs: JobGraph | Sequence[JobGraph]
     cluster: Cluster
     copies: Mapping[str, Copies]
     rules: Rules = field(default_factory=Rules)
+
+    def __post_init__(self) -> None:
+        given = self.copies
+        if not (
+            isinstance(given, Mapping)
+            and given
+            and all(isinstance(each, Copies) for each in given.values())
+        ):
+            raise InvalidInputError(
+                f"the copies of a fleet are {given!r:.80}",
+                "give a dict of one site or more: name -> Copies",
+            )

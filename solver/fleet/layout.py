@@ -115,7 +115,7 @@ class Layout:
         ends = np.array(p.network.ends, np.intp).reshape(-1, 2)
         home = _homes(p, copied)
         hub = np.flatnonzero(shared[p.tm_site])
-        traffic = Traffic.of(fleet.jobs)
+        traffic = Traffic.of(p.subtasks.jobs)
         kinds = tuple(
             _kind(p, traffic, site, name, fleet.copies[name], home, node_site, hub, ends)
             for site, name in copied.items()
@@ -146,7 +146,7 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             "say it by pin or match, or place the jobs by solve",
         )
     scaled = {job for copies in fleet.copies.values() for job in copies.rates}
-    for job in fleet.jobs:
+    for job in p.subtasks.jobs:
         if job.name in scaled and any(s.cost and s.cost.by_rate for s in job.streams):
             raise InvalidInputError(
                 f"job {job.name!r} has a stream with costs by_rate, and rates that differ: fleets "
@@ -213,7 +213,8 @@ def _kind(
         strange = set(given) - set(known)
         if strange:
             raise InvalidInputError(
-                f"the copies of site {name!r} name {what} {min(strange)!r}, which is not there",
+                f"the copies of site {name!r} name {what} {min(strange, key=str)!r}, which is not "
+                "there",
                 f"there is {known}",
             )
     if not jobs:
@@ -246,6 +247,15 @@ def _kind(
 
     bandwidth = column(copies.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links])
     background = np.array([link.background_bytes_per_s for link in p.cluster.directed_links()])
+    capacity = bandwidth * p.cluster.link_target - background[links]
+    if (capacity <= 0).any():
+        copy, way = (int(i) for i in np.argwhere(capacity <= 0)[0])
+        raise InvalidInputError(
+            f"link {net.names[links[way]]}: its background traffic of {background[links[way]]:g} "
+            f"bytes/s leaves nothing of what plans may use of the {bandwidth[copy, way]:g} at copy "
+            f"{copy}",
+            "give the copy more bandwidth_bytes_per_s, or the link less background traffic",
+        )
     machines = [p.cluster.nodes[v] for v in nodes.tolist()]
     managers = [p.cluster.task_managers[t] for t in tms.tolist()]
     cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
@@ -268,7 +278,7 @@ def _kind(
         cores=_side_by_side(cores, n) * p.cluster.cpu_target,
         slots=_side_by_side(slots, n).astype(np.intp),
         bandwidth=bandwidth,
-        capacity=bandwidth * p.cluster.link_target - background[links],
+        capacity=capacity,
         delay_ms=column(copies.delay_ms, net.delay_ms[links]),
         price=column(copies.price_per_byte, net.price[links]),
     )

@@ -13,6 +13,7 @@ from edgeplace.solver.fleet.patterns import Patterns, Shared
 from edgeplace.solver.fleet.tiled import carried
 from edgeplace.solver.loads import Work
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.verdict import BYTES_TOLERANCE, TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -46,7 +47,7 @@ class Parts:
     limits
         Limits that copies share and that may bind.
     room
-        Of each of these, shape (n_limits,).
+        Of each of these, rounding allowed for, shape (n_limits,).
     most
         No plan has more `wan`.
     unit
@@ -212,13 +213,18 @@ def _grouped(patterns: Patterns, limits: list[Shared]) -> tuple[Terms, Ints]:
 
 
 def _rooms(p: Problem, patterns: Patterns) -> dict[Shared, float]:
-    """Return the capacity of everything that copies share."""
+    """Return the capacity of everything that copies share.
+
+    With half of what the evaluator allows for rounding: sums of as many floats in another order
+    then agree about what is exactly full.
+    """
+    rated, bytes_ = 1 + TOLERANCE / 2, 1 + BYTES_TOLERANCE
     of = {
-        "link bandwidth": p.network.capacity_bytes_per_s,
-        "node cpu": p.node_cores,
+        "link bandwidth": p.network.capacity_bytes_per_s * rated,
+        "node cpu": p.node_cores * rated,
         "slots": p.tm_slots,
-        "memory": p.tm_memory,
-        "disk": p.tm_disk,
+        "memory": p.tm_memory * bytes_,
+        "disk": p.tm_disk * bytes_,
     }
     return {(what, i): float(of[what][i]) for what, i in patterns.shared}
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from edgeplace.model import InvalidInputError
 from edgeplace.solver.channels import Channels
 from edgeplace.solver.fleet.layout import Kind, Layout
-from edgeplace.solver.verdict import BYTES_TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -57,7 +56,7 @@ class Patterns:
         Terms of cores on the copy's own nodes.
     shared
         Terms of what copies share, by limit.
-    slots
+    slots, memory, disk
         Used of each of the copy's own TaskManagers, shape (Q, n_tms).
     busiest
         Largest busy share of any subtask of each job at a factor of 1, shape (Q, n_jobs).
@@ -74,6 +73,8 @@ class Patterns:
     cores: tuple[Floats, ...]
     shared: dict[Shared, Floats]
     slots: Ints
+    memory: Floats
+    disk: Floats
     busiest: Floats
     legs: tuple[Leg, ...]
     crossing: Bools
@@ -87,7 +88,6 @@ class Patterns:
         InvalidInputError
             If there are too many.
         """
-        p = layout.pattern
         width = kind.may.sum(axis=1)
         if np.prod(width, dtype=float) > MOST_PATTERNS:
             raise InvalidInputError(
@@ -96,15 +96,10 @@ class Patterns:
                 "pin subtasks that have no real choice, or place such sites by solve",
             )
         options = [np.flatnonzero(may) for may in kind.may]
-        grid = np.indices(tuple(width)).reshape(len(width), -1)
-        places = np.stack([o[g] for o, g in zip(options, grid, strict=True)], axis=1)
-        tm = kind.places[places]
-        # What a copy keeps does not depend on its rates: patterns that never fit are left out.
-        for each, room in ((p.memory_bytes, p.tm_memory), (p.disk_bytes, p.tm_disk)):
-            for t in kind.task_managers.tolist():
-                used = (tm == t) @ each[kind.subtasks]
-                fits = used <= room[t] * (1 + BYTES_TOLERANCE)
-                places, tm = places[fits], tm[fits]
+        # Not by np.indices: an array has 64 axes at most.
+        number = np.arange(width.prod())
+        step = width.prod() // np.cumprod(width)
+        places = np.stack([o[number // s % len(o)] for o, s in zip(options, step, strict=True)], 1)
         # The channels of the first copy, answers last.
         n_feeding = carried.n_feeding // kind.count
         n_answers = len(carried.source) // kind.count - n_feeding
@@ -124,6 +119,8 @@ class Patterns:
             cores=tuple(v[:, kept] for v in self.cores),
             shared={limit: v[:, kept] for limit, v in self.shared.items()},
             slots=self.slots[kept],
+            memory=self.memory[kept],
+            disk=self.disk[kept],
             busiest=self.busiest[kept],
             legs=self.legs,
             crossing=self.crossing[:, kept],
@@ -180,6 +177,8 @@ def _terms(layout: Layout, kind: Kind, places: Ints, ends: Ints, n_feeding: int)
         shared["memory", t] = constant(there @ p.memory_bytes[kind.subtasks])
         shared["disk", t] = constant(there @ p.disk_bytes[kind.subtasks])
     busy = p.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+    # One at least: its sources are born there.
+    own = [tm == t for t in kind.task_managers.tolist()]
     priced = np.zeros((n_features, count))
     for i in layout.shared_links.tolist():
         priced += net.price[i] * links[i]
@@ -192,9 +191,9 @@ def _terms(layout: Layout, kind: Kind, places: Ints, ends: Ints, n_feeding: int)
         priced=priced,
         cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
         shared=shared,
-        slots=np.stack([_slots(layout, kind, tm == t) for t in kind.task_managers.tolist()], axis=1)
-        if len(kind.task_managers)
-        else np.zeros((count, 0), np.intp),
+        slots=np.stack([_slots(layout, kind, here) for here in own], axis=1),
+        memory=np.stack([here @ p.memory_bytes[kind.subtasks] for here in own], axis=1),
+        disk=np.stack([here @ p.disk_bytes[kind.subtasks] for here in own], axis=1),
         busiest=np.stack(
             [busy[:, kind.job == j].max(axis=1, initial=0.0) for j in range(n_jobs)], axis=1
         ),

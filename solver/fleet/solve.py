@@ -20,7 +20,7 @@ from edgeplace.solver.fleet.executor import Executor, Spread, Threads
 from edgeplace.solver.fleet.finish import Columns, choose, columns
 from edgeplace.solver.fleet.fleet import Fleet
 from edgeplace.solver.fleet.layout import Layout
-from edgeplace.solver.fleet.part import Part, Priced
+from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.fleet.parts import Homeless, Parts
 from edgeplace.solver.fleet.tiled import tiled
 from edgeplace.solver.verdict import Verdict, judge
@@ -36,6 +36,8 @@ _SAMPLES = (2_000, 40_000)
 _SAMPLE_GAP = 1e-4
 _POOLS = (100, 1_000, 10_000)
 """Copies whose patterns are chosen together with those that the prices leave open."""
+_GOLDEN = (5**0.5 - 1) / 2
+"""Its multiples, less whole numbers, fall evenly into shares of 1."""
 _CLOSING = 50_000
 """Patterns up to which all that can be in a better plan are tried together."""
 
@@ -79,11 +81,24 @@ class FleetResult:
 
     @property
     def gap(self) -> float:
-        """Relative distance between value and bound."""
-        return (self.wan - self.bound) / self.wan if self.wan > 0 else 0.0
+        """Relative distance between value and bound, NaN without a plan."""
+        return (self.wan - self.bound) / self.wan if self.wan else 0.0
 
     def plan(self, site: str, copy: int) -> Plan:
-        """Return the plan of one copy, in the names that the fleet's cluster has."""
+        """Return the plan of one copy, in the names that the fleet's cluster has.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no plan, or no such copy.
+        """
+        count = len(self.places.get(site, ()))
+        if not 0 <= copy < count:
+            known = ", ".join(f"{len(own)} copies of {s!r}" for s, own in self.places.items())
+            raise InvalidInputError(
+                f"there is no plan of copy {copy} of site {site!r}",
+                f"there is one of {known}, counted from 0" if known else "see status and conflict",
+            )
         jobs: dict[str, dict[str, tuple[str, ...]]] = {}
         for (job, operator), t in zip(
             self.subtasks[site], self.places[site][copy].tolist(), strict=True
@@ -131,6 +146,11 @@ def solve_fleet(
         raise InvalidInputError(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
         )
+    if workers < 1 or seed < 0:
+        raise InvalidInputError(
+            f"there are {workers} workers, and the seed is {seed}",
+            "use 1 worker or more, and a seed of 0 or more",
+        )
     clock = _Clock(time_limit_s, progress or (lambda text: None))
     layout = Layout.of(fleet)
     try:
@@ -145,7 +165,7 @@ def solve_fleet(
         clock.passed("prices", f"wan is at least {dual.best.bound:.9g}")
         if dual.exceeds:
             return _none(Status.INFEASIBLE, parts.shortage(dual.best.prices), clock)
-        chosen, bound = _plan(parts, spread, dual.best, gap, clock)
+        chosen, bound = _plan(parts, spread, dual, gap, clock)
     clock.passed("plan", f"bound {bound:.9g}")
     if chosen is None:
         if bound == np.inf:
@@ -266,13 +286,13 @@ def _total(bounds: Sequence[tuple[float, Floats]]) -> tuple[float, Floats]:
 
 
 def _plan(
-    parts: Parts, spread: Spread, best: Cut, gap: float, clock: _Clock
+    parts: Parts, spread: Spread, dual: Dual, gap: float, clock: _Clock
 ) -> tuple[list[NDArray[np.integer]] | None, float]:
     """Return patterns of all copies that hold together, and what no others have less `wan` than.
 
     An infinite bound proves that there are none.
     """
-    prices, bound = best.prices, best.bound
+    prices, bound = dual.best.prices, dual.best.bound
     priced = spread.map(lambda part: part.at(prices))
     used = np.sum([p.used for p in priced], axis=0)
     cost = sum(p.cost for p in priced)
@@ -296,9 +316,12 @@ def _plan(
         own = columns(parts.parts, parts.by_part(np.sort(among)), prices, extra)
         if len(own.cost) > _CLOSING:
             break
-        taken, least = _choose(parts, own, priced, used, cost, gap, clock)
-        if taken is not None:
-            chosen = _replaced(priced, own, taken)
+        base: list[NDArray[np.integer]] = [p.chosen for p in priced]
+        if not complete and size == _POOLS[-1]:
+            # Where more are in two minds than can be chosen exactly, they are divided first.
+            base = _divided(parts, spread, dual) or base
+        chosen, least = _choose(parts, own, base, among, gap, clock)
+        if chosen is not None:
             new = sum(p.taken(c)[0] for p, c in zip(parts.parts, chosen, strict=True))
             if new < value:
                 known, value = chosen, new
@@ -308,27 +331,50 @@ def _plan(
     return known, bound
 
 
+def _divided(parts: Parts, spread: Spread, dual: Dual) -> list[NDArray[np.integer]] | None:
+    """Return choices of which some are as at one cut, some as at another; None without shares."""
+    shares = dual.mixture()
+    if shares is None:
+        return None
+    some = np.flatnonzero(shares > 0)
+    ends = np.cumsum(shares[some]) / shares[some].sum()
+    ends[-1] = 1.0
+    divided: list[NDArray[np.integer]] = [np.zeros(len(p.fits), np.int16) for p in parts.parts]
+    for k, first, last in zip(some.tolist(), [0.0, *ends[:-1]], ends, strict=True):
+        priced = spread.map(partial(Part.at, prices=dual.cuts[k].prices * parts.unit))
+        for own, new in zip(divided, priced, strict=True):
+            turn = np.arange(len(own)) * _GOLDEN % 1
+            mine = (first <= turn) & (turn < last)
+            own[mine] = new.chosen[mine]
+    return divided
+
+
 def _choose(
     parts: Parts,
     own: Columns,
-    priced: Sequence[Priced],
-    used: Floats,
-    cost: float,
+    base: list[NDArray[np.integer]],
+    among: Ints,
     gap: float,
     clock: _Clock,
-) -> tuple[Ints | None, float]:
-    """Choose among some copies' patterns, all others as they are at the prices."""
-    now = own.pattern == np.concatenate(
-        [np.zeros(0, np.int16), *[p.chosen[own.copy[own.part == i]] for i, p in enumerate(priced)]]
-    )
-    room = parts.room - used + own.used[now].sum(axis=0)
+) -> tuple[list[NDArray[np.integer]] | None, float]:
+    """Choose among some copies' patterns, all others as they are in a base."""
+    room, cost = parts.room, 0.0
+    near = np.zeros(parts.n_copies, bool)
+    near[among] = True
+    others = np.flatnonzero(~near)
+    for part, rest, c in zip(parts.parts, parts.by_part(others), base, strict=True):
+        own_cost, used = part.of(rest).taken(c[rest])
+        room, cost = room - used, cost + own_cost
     left = clock.seconds_left()
     seconds = None if left == np.inf else max(left, 0.0)
-    return choose(own, room, cost - float(own.cost[now].sum()), seconds, gap / 10)
+    taken, least = choose(own, room, cost, seconds, gap / 10)
+    return None if taken is None else _replaced(base, own, taken), least
 
 
-def _replaced(priced: Sequence[Priced], own: Columns, taken: Ints) -> list[NDArray[np.integer]]:
-    chosen: list[NDArray[np.integer]] = [p.chosen.copy() for p in priced]
+def _replaced(
+    base: list[NDArray[np.integer]], own: Columns, taken: Ints
+) -> list[NDArray[np.integer]]:
+    chosen = [c.copy() for c in base]
     for i, c in enumerate(chosen):
         here = taken[own.part[taken] == i]
         c[own.copy[here]] = own.pattern[here]

@@ -41,7 +41,7 @@ def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
         record_bytes=np.tile(t.record_bytes[c], n),
         fan_in=np.tile(t.fan_in[c], n),
         timeout_ms=np.tile(t.timeout_ms[c], n),
-        watermarks_per_s=np.tile(t.watermarks_per_s[c], n),
+        watermarks_per_s=_watermarks_per_s(layout, kind)[:, kind.job[local[t.source[c]]]].ravel(),
         stream=np.tile(t.stream[c], n),
         notes=(),
     )
@@ -52,6 +52,23 @@ def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
         )
     work = Work.of(traffic.rate_per_s, np.tile(busy_s, (n, 1)), np.tile(cpu_s, (n, 1)))
     return Channels.of(traffic, p.cluster), work
+
+
+def _watermarks_per_s(layout: Layout, kind: Kind) -> Floats:
+    """Return the watermarks of each job's channels at each copy, shape (count, n_jobs).
+
+    A source has no more of them than records: they grow with the rates up to their interval.
+    """
+    p = layout.pattern
+    interval_ms = {j.name: j.watermark_interval_ms or np.inf for j in p.subtasks.jobs}
+    is_source = ~np.isin(kind.subtasks, p.feeding[1])
+    most = []
+    for j in range(kind.rate.shape[1]):
+        born = kind.subtasks[is_source & (kind.job == j)]
+        job, _ = p.subtasks.operators[p.subtasks.operator_of[born[0]]]
+        each = kind.rate[:, j] * p.rate_per_s[born].max()
+        most.append(np.minimum(1000 / interval_ms[job], each))
+    return np.stack(most, axis=1)
 
 
 def _repeated(indices: Ints, n: int, width: int) -> Ints:

@@ -1,5 +1,6 @@
 """Small random fleets, and the same written out: every copy with objects of its own."""
 
+import itertools
 import random
 
 import numpy as np
@@ -87,6 +88,41 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
     )
     limit = rng.choice([350.0, 450.0, 900.0]) if latency else None
     return Fleet(made, cluster, copies, Rules(rules=tuple(pins), max_latency_ms=limit))
+
+
+def one_shop(count, cores, free=False, passed=0, **copies):
+    """A Pi and a server, which runs a map, with 0.1 cores of 100 records/s, and a sink.
+
+    A map that is free to run at the Pi sends twice the bytes from there. So many `passed` steps
+    before it, which stay at the Pi, change nothing.
+    """
+    source = cost("source", 1e6, 1e6, demand=SourceDemand(rates_per_s=(100.0,)))
+    early = [f"step-{i}" for i in range(passed)]
+    operators = [
+        operator("source", 1, source, born_at=("pi",)),
+        *(operator(s, 1, cost(s, 1e6, 1e6, selectivity=1.0)) for s in early),
+        operator("map", 1, cost("map", 1e5, 1000.0, selectivity=2.0, state_bytes=1000.0)),
+        operator("sink", 1, cost("sink", 1e6, 1e15, selectivity=0.0)),
+    ]
+    chain = [op.id for op in operators]
+    streams = [stream(a, b, ShipStrategy.FORWARD, 100) for a, b in itertools.pairwise(chain)]
+    job = JobGraph(name="job", operators=tuple(operators), streams=tuple(streams))
+    link = Link(source="shop", target="cloud", bandwidth_bytes_per_s=1e9, both_ways=True)
+    cluster = Cluster(
+        sites=(Site(id="cloud", tier="cloud"), Site(id="shop")),
+        nodes=(
+            Node(id="server", site="cloud", node_class="server", cores=cores),
+            Node(id="pi", site="shop", node_class="pi", cores=4.0),
+        ),
+        task_managers=(
+            TaskManager(id="server", node="server", slots=10**6),
+            TaskManager(id="pi", node="pi", slots=100),
+        ),
+        links=(link,),
+    )
+    rules = [Pin(operators=("sink",) if free else ("map", "sink"), to="cloud", job="job")]
+    rules += [Pin(operators=(s,), to="shop", job="job") for s in early]
+    return Fleet([job], cluster, {"shop": Copies(count, **copies)}, Rules(rules=tuple(rules)))
 
 
 def _job(rng, name, pi, rate):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fleets import fleet, written_out
+from fleets import fleet, one_shop, written_out
 
 from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
 from edgeplace.solver import solve
@@ -27,6 +27,22 @@ def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
     if known.evaluation:
         assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-6)
         assert found.bound <= known.evaluation.wan_cost * (1 + 1e-9)
+
+
+def test_where_records_are_few_so_are_watermarks():
+    """At one copy a job's source has fewer records than its interval has ticks, at one more."""
+    small = fleet(0, counts=(2, 1), tightness=50.0, latency=False)
+    jobs = [
+        j.model_copy(update={"watermark_interval_ms": 10.0, "buffer_timeout_ms": 1.0})
+        for j in small.jobs
+    ]
+    factors = {"job-0-0": np.array([0.01, 1.5]), "job-0-1": np.array([1.5, 0.01])}
+    copies = {**small.copies, "kind-0": replace(small.copies["kind-0"], rates=factors)}
+    late = replace(small, jobs=jobs, copies=copies)
+
+    found, known = solve_fleet(late), solve(*written_out(late), objective=("wan",))
+
+    assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-9)
 
 
 def test_the_seeds_above_are_of_all_kinds():
@@ -133,6 +149,43 @@ def test_what_has_no_choice_is_no_contradiction(seed):
     assert found.status == Status.OPTIMAL
 
 
+@pytest.mark.parametrize("n", [3, 7, 10])
+def test_what_is_full_but_for_rounding_is_not_too_full(n):
+    """Seven tenths of a core are a bit more or less than 0.7, depending on how they are added."""
+    found = solve_fleet(one_shop(n, cores=n * 0.1 / 0.8 * (1 - 1e-13)))
+
+    assert found.status == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 8, 9, 15, 16, 30, 37, 38])
+def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    rates, price = rng.uniform(0.5, 2.0, n), rng.uniform(0.5, 2.0, n)
+    some = rng.random(n) < 0.5
+    cores = (rates[some].sum() * 0.1 + 1e-3 * (not some.any())) * (1 - 1e-8)
+
+    found = solve_fleet(
+        one_shop(n, cores / 0.8, free=True, rates={"job": rates}, price_per_byte=price)
+    )
+
+    there = (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
+    fits = there @ rates * 0.1 <= cores * (1 + 1e-9)
+    wan = (np.where(there, 1.0, 2.0) * rates * price * 1e4).sum(axis=1)
+    assert found.wan == pytest.approx(wan[fits].min(), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5])
+def test_copies_that_are_all_in_two_minds_are_divided(share):
+    """At the price that divides them, all are as well off at the server as at the Pi."""
+    n = 30_000
+    rates = {"job": np.random.default_rng(1).uniform(0.5, 1.5, n)}
+    found = solve_fleet(one_shop(n, n * 0.1 / 0.8 * share, free=True, rates=rates))
+
+    assert found.status == Status.OPTIMAL
+    assert found.wan == pytest.approx(1e4 * (2 * rates["job"].sum() - n * share), rel=1e-6)
+
+
 def test_threads_and_seeds_do_not_change_the_answer():
     many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
 
@@ -193,6 +246,11 @@ def test_the_plan_of_a_copy_is_in_the_clusters_names():
         ({"cores": {"server": np.ones(3)}}, "node 'server', which is not there"),
         ({"delay_ms": np.array([1.0, np.nan, 2.0])}, "delay_ms is nan at copy 1"),
         ({"slots": {"kind-0-pi-0": np.array([1, -1, 2])}}, "-1 at copy 1"),
+        ({"slots": {"kind-0-pi-0": np.array([1.0, 2.5, 2.0])}}, "array of float64.*\n.*whole"),
+        ({"rates": {"job-0-0": [1.0, 2.0, 3.0]}}, "rates.'job-0-0'. is list"),
+        ({"rates": np.ones(3)}, "rates of copies are a ndarray.*\n.*job -> array"),
+        ({"delay_ms": 5.0}, "delay_ms is float"),
+        ({"price_per_byte": np.array(["a", "b", "c"])}, "price_per_byte is an array of <U1"),
     ],
 )
 def test_wrong_columns_are_named(change, says):
@@ -220,10 +278,44 @@ def test_what_is_no_fleet_is_refused():
     ):
         with pytest.raises(InvalidInputError, match=says):
             solve_fleet(other)
-    with pytest.raises(InvalidInputError, match="0 times"):
-        Copies(0)
+    for count in (0, 2.5, float("nan"), "3", None):
+        with pytest.raises(InvalidInputError, match="times"):
+            Copies(count)
+    for copies in ({}, {"kind-0": 3}, [Copies(3)]):
+        with pytest.raises(InvalidInputError, match="the copies of a fleet are"):
+            replace(small, copies=copies)
+    for wrong in ({"workers": 0}, {"seed": -1}):
+        with pytest.raises(InvalidInputError, match="workers, and the seed"):
+            solve_fleet(small, **wrong)
     with pytest.raises(InvalidInputError, match="must not be negative"):
         solve_fleet(small, gap=-1.0)
+
+
+def test_a_link_that_others_fill_at_one_copy_is_refused():
+    shop = one_shop(3, 1.0, bandwidth_bytes_per_s=np.array([1e9, 5e5, 1e9]))
+    (link,) = shop.cluster.links
+    busy = (link.model_copy(update={"background_bytes_per_s": 1e6}),)
+
+    with pytest.raises(InvalidInputError, match=r"shop -> cloud.* of the 500000 at copy 1"):
+        solve_fleet(replace(shop, cluster=shop.cluster.model_copy(update={"links": busy})))
+
+
+def test_one_job_needs_no_list():
+    shop = one_shop(3, 1.0)
+
+    assert solve_fleet(replace(shop, jobs=shop.jobs[0])).wan == solve_fleet(shop).wan
+
+
+def test_a_plan_of_what_is_not_there_is_refused():
+    found = solve_fleet(one_shop(3, 1.0))
+    none = solve_fleet(one_shop(3, 0.1))
+
+    for result, site, copy in ((found, "shop", 3), (found, "shop", -1), (found, "cloud", 0)):
+        with pytest.raises(InvalidInputError, match="3 copies of 'shop', counted from 0"):
+            result.plan(site, copy)
+    with pytest.raises(InvalidInputError, match="see status and conflict"):
+        none.plan("shop", 0)
+    assert np.isnan(none.gap)
 
 
 def test_a_site_with_too_many_patterns_is_refused():
@@ -231,6 +323,33 @@ def test_a_site_with_too_many_patterns_is_refused():
 
     with pytest.raises(InvalidInputError, match="ways to place"):
         solve_fleet(small)
+
+
+def test_a_job_may_have_any_number_of_subtasks_that_have_no_choice():
+    few, many = (solve_fleet(one_shop(3, 0.25, free=True, passed=n)) for n in (1, 80))
+
+    assert many.wan == few.wan
+    assert len(many.subtasks["shop"]) == 83
+
+
+@pytest.mark.parametrize("limit", [None, 1000.0])
+@pytest.mark.parametrize(("backend", "what"), [("heap", "memory"), ("rocksdb", "disk")])
+def test_a_copy_that_cannot_keep_its_state_is_told_so(limit, backend, what):
+    shop = one_shop(3, 1.0, free=True)
+    (server, pi) = shop.cluster.task_managers
+    small = (server, pi.model_copy(update={"memory_bytes": 999.0, "disk_bytes": 999.0}))
+    rules = Rules(rules=(Pin(operators=("map",), to="shop", job="job"),), max_latency_ms=limit)
+    tight = replace(
+        shop,
+        jobs=[j.model_copy(update={"state_backend": backend}) for j in shop.jobs],
+        cluster=shop.cluster.model_copy(update={"task_managers": small}),
+        rules=rules,
+    )
+
+    found = solve_fleet(tight)
+
+    assert found.status == Status.INFEASIBLE
+    assert f"has no placement that keeps {what}, whatever" in found.conflict
 
 
 def _assigned(small: Fleet, layout, places, same):
