@@ -71,6 +71,10 @@ class Conditions:
             for j in range(k.rate.shape[1]):
                 yield "latency", self._latency(j) <= limit * _ROOM
 
+    def _has_records(self, channel: int) -> bool:
+        """Return whether a channel of records has any; watermarks alone are late for nobody."""
+        return bool(self._layout.traffic.records_per_s[self._kind.channels[channel]] > 0)
+
     def _of_channel(self, column: Floats, channel: int) -> Floats:
         """Return a column of one channel of records at each copy."""
         by_copy = column[: self._channels.n_feeding].reshape(self._kind.count, -1)
@@ -99,7 +103,7 @@ class Conditions:
         p, q = self._layout.pattern, self._patterns
         broken = np.zeros((len(self.features), q.places.shape[0]), bool)
         for leg, crossing in zip(q.legs, q.crossing, strict=True):
-            if leg.channel >= q.n_feeding:
+            if leg.channel >= q.n_feeding or not self._has_records(leg.channel):
                 continue
             back = p.network.route(leg.target, leg.source) or ()
             trip = (
@@ -137,7 +141,7 @@ class Conditions:
         into: dict[int, list[tuple[int, int]]] = {m: [] for m in members.tolist()}
         for c in range(q.n_feeding):
             a, b = q.channels[:, c].tolist()
-            if b in into and self._layout.traffic.records_per_s[k.channels[c]] > 0:
+            if b in into and self._has_records(c):
                 into[b].append((a, c))
         done: dict[int, Floats] = {}
 
