@@ -148,7 +148,8 @@ def assert_medians_within_the_published_error(
 def test_a_restored_job_loses_and_doubles_nothing(jobs: Jobs, tmp_path: Path) -> None:
     workload = BY_NAME["word-count"]
     rate_file = tmp_path / "rate"
-    rate_file.write_text("2000\n")
+    # Slow: the job must outlast the time until its figures are told.
+    rate_file.write_text("200\n")
     arguments = [*bounded(workload), "flush-ms=100"]
     run = [*arguments, f"rate-file={rate_file}", f"out={tmp_path}"]
 
