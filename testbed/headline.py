@@ -50,8 +50,6 @@ _FILLING = 4.0
 """The same, until the buffers before a link are full: else they take what does not fit the link."""
 _UNFAIR = 1.1
 """The fastest source to the slowest, from which on they may be in each other's way."""
-_NOTHING = 1e-3
-"""Records per second of a source."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -318,11 +316,8 @@ def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
 
 
 def _bearable(planned: Sequence[_Planned]) -> float:
-    """Return a rate of each source subtask that all placements should sustain.
-
-    Those that sustain nothing, as their checkpoints alone fill a link, are watched at it as well.
-    """
-    return _WATCHED_SHARE * min(p.sustained for p in planned if p.sustained > _NOTHING)
+    """Return a rate of each source subtask that all placements should sustain."""
+    return _WATCHED_SHARE * min(p.sustained for p in planned)
 
 
 def _watched(
