@@ -11,7 +11,7 @@ from edgeplace.solver.backend import Answer, Backend, Outcome
 from edgeplace.solver.bundles import Bundles
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
-from edgeplace.solver.linear_model import Affine, Limited, LinearModel, Row
+from edgeplace.solver.linear_model import LARGE, Affine, Limited, LinearModel, Row
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -74,7 +74,8 @@ class JointFormulation:
         joined = None if may is None else groups.joined(may)
         joint = groups.joint if room is None else groups.with_room(room)
         form = formulate(joint, [name], counted=True, may=joined, deadline=deadline)
-        _pack(groups, form)
+        if len(form.model.upper) >= LARGE:
+            _pack(groups, form)
         return cls(groups, form, load, seconds_left)
 
     @property

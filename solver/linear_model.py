@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
+LARGE = 4000
+"""Columns from which on a model is helped: by rows for what goes together, by looking first where
+its relaxation points to. Of smaller ones HiGHS makes more by itself: queries 8,3,1 of
+benchmarks/engine.py takes half the time, and it finds plans of the bench's multi-query-6-3."""
+
 Limited = tuple[str, int]
 """Which limit a row states: its kind and index; the rows of one limit are relaxed together."""
 

@@ -27,7 +27,7 @@ from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import LARGE, Affine, Kind, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
 from edgeplace.solver.neighbourhood import Neighbourhoods
 from edgeplace.solver.problem import Problem
@@ -42,9 +42,6 @@ _PROVING_SHARE = 0.75
 """Share of the time left for the proof of the first level; the rest is to look for plans."""
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
 """How long to look for one plan, and how near to the best of those looked at it may be."""
-_LARGE = 4000
-"""Columns from which on a model is first searched where its relaxation points to. Of smaller ones
-HiGHS's own cuts make more: queries 8,3,1 of benchmarks/engine.py takes half the time."""
 _NEAREST, _WIDER = 5e-4, 4.0
 """How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
 _LESS_ROOM, _LEAST_ROOM = 0.94, 0.8
@@ -224,7 +221,7 @@ class Search:
         """
         form = build()
         backend = self._load(form.model)
-        if len(form.model.upper) >= _LARGE:
+        if len(form.model.upper) >= LARGE:
             if self._priced is None:
                 left = self.seconds_left()
                 bundles = form.bundles() if level.name == "wan" else None

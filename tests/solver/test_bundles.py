@@ -165,7 +165,8 @@ def test_looking_near_first_agrees_with_brute_force(family, data):
     best = Oracle(job, cluster, rules, None).optimum([("wan", 0.0)], False)
     with (
         patch("edgeplace.solver.search.decide", return_value=None),
-        patch("edgeplace.solver.search._LARGE", 0),
+        patch("edgeplace.solver.search.LARGE", 0),
+        patch("edgeplace.solver.joint.LARGE", 0),
     ):
         result = solve(job, cluster, rules, objective=("wan",))
     if best is None:
