@@ -7,7 +7,8 @@ the evaluator removes the rare solution that rounding lets in.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,16 +139,27 @@ def _run(
     """
     # Its own handler would stop the search as if the time were up, and tell nobody.
     solver.parameters.catch_sigint_signal = False
-    with ThreadPoolExecutor(1) as beside:
-        running = beside.submit(solver.solve, model, found)
-        try:
-            return running.result(), True
-        except KeyboardInterrupt:
-            # It cannot be stopped before it has begun.
-            while not running.done():
-                solver.stop_search()
-                wait([running], timeout=0.1)
-            return running.result(), False
+    # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
+    running: Future[cp_model.CpSolverStatus] = Future()
+
+    def run() -> None:
+        if running.set_running_or_notify_cancel():
+            try:
+                running.set_result(solver.solve(model, found))
+            except BaseException as error:
+                running.set_exception(error)
+
+    try:
+        Thread(target=run).start()
+        return running.result(), True
+    except KeyboardInterrupt:
+        if running.cancel():
+            raise
+        # It cannot be stopped before it has begun.
+        while not running.done():
+            solver.stop_search()
+            wait([running], timeout=0.1)
+        return running.result(), False
 
 
 class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
