@@ -23,6 +23,7 @@ from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     DEFAULT_OBJECTIVE,
     OBJECTIVES,
+    RATED,
     Conflict,
     Evaluation,
     Incumbent,
@@ -51,6 +52,7 @@ from edgeplace.model.rules import (
 __all__ = [
     "DEFAULT_OBJECTIVE",
     "OBJECTIVES",
+    "RATED",
     "AnyRule",
     "AtMost",
     "AtRate",

@@ -86,6 +86,10 @@ class StoppedBy(StrEnum):
     steps, so for MILP that range is wider."""
 
 
+RATED = frozenset({"link bandwidth", "node cpu", "subtask busy", "credit window"})
+"""Kinds of limits whose use grows with the rates of the sources."""
+
+
 class Limit(Frozen):
     """A limit of the cluster or of the rules, and how much of it a plan uses."""
 

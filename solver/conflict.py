@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Conflict, Evaluation, Limit
+from edgeplace.model import RATED, Conflict, Evaluation, Limit
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.cure import cured, describe
@@ -42,7 +42,6 @@ _PREFERRED = (
     "node cpu",
     "link bandwidth",
 )
-_RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
 
 
 def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Conflict | None:
@@ -64,7 +63,7 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
     except TimeoutError:
         return None
     if soft:
-        rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in _RATED}
+        rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in RATED}
         form = dataclasses.replace(form, model=form.model.without(rated))
     nearest = _nearest(form, deadline, soft)
     if nearest is None:
@@ -88,7 +87,7 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
 
 def _kept(found: Evaluation, soft: bool) -> tuple[Limit, ...]:
     """Return the violations that count."""
-    return tuple(v for v in found.violations if not (soft and v.kind in _RATED))
+    return tuple(v for v in found.violations if not (soft and v.kind in RATED))
 
 
 def _no_task_managers(problem: Problem) -> Conflict:

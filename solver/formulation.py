@@ -198,7 +198,7 @@ def formulate(
     counted: bool = False,
     may: Bools | None = None,
     known: Verdict | None = None,
-    deadline: float | None = None,
+    deadline: float = np.inf,
 ) -> Formulation:
     """Return the linear model of a problem.
 
@@ -222,7 +222,7 @@ def formulate(
         A plan's verdict. What the first objective need not exceed bounds its column, which
         CP-SAT cuts into steps.
     deadline
-        Monotonic time at which to give up building; None: never.
+        Monotonic time at which to give up building.
 
     Raises
     ------
@@ -256,9 +256,7 @@ def formulate(
     cpu(p, model, choices, rho, explicit)
     space(p, model, choices)
     pairs, pair_of, flow = _pairs(p, units, with_latency)
-    crossed = crossings.crossed(
-        *np.divmod(pairs, len(units.size)), np.inf if deadline is None else deadline
-    )
+    crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
     _links(p, model, choices, crossings, crossed, flow, rho)

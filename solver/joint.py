@@ -52,7 +52,7 @@ class JointFormulation:
         name: ObjectiveName,
         load: Callable[[LinearModel], Backend],
         seconds_left: Callable[[], float | None],
-        deadline: float | None,
+        deadline: float,
         may: Bools | None = None,
         room: Floats | None = None,
     ) -> "JointFormulation":

@@ -17,6 +17,9 @@ LARGE = 4000
 its relaxation points to. Of smaller ones HiGHS makes more by itself: queries 8,3,1 of
 benchmarks/engine.py takes half the time, and it finds plans of the bench's multi-query-6-3."""
 
+NEGLIGIBLE = 1e-6
+"""A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
+
 Limited = tuple[str, int]
 """Which limit a row states: its kind and index; the rows of one limit are relaxed together."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import (
+    RATED,
     Conflict,
     LevelResult,
     ObjectiveLevel,
@@ -20,16 +21,15 @@ from edgeplace.model import (
 )
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
-from edgeplace.solver.baselines import BASELINES, Budget
-from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
+from edgeplace.solver.clock import Clock, overrun_s
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
-from edgeplace.solver.linear_model import LARGE, Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import LARGE, NEGLIGIBLE, Affine, Kind, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
-from edgeplace.solver.neighbourhood import Neighbourhoods
+from edgeplace.solver.primal_heuristics import Build, PrimalHeuristics, Readable, offer_found
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide, shared_plan
 from edgeplace.solver.tidy import tidy
@@ -38,43 +38,45 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_BUILDING_SHARE = 0.5
+"""Share of the time left for building a model; the rest is to search in it."""
 _PROVING_SHARE = 0.75
 """Share of the time left for the proof of the first level; the rest is to look for plans."""
-_MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
-"""How long to look for one plan, and how near to the best of those looked at it may be."""
-_NEAREST, _WIDER = 5e-4, 4.0
-"""How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
-_LESS_ROOM, _LEAST_ROOM = 0.94, 0.8
-"""What share of its cores to give out of a group that could not be dealt, and when to give up."""
-Readable = Formulation | JointFormulation
-NEGLIGIBLE = 1e-6
-"""A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
-RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}
-"""Kinds of limits that grow with the rates; soft where `throughput` comes first."""
 
 
 class Search:
-    """The lexicographic search: the best plan so far is kept outside the solvers."""
+    """The lexicographic search: the best plan so far is kept outside the solvers.
+
+    Parameters
+    ----------
+    soft
+        Whether limits that grow with the rates may be broken.
+    gap
+        Relative gap at which a level is near enough to go on.
+    tell
+        Called with what is found or proved.
+    load
+        Gives a model to the back end.
+    """
 
     def __init__(
         self,
         problem: Problem,
         levels: Sequence[ObjectiveLevel],
         soft: bool,
-        began: float,
-        time_limit_s: float | None,
+        clock: Clock,
         gap: float,
         seed: int,
         tell: Callable[[str], None],
+        load: Callable[[LinearModel], Backend],
     ) -> None:
         self._problem = problem
         self._levels = levels
         self._soft = soft
-        self._began = began
-        self._limit = time_limit_s
+        self._clock = clock
         self._gap = gap
-        self._seed = seed
         self._tell = tell
+        self._load = load
         self._bounds: list[float] = []
         self._floor = 0.0
         self._relaxed: float | None = None
@@ -83,27 +85,25 @@ class Search:
         self._marginals: Marginals | None = None
         self._priced: tuple[Readable, float, Floats] | None = None
         """A model of the first level, its relaxed optimum and the reduced costs of its columns."""
-        self._best = BestPlan(problem, levels, soft, began)
+        self._best = BestPlan(problem, levels, soft, clock.began)
+        self._heuristics = PrimalHeuristics(
+            problem,
+            levels[0],
+            self._best,
+            clock,
+            partial(self._by_itself, True),
+            load,
+            gap,
+            seed,
+        )
         self.infeasible = False
         self._stopped_by = StoppedBy.PROOF
-
-    def seconds_left(self) -> float | None:
-        """Return the wall time that is left, None without a limit."""
-        if self._limit is None:
-            return None
-        return max(0.0, self._limit - (time.monotonic() - self._began))
 
     def offer_current(self) -> None:
         """Start from the current placement."""
         p = self._problem
         if p.m and p.current is not None and (p.current >= 0).all():
             self._best.offer(p.current)
-
-    def _offer_baselines(self) -> None:
-        """Start from what others would do."""
-        for baseline in BASELINES.values():
-            if self.best is None or self.seconds_left() != 0.0:
-                self._best.offer(baseline(self._problem))
 
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
@@ -116,18 +116,11 @@ class Search:
         """What the evaluator says of the best plan so far."""
         return self._best.verdict
 
-    def run(self, load: Callable[[LinearModel], Backend]) -> None:
-        """Minimise level by level; each level's value limits the later ones.
-
-        Parameters
-        ----------
-        load
-            Gives a model to the back end.
-        """
-        self._load = load
+    def run(self) -> None:
+        """Minimise level by level; each level's value limits the later ones."""
         try:
             if not self._decided():
-                self._offer_baselines()
+                self._heuristics.baselines()
                 # The first level alone needs a far smaller model than all of them.
                 try:
                     self._lead()
@@ -135,8 +128,8 @@ class Search:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
                     if self.best is None:
-                        self._search_locally()
-                    self._polish()
+                        self._heuristics.local_search()
+                    self._heuristics.polish()
             if self._best.caps and len(self._levels) > 1:
                 self._rest()
         except KeyboardInterrupt:
@@ -147,7 +140,7 @@ class Search:
     def _decided(self) -> bool:
         """Return whether `wan`, if it comes first, is decided site by site."""
         level = self._levels[0]
-        if level.name != "wan" or self.seconds_left() == 0.0:
+        if level.name != "wan" or self._clock.left() == 0.0:
             return False
         found = decide(self._problem, self._problem.keeps_up)
         if found is None:
@@ -155,9 +148,7 @@ class Search:
         self._floor = self._relaxed = found.bound
         self._best.offer(found.assignment)
         if not self._reached(found.bound):
-            left = self.seconds_left()
-            ends = np.inf if left is None else time.monotonic() + left / 4
-            plan = shared_plan(self._problem, ends)
+            plan = shared_plan(self._problem, self._clock.end_of(1 / 4))
             if plan is not None:
                 self._best.offer(plan)
         return self._reached(found.bound) and self._settle(
@@ -184,10 +175,7 @@ class Search:
                         return
                     except NotDealtError as e:
                         apart |= e.full
-                        left = self.seconds_left()
-                        self._look(
-                            e.near, _MENDING_S if left is None else min(left / 2, _MENDING_S)
-                        )
+                        self._heuristics.mend(e.near)
             self._descend_from_near(partial(self._by_itself, True), level)
         except SubtasksCountedError:
             self._descend_from_near(partial(self._by_itself, False), level)
@@ -199,8 +187,8 @@ class Search:
             groups,
             self._levels[0].name,
             self._load,
-            self.seconds_left,
-            self._building_ends(),
+            self._clock.left,
+            self._clock.end_of(_BUILDING_SHARE),
             may,
             room,
         )
@@ -210,20 +198,13 @@ class Search:
     ) -> Formulation:
         return self._formulate(self._levels[:1], counted, may)
 
-    def _descend_from_near(self, build: Callable[..., Readable], level: ObjectiveLevel) -> None:
-        """Minimise the first level, first where the relaxation points to, then everywhere.
-
-        Parameters
-        ----------
-        build
-            Gives the model of the level, given where subtasks may run and what share of each
-            TaskManager's cores groups may give out.
-        """
+    def _descend_from_near(self, build: Build, level: ObjectiveLevel) -> None:
+        """Minimise the first level, first where the relaxation points to, then everywhere."""
         form = build()
         backend = self._load(form.model)
         if len(form.model.upper) >= LARGE:
             if self._priced is None:
-                left = self.seconds_left()
+                left = self._clock.left()
                 bundles = form.bundles() if level.name == "wan" else None
                 relaxed = backend.relax(
                     form.model.objectives[level.name],
@@ -232,49 +213,10 @@ class Search:
                 )
                 self._priced = relaxed and (form, *relaxed)
             if self._priced is not None:
-                self._look_near(build, *self._priced)
+                least = self._priced[1]
+                self._raise_floor(least - OPTIMAL_GAP * abs(least))
+                self._heuristics.near_relaxation(build, *self._priced)
         self._descend(form, backend, level)
-
-    def _look_near(
-        self,
-        build: Callable[..., Readable],
-        form: Readable,
-        least: float,
-        growth: Floats,
-    ) -> None:
-        """Look for plans among the places whose reduced costs are low.
-
-        Parameters
-        ----------
-        form, least, growth
-            A model, its relaxed optimum, and the reduced costs of its columns.
-        """
-        name, left = self._levels[0].name, self.seconds_left()
-        ends = np.inf if left is None else time.monotonic() + left / 2
-        self._raise_floor(least - OPTIMAL_GAP * abs(least))
-        slack = _NEAREST * abs(least) + NEGLIGIBLE
-        places = 0
-        room = np.ones(self._problem.m)
-        while time.monotonic() < ends:
-            before = self.best.value(name) if self.best else np.inf
-            few = form.within(growth, slack) & self._problem.keeps_up
-            if before <= least + slack or few.sum() == self._problem.keeps_up.sum():
-                return
-            if few.sum() > places:
-                try:
-                    decided = self._look_in(build(few, room), ends - time.monotonic())
-                except NotDealtError as e:
-                    if room.min() < _LEAST_ROOM:
-                        raise
-                    self._look(e.near, _LOOKING_S if left is None else min(left / 8, _LOOKING_S))
-                    # The sum of some machines holds more than each of them does.
-                    room[e.full] *= _LESS_ROOM
-                    continue
-                known = self.best.value(name) if self.best else np.inf
-                if known < np.inf and (not decided or known > before * (1 - _LOOKING_GAP)):
-                    return
-            places = few.sum()
-            slack *= _WIDER
 
     def _close_in(self, level: ObjectiveLevel) -> bool:
         """Minimise `wan` on a general network among ever more sites, until no other can matter.
@@ -297,7 +239,7 @@ class Search:
             known = self.best.value("wan") if self.best else np.inf
             beyond = min(found.wider(beyond), known)
             form = self._formulate([level], counted=True, may=self._no_worse_than(beyond))
-            self._check_time_for(form.model)
+            self._clock.check(form.model)
             answer = self._minimise(
                 form, self._load(form.model), level, form.model.objectives["wan"], beyond
             )
@@ -315,48 +257,10 @@ class Search:
         near = self._marginals.near(wan * (1 + OPTIMAL_GAP) + NEGLIGIBLE)
         return near[:, self._problem.tm_site]
 
-    def _look(self, near: Bools, seconds: float) -> bool:
-        """Look for a plan of the first level among some; return whether there is no better one."""
-        form = self._formulate(self._levels[:1], counted=True, may=near)
-        self._check_time_for(form.model)
-        return self._look_in(form, seconds)
-
-    def _look_in(self, form: Readable, seconds: float) -> bool:
-        """Look for a plan in a model that leaves some out, as `_look` does."""
-        level = self._levels[0]
-        left = self.seconds_left()
-        answer = self._load(form.model).minimise(
-            form.model.objectives[level.name],
-            seconds=seconds if left is None else max(min(left, seconds), 0.0),
-            gap=max(self._gap, _LOOKING_GAP),
-            start=form.start(self.best.assignment) if self.best else None,
-            found=partial(self._offer_found, form),
-        )
-        if answer.values is not None:
-            self._best.offer(form.assignment(answer.values))
-        return answer.outcome is not Outcome.STOPPED
-
-    def _search_locally(self) -> None:
-        """Start from the local search of others, where no model gave a plan."""
-        left = self.seconds_left()
-        found = local_search(self._problem, Budget(left and left / 2, self._seed))
-        if found.assignment is not None:
-            self._best.offer(found.assignment)
-
-    def _polish(self) -> None:
-        """Decide parts of the best plan anew until the time is up."""
-        parts = Neighbourhoods(self._problem, self._seed)
-        while self.best is not None and self.seconds_left() != 0.0:
-            try:
-                parts.decided(self._look(parts.near(self.best.assignment), _LOOKING_S))
-            except TimeoutError:
-                # Too large to be looked at in what is left: there may be smaller parts.
-                parts.decided(False)
-
     def _rest(self) -> None:
         if self._led is not None:
             # The model of all levels is larger still.
-            self._check_time_for(self._led[0].model)
+            self._clock.check(self._led[0].model)
         form = self._formulate(self._levels, may=self._within_cap())
         backend = self._load(form.model)
         self._cap(form, backend, self._levels[0], self._best.caps[0])
@@ -377,7 +281,7 @@ class Search:
         if self._led is None:
             return self._no_worse_than(cap)
         form, backend = self._led
-        left = self.seconds_left()
+        left = self._clock.left()
         relaxed = backend.relax(
             form.model.objectives[name], seconds=None if left is None else left / 4
         )
@@ -396,13 +300,8 @@ class Search:
             counted=counted,
             may=may,
             known=self.best,
-            deadline=self._building_ends(),
+            deadline=self._clock.end_of(_BUILDING_SHARE),
         )
-
-    def _building_ends(self) -> float | None:
-        """Return when a model must be built: half of the time is to search in it."""
-        left = self.seconds_left()
-        return None if left is None else time.monotonic() + left / 2
 
     def _descend(self, form: Readable, backend: Backend, level: ObjectiveLevel) -> bool:
         """Minimise one level; return whether its value is proved or near enough to go on.
@@ -412,17 +311,11 @@ class Search:
         TimeoutError
             If the model is too large for the time left: a solver looks at the clock too seldom.
         """
-        self._check_time_for(form.model)
+        self._clock.check(form.model)
         if not self._bounds:
             self._led = form, backend
         answer = self._minimise(form, backend, level, form.model.objectives[level.name])
         return answer is not None and self._settle(level, answer)
-
-    def _check_time_for(self, model: LinearModel) -> None:
-        """Raise `TimeoutError` if a solver may not look at the clock again in time."""
-        left = self.seconds_left()
-        if left is not None and _overrun_s(model) > left:
-            raise TimeoutError
 
     def _settle(self, level: ObjectiveLevel, answer: Answer) -> bool:
         """Note what is known of a level; return whether it is enough to go on."""
@@ -446,7 +339,7 @@ class Search:
 
     def _gave_up(self) -> StoppedBy:
         """Return why a solver stopped before it was done: without a limit, by itself."""
-        return StoppedBy.ROUNDING if self._limit is None else StoppedBy.TIME_LIMIT
+        return StoppedBy.ROUNDING if not self._clock.limited else StoppedBy.TIME_LIMIT
 
     @staticmethod
     def _short(value: float, bound: float) -> bool:
@@ -483,20 +376,20 @@ class Search:
             What no plan that the model leaves out has less than.
         """
         while True:
-            left = self.seconds_left()
+            left = self._clock.left()
             if left == 0.0:
                 self._stopped_by = StoppedBy.TIME_LIMIT
                 return None
             start = form.start(self.best.assignment) if self.best else None
             if not self._bounds and left is not None:
-                left = min(left * _PROVING_SHARE, max(left - _overrun_s(form.model), left / 2))
+                left = min(left * _PROVING_SHARE, max(left - overrun_s(form.model), left / 2))
             try:
                 answer = backend.minimise(
                     objective,
                     seconds=left,
                     gap=self._gap,
                     start=start,
-                    found=partial(self._offer_found, form),
+                    found=partial(offer_found, self._best, form),
                 )
             except SolverInterrupt as e:
                 self._raise_floor(min(e.answer.bound, beyond))
@@ -529,11 +422,6 @@ class Search:
             if answer.outcome is Outcome.STOPPED and self.best is not None:
                 return answer
 
-    def _offer_found(self, form: Readable, values: Floats) -> None:
-        """Keep what a back end finds on its way; dealing to groups would be a search of its own."""
-        if isinstance(form, Formulation):
-            self._best.offer(form.assignment(values))
-
     def _raise_floor(self, bound: float) -> None:
         """Note a bound of the first level."""
         if not self._bounds and np.isfinite(bound):
@@ -551,7 +439,7 @@ class Search:
 
     def result(self, backend: str, conflict: Conflict | None) -> Result:
         """Return the answer."""
-        runtime = time.monotonic() - self._began
+        runtime = time.monotonic() - self._clock.began
         notes = self._problem.notes
         if self.best is None:
             status = Status.INFEASIBLE if self.infeasible else Status.UNKNOWN
@@ -592,11 +480,3 @@ class Search:
             backend=backend,
             notes=notes,
         )
-
-
-def _overrun_s(model: LinearModel) -> float:
-    """Return how long HiGHS may not look at the clock: while it separates cuts, say.
-
-    Measured on models of up to 1.3 million entries.
-    """
-    return float(12.0 * (model.n_entries / 1e6) ** 1.5)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 from edgeplace.model import (
@@ -16,6 +17,7 @@ from edgeplace.model import (
     objective_levels,
 )
 from edgeplace.solver.backend import Backend
+from edgeplace.solver.clock import Clock
 from edgeplace.solver.conflict import find_conflict
 from edgeplace.solver.linear_model import LinearModel
 from edgeplace.solver.problem import build
@@ -84,21 +86,23 @@ def solve(
         )
     problem = build(job_graph, cluster, rules, current)
     soft = levels[0].name == "throughput"
-    search = Search(problem, levels, soft, began, time_limit_s, gap, seed, tell)
+    clock = Clock(began, time_limit_s)
+    load = partial(_load, backend, seed, workers)
+    search = Search(problem, levels, soft, clock, gap, seed, tell, load)
     search.offer_current()
     places = problem.allowed() if soft else problem.keeps_up
     if problem.m and places.any(axis=1).all():
-        search.run(lambda model: _load(backend, model, seed, workers))
+        search.run()
     else:
         search.infeasible = True
     search.tidy()
     conflict = None
     if search.infeasible and search.best is None:
-        conflict = find_conflict(problem, soft, search.seconds_left())
+        conflict = find_conflict(problem, soft, clock.left())
     return search.result(backend, conflict)
 
 
-def _load(name: BackendName, model: LinearModel, seed: int, workers: int | None) -> Backend:
+def _load(name: BackendName, seed: int, workers: int | None, model: LinearModel) -> Backend:
     # A solver library is loaded only when it is asked for.
     if name == "milp":
         from edgeplace.solver.milp import Milp

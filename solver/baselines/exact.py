@@ -4,6 +4,7 @@ import time
 
 from edgeplace.solver.backend import Outcome
 from edgeplace.solver.baselines.found import Budget, Found
+from edgeplace.solver.clock import Clock
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import CrossingForm, formulate
 from edgeplace.solver.problem import Problem
@@ -18,21 +19,19 @@ def least_wan(problem: Problem, form: CrossingForm, budget: Budget) -> Found:
     # A solver library is loaded only when it is asked for.
     from edgeplace.solver.milp import Milp
 
-    limit = budget.time_limit_s
-    began = time.monotonic()
+    clock = Clock(time.monotonic(), budget.time_limit_s)
     if not problem.allowed().any(axis=1).all():
         return Found(None, float("inf"))
     try:
         # Half of the time is for building: without the rest to search in, it would be wasted.
-        building_ends = None if limit is None else began + limit / 2
-        model = formulate(problem, ["wan"], form=form, deadline=building_ends)
+        model = formulate(problem, ["wan"], form=form, deadline=clock.end_of(1 / 2))
     except TimeoutError:
         return Found(None, 0.0)
     milp = Milp(model.model, budget.seed)
     while True:
         answer = milp.minimise(
             model.model.objectives["wan"],
-            seconds=None if limit is None else max(0.0, began + limit - time.monotonic()),
+            seconds=clock.left(),
             gap=0.0,
             start=None,
         )

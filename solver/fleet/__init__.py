@@ -3,6 +3,7 @@
 from edgeplace.solver.fleet.executor import Executor, Spread, Threads
 from edgeplace.solver.fleet.fleet import Copies, Fleet
 from edgeplace.solver.fleet.part import Part
-from edgeplace.solver.fleet.solve import FleetResult, solve_fleet
+from edgeplace.solver.fleet.result import FleetResult
+from edgeplace.solver.fleet.solve import solve_fleet
 
 __all__ = ["Copies", "Executor", "Fleet", "FleetResult", "Part", "Spread", "Threads", "solve_fleet"]

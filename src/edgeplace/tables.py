@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 from edgeplace.console import Console
-from edgeplace.model import Costs, Evaluation, JobGraph, Limit, Plan, Result, SourceDemand, Status
+from edgeplace.model import (
+    RATED,
+    Costs,
+    Evaluation,
+    JobGraph,
+    Limit,
+    Plan,
+    Result,
+    SourceDemand,
+    Status,
+)
 from edgeplace.quantities import count, counted, exact, factor, milliseconds, percent, size
 
 _MOST_LINKS = 6
-_RATED = ("link bandwidth", "node cpu", "subtask busy", "credit window")
-"""Kinds of limits that grow with the rates."""
 
 
 def show_costs(console: Console, costs: Costs) -> None:
@@ -198,5 +206,5 @@ def show_conflict(console: Console, result: Result) -> None:
     state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
     console.text()
     console.text(f"cure ({state}): {found.cure}", style="bold")
-    if all(v.kind in _RATED for v in found.shortfalls):
+    if all(v.kind in RATED for v in found.shortfalls):
         console.text("--objective throughput,wan shows the share of the demand that can be served")

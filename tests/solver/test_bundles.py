@@ -180,9 +180,9 @@ def test_a_large_model_without_a_plan_in_time_starts_from_a_local_search():
     job, cluster, rules = lines(6, (100, 100))
     with (
         patch("edgeplace.solver.search.decide", return_value=None),
-        patch("edgeplace.solver.search.BASELINES", {}),
+        patch("edgeplace.solver.primal_heuristics.BASELINES", {}),
         patch("edgeplace.solver.search.Search._lead", side_effect=TimeoutError),
-        patch("edgeplace.solver.search.Search._polish"),
+        patch("edgeplace.solver.primal_heuristics.PrimalHeuristics.polish"),
     ):
         result = solve(job, cluster, rules, objective=("wan",), time_limit_s=60)
     assert result.status is Status.FEASIBLE

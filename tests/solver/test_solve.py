@@ -320,7 +320,7 @@ def test_ctrl_c_in_a_solver_keeps_its_incumbent_and_its_bound():
     best = solve(job, cluster, objective=("wan",))
     with (
         patch("edgeplace.solver.search.decide", return_value=None),
-        patch("edgeplace.solver.search.BASELINES", {}),
+        patch("edgeplace.solver.primal_heuristics.BASELINES", {}),
         patch(
             "edgeplace.solver.milp._run", side_effect=lambda highs, _: bool(highs.run()) and False
         ),
