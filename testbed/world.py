@@ -40,6 +40,8 @@ _SETTINGS = {
     # Checkpoints go to the JobManager, so over the WAN, as they do to any storage in the cloud.
     "execution.checkpointing.storage": "jobmanager",
     "state.checkpoint-storage": "jobmanager",  # Its name before Flink 1.20.
+    # They come inside messages.
+    "pekko.framesize": "67108864b",
     # A saturated thin link holds a barrier back for many seconds.
     "execution.checkpointing.timeout": "120 s",
     "execution.checkpointing.tolerable-failed-checkpoints": "1000",

@@ -46,6 +46,9 @@ final class HeadlineJob {
         Configuration configuration = new Configuration();
         // A type that Flink cannot serialise by itself shall fail, not become slow.
         configuration.setString("pipeline.generic-types", "false");
+        String storage = LargeStateAtJobManager.class.getName();
+        configuration.setString("execution.checkpointing.storage", storage);
+        configuration.setString("state.checkpoint-storage", storage); // Its name before Flink 1.20.
         env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(parallelism);
         // No operator keeps or changes what it has passed on.
