@@ -307,3 +307,13 @@ def test_two_streams_in_stars_that_cross_are_told_apart():
     tms = tuple(TaskManager(id=n.id, node=n.id, slots=6) for n in nodes)
     problem = build([job], Cluster(sites=(Site(id="s"),), nodes=nodes, task_managers=tms))
     confirm(problem, decide(problem), least(problem))
+
+
+@pytest.mark.parametrize("selectivity", [0.0, 0.1])
+def test_only_the_channels_of_a_star_say_which_partners_stay_together(selectivity):
+    # A second stream between the two operators, a side output say, joins them all to all.
+    job = row([5, 5], [3, 6], [ShipStrategy.RESCALE])
+    side = stream("o0", "o1", ShipStrategy.HASH, 100.0, selectivity=selectivity)
+    job = job.model_copy(update={"streams": (side, *job.streams)})
+    problem = build([job], like_workers(2, 5))
+    confirm(problem, decide(problem), least(problem))
