@@ -41,7 +41,8 @@ def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]
     bundles: list[tuple[int, float, tuple[tuple[int, int], ...]]] = []
     for (source, _), flows in towards.items():
         least = min(flows.values())
-        times = {k: round(load / least) for k, load in flows.items()}
+        # A quotient may be infinite.
+        times = {k: round(min(load / least, 2.0 * _MOST_TIMES)) for k, load in flows.items()}
         if all(
             abs(load / least - times[k]) < _LIKE and times[k] <= _MOST_TIMES
             for k, load in flows.items()

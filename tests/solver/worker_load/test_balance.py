@@ -317,3 +317,41 @@ def test_only_the_channels_of_a_star_say_which_partners_stay_together(selectivit
     job = job.model_copy(update={"streams": (side, *job.streams)})
     problem = build([job], like_workers(2, 5))
     confirm(problem, decide(problem), least(problem))
+
+
+def lone(cpu_ms, checkpointed):
+    """Operators of one subtask without streams."""
+    operators = tuple(
+        operator(
+            f"o{i}",
+            1,
+            OperatorCost(
+                operator=f"o{i}",
+                classes=(
+                    ClassCost(node_class="default", true_rate_per_s=1e6, cpu_ms_per_record=ms),
+                ),
+                demand=SourceDemand(rates_per_s=(1.0,)),
+                checkpointed_bytes=state,
+            ),
+            born_at=("anywhere",),
+        )
+        for i, (ms, state) in enumerate(zip(cpu_ms, checkpointed, strict=True))
+    )
+    return JobGraph(name="job", operators=operators, checkpoint_interval_ms=1000.0)
+
+
+@some
+@given(steps=st.lists(st.integers(0, 9), min_size=6, max_size=6), digits=st.floats(4.0, 12.0))
+def test_subtasks_that_load_nearly_the_same_are_balanced(steps, digits):
+    # The slots are just enough: an even share and the most that fits one worker differ by little.
+    cpu_ms = [1.0 + step * 10.0**-digits for step in steps]
+    problem = build([lone(cpu_ms, cpu_ms[::-1])], like_workers(2, 3))
+    found = decide(problem)
+    best = least(problem)
+    assert found.bound <= best + 1e-8
+    assert found.value == pytest.approx(best, rel=1e-6, abs=1e-7)
+
+
+def test_loads_as_small_as_numbers_get_are_no_loads():
+    problem = build([lone([1.0, 2.0, 3.0], [1e-320, 2e-320, 5e-320])], like_workers(2, 2))
+    confirm(problem, decide(problem), least(problem))
