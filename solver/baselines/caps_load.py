@@ -84,7 +84,7 @@ def largest_load(problem: Problem, assignment: Ints) -> float:
 
 def _fullest(p: Problem, cost: Floats) -> float:
     """Return what the most expensive subtasks cost that one worker has slots for."""
-    slots = int(p.tm_slots.max(initial=0))
+    slots = min(int(p.tm_slots.max(initial=0)), p.n)
     # One slot of a sharing group takes a subtask of each of its operators.
     per_slot = np.zeros((int(p.group.max()) + 1, slots))
     for o, group in enumerate(p.group.tolist()):

@@ -87,7 +87,7 @@ class WholeLoads:
         ]
         for i, w in enumerate(workers):
             own = [row[i] for row in self.count]
-            self._within_slots(own, int(p.tm_slots[w]))
+            self._within_slots(own, min(int(p.tm_slots[w]), p.n))
             self._within_limit(own, w)
 
     def _most(self, kind: int, workers: Sequence[int]) -> list[int]:

@@ -355,3 +355,10 @@ def test_subtasks_that_load_nearly_the_same_are_balanced(steps, digits):
 def test_loads_as_small_as_numbers_get_are_no_loads():
     problem = build([lone([1.0, 2.0, 3.0], [1e-320, 2e-320, 5e-320])], like_workers(2, 2))
     confirm(problem, decide(problem), least(problem))
+
+
+def test_slots_without_end_are_as_many_as_there_are_subtasks():
+    job = row([3, 2], [3, 2], [ShipStrategy.HASH], shared=True)
+    found = decide(build([job], like_workers(2, 2**62)))
+    assert found.proved
+    assert found.value == decide(build([job], like_workers(2, 5))).value
