@@ -3,6 +3,8 @@
 import itertools
 import math
 import os
+import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -362,3 +364,16 @@ def test_slots_without_end_are_as_many_as_there_are_subtasks():
     found = decide(build([job], like_workers(2, 2**62)))
     assert found.proved
     assert found.value == decide(build([job], like_workers(2, 5))).value
+
+
+def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
+    # Four subtasks a worker: 24 exchanges at a time, and not 40,200.
+    job = lone(range(1, 201), range(1, 201))
+    loads = Loads.of(Kinds.find(build([job], like_workers(50, 4))))
+    start = spread(loads)
+    tracemalloc.start()
+    with patch("edgeplace.solver.worker_load.exchange._MOST_STEPS", 20):
+        exchanged(loads, start, 0, math.inf)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 200 * 40_200 / 10
