@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.cpsat import run
 from edgeplace.solver.linear_model import power_of_two
 from edgeplace.solver.worker_load.loads import Loads
 
@@ -186,14 +187,17 @@ class WholeLoads:
         )
 
     def solve(self, seed: int, deadline: float) -> tuple[cp_model.CpSolver, int]:
-        """Run CP-SAT; return it with its status."""
+        """Run CP-SAT; return it with its status. Ctrl-C is passed on."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.linearization_level = 2
         solver.parameters.random_seed = seed
         if deadline < math.inf:
             solver.parameters.max_time_in_seconds = max(deadline - time.monotonic(), 0.01)
-        return solver, solver.solve(self.model)
+        status, finished = run(solver, self.model)
+        if not finished:
+            raise KeyboardInterrupt
+        return solver, status
 
     def values(self, solver: cp_model.CpSolver) -> Ints:
         """Return the counts that CP-SAT found, shape (n_kinds, n_workers)."""

@@ -3,6 +3,8 @@
 import itertools
 import math
 import os
+import signal
+import threading
 import tracemalloc
 from unittest.mock import patch
 
@@ -377,3 +379,17 @@ def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 200 * 40_200 / 10
+
+
+def test_ctrl_c_ends_the_search_of_cp_sat(python_handles_ctrl_c):
+    # Far from proved when it is pressed; CP-SAT itself would take it for the end of its time.
+    job = row([9, 7, 5, 3], [40] * 4, [ShipStrategy.HASH] * 3)
+    loads = Loads.of(Kinds.find(build([job], like_workers(8, 20))))
+    whole = WholeLoads(loads, range(8))
+    for own, size in zip(whole.count, loads.kinds.size.tolist(), strict=True):
+        whole.model.add(sum(own) == size)
+    whole.model.minimize(whole.limit)
+    main = threading.main_thread().ident
+    threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        whole.solve(0, math.inf)
