@@ -98,7 +98,7 @@ class CpSat:
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-        status, finished = _run(solver, self._model, _Found(self._values, found) if found else None)
+        status, finished = run(solver, self._model, _Found(self._values, found) if found else None)
         if status == cp_model.INFEASIBLE:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:
@@ -127,8 +127,10 @@ class CpSat:
         """Return None: CP-SAT has whole numbers only; see `Backend`."""
 
 
-def _run(
-    solver: cp_model.CpSolver, model: cp_model.CpModel, found: "_Found | None"
+def run(
+    solver: cp_model.CpSolver,
+    model: cp_model.CpModel,
+    found: cp_model.CpSolverSolutionCallback | None = None,
 ) -> tuple[cp_model.CpSolverStatus, bool]:
     """Run CP-SAT beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
 
@@ -142,7 +144,7 @@ def _run(
     # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
     running: Future[cp_model.CpSolverStatus] = Future()
 
-    def run() -> None:
+    def search() -> None:
         if running.set_running_or_notify_cancel():
             try:
                 running.set_result(solver.solve(model, found))
@@ -150,7 +152,7 @@ def _run(
                 running.set_exception(error)
 
     try:
-        Thread(target=run).start()
+        Thread(target=search).start()
         return running.result(), True
     except KeyboardInterrupt:
         if running.cancel():

@@ -18,7 +18,8 @@ from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-_ROUNDING = 1e-9
+_NOTHING = 1e-6
+"""Of the even share: with less between it and the most, ratios would be those of rounding."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Scale:
     """Between what the load of the fullest worker may lie: compute, state, network; shape (3,).
 
     The least is an even share of the whole, and no network load; the most is one worker's slots
-    filled with the most expensive subtasks.
+    filled with the most expensive subtasks. Where the two are as good as the same, there is nothing
+    to choose.
     """
 
     least: Floats
@@ -42,8 +44,8 @@ class Scale:
         np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
         least = np.array([compute.min(axis=1).sum(), state.sum(), 0.0]) / p.m
         most = np.array([_fullest(p, cost) for cost in (compute.max(axis=1), state, sent)])
-        # Sums of floats: less than this between them is rounding.
-        return cls(least, np.where(most > least * (1 + _ROUNDING), most, least))
+        apart = most - least > np.maximum(least * _NOTHING, np.finfo(float).tiny)
+        return cls(least, np.where(apart, most, least))
 
     def at(self, ratio: Floats) -> Floats:
         """Return the loads at some ratios between least and most, 0 to 1."""
@@ -82,7 +84,7 @@ def largest_load(problem: Problem, assignment: Ints) -> float:
 
 def _fullest(p: Problem, cost: Floats) -> float:
     """Return what the most expensive subtasks cost that one worker has slots for."""
-    slots = int(p.tm_slots.max(initial=0))
+    slots = min(int(p.tm_slots.max(initial=0)), p.n)
     # One slot of a sharing group takes a subtask of each of its operators.
     per_slot = np.zeros((int(p.group.max()) + 1, slots))
     for o, group in enumerate(p.group.tolist()):

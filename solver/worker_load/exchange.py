@@ -33,23 +33,38 @@ def spread(loads: Loads, start: Ints | None = None) -> Ints | None:
     kinds, p = loads.kinds, loads.kinds.problem
     count = np.zeros((len(kinds.members), p.m), np.intp) if start is None else start.copy()
     for k in np.lexsort([-kinds.compute.max(axis=1), kinds.allowed.sum(axis=1)]).tolist():
-        for _ in range(int(kinds.size[k] - count[k].sum())):
-            count[k] += 1
-            taken, full = loads.slots(count.T), loads.of_all(count)
-            count[k] -= 1
+        missing = int(kinds.size[k] - count[k].sum())
+        if not missing:
+            continue
+        # What each worker would have with one more.
+        more = count.copy()
+        more[k] += 1
+        taken, full = loads.slots(more.T), loads.of_all(more)
+        for _ in range(missing):
             may = kinds.allowed[k] & (taken <= p.tm_slots)
             if not may.any():
                 return None
-            count[k, np.argmin(np.where(may, full, np.inf))] += 1
+            w = int(np.argmin(np.where(may, full, np.inf)))
+            count[k, w] += 1
+            more[k, w] += 1
+            taken[w], full[w] = loads.slots(more[:, w]), loads.of_worker(more[:, w], w)
     return count
 
 
-def changes(n_kinds: int) -> Ints:
-    """Return all exchanges of one subtask for one of another kind or nothing, (n, n_kinds)."""
-    # The last one stands for nothing.
-    gives, takes = np.nonzero(~np.eye(n_kinds + 1, dtype=bool))
-    one = np.eye(n_kinds + 1, n_kinds, dtype=np.intp)
-    return one[takes] - one[gives]
+def changes(gives: Ints, takes: Ints, n_kinds: int) -> Ints:
+    """Return the exchanges of one subtask of some kinds for one of others, (n, n_kinds).
+
+    Each may be for nothing. Only what both workers have is looked at: kinds may be so many that
+    all pairs of them fill the memory.
+    """
+    # The number after the last kind stands for nothing.
+    give, take = np.append(gives, n_kinds), np.append(takes, n_kinds)
+    i, j = np.nonzero(give[:, None] != take)
+    change = np.zeros((len(i), n_kinds + 1), np.intp)
+    rows = np.arange(len(i))
+    change[rows, give[i]] = -1
+    change[rows, take[j]] = 1
+    return change[:, :n_kinds]
 
 
 def exchanged(loads: Loads, start: Ints, seed: int, deadline: float) -> tuple[Ints, Ints]:
@@ -62,7 +77,6 @@ def exchanged(loads: Loads, start: Ints, seed: int, deadline: float) -> tuple[In
     """
     p = loads.kinds.problem
     rng = np.random.default_rng(seed)
-    one = changes(len(loads.kinds.members))
     count = start.T.copy()
     load = loads.of_all(start)
     best, least = count.copy(), float(load.max())
@@ -74,11 +88,10 @@ def exchanged(loads: Loads, start: Ints, seed: int, deadline: float) -> tuple[In
         heat = _HEAT * (1 - step / steps) ** 2
         a = int(np.argmax(load)) if rng.random() < _FULLEST_FIRST else int(rng.integers(p.m))
         b = (a + 1 + int(rng.integers(p.m - 1))) % p.m
-        change = int(rng.choice(_AT_ONCE)) * one
+        times = int(rng.choice(_AT_ONCE))
+        gives, takes = (np.flatnonzero(count[w] >= times) for w in (a, b))
+        change = times * changes(gives, takes, count.shape[1])
         mine, theirs = count[a] + change, count[b] - change
-        # What cannot be given is most of it, and the check is cheap.
-        held = ((mine >= 0) & (theirs >= 0)).all(axis=1)
-        mine, theirs = mine[held], theirs[held]
         held = loads.fit(mine, a) & loads.fit(theirs, b)
         mine, theirs = mine[held], theirs[held]
         if not len(mine):

@@ -36,6 +36,8 @@ class Joined:
 
     source: int
     target: int
+    stream: int
+    """In its job."""
     bytes_per_s: float
     """On one channel."""
     outs: int
@@ -130,25 +132,29 @@ class Kinds:
             root = min(tree, key=lambda k: (len(self.members[k]), k))
             at[self.members[root]] = np.repeat(np.arange(self.problem.m), count[root])
             for hub, leaf in nx.bfs_edges(stars, root):
-                self._join(at, hub, leaf, count[leaf])
+                # Trees have one edge between two kinds.
+                self._join(at, stars.edges[hub, leaf, 0]["joined"], leaf, count[leaf])
         for k, members in enumerate(self.members):
             if k not in stars:
                 at[members] = np.repeat(np.arange(self.problem.m), count[k])
         return at
 
-    def _join(self, at: Ints, hub: int, leaf: int, count: Ints) -> None:
+    def _join(self, at: Ints, joined: Joined, leaf: int, count: Ints) -> None:
         """Place the leaves of a kind whose hubs are placed."""
         p = self.problem
+        a, b = p.feeding
+        # Other streams, and channels without traffic, may join the two kinds as well.
+        which = (self.of[a] == joined.source) & (self.of[b] == joined.target)
+        which &= (p.stream[: p.n_feeding] == joined.stream) & (p.bytes_per_s[: p.n_feeding] > 0)
+        hubs, leaves = (b, a) if leaf == joined.source else (a, b)
         left = count.copy()
         others = []
-        for near, far in (p.feeding, p.feeding[::-1]):
-            which = (self.of[near] == hub) & (self.of[far] == leaf)
-            for h, k in zip(near[which].tolist(), far[which].tolist(), strict=True):
-                if left[at[h]] > 0:
-                    at[k] = at[h]
-                    left[at[h]] -= 1
-                else:
-                    others.append(k)
+        for h, k in zip(hubs[which].tolist(), leaves[which].tolist(), strict=True):
+            if left[at[h]] > 0:
+                at[k] = at[h]
+                left[at[h]] -= 1
+            else:
+                others.append(k)
         at[others] = np.repeat(np.arange(len(left)), left)
 
 
@@ -192,20 +198,21 @@ def _joined(p: Problem, colour: Ints) -> Iterator[Joined]:
     a, b = p.feeding
     flow = p.bytes_per_s[: p.n_feeding]
     heard = np.flatnonzero(flow > 0)
-    a, b, flow = a[heard], b[heard], flow[heard]
+    a, b, flow, stream = a[heard], b[heard], flow[heard], p.stream[heard]
     size = np.bincount(colour)
-    like = _numbered([p.stream[heard], flow, colour[b], colour[a]])
+    like = _numbered([stream, flow, colour[b], colour[a]])
     _, first, times = np.unique(like, return_index=True, return_counts=True)
     for i, n in zip(first.tolist(), times.tolist(), strict=True):
         source, target = int(colour[a[i]]), int(colour[b[i]])
         outs, ins = n // int(size[source]), n // int(size[target])
-        yield Joined(source, target, float(flow[i]), outs, ins, outs == int(size[target]))
+        everyone = outs == int(size[target])
+        yield Joined(source, target, int(stream[i]), float(flow[i]), outs, ins, everyone)
 
 
 def _stars(joined: tuple[Joined, ...] | list[Joined]) -> "nx.MultiGraph[int]":
     """Return the kinds that are joined in stars."""
     graph: nx.MultiGraph[int] = nx.MultiGraph()
-    graph.add_edges_from((j.source, j.target) for j in joined if not j.everyone)
+    graph.add_edges_from((j.source, j.target, {"joined": j}) for j in joined if not j.everyone)
     return graph
 
 

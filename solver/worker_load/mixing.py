@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.cpsat import run
 from edgeplace.solver.worker_load.exchange import spread
 from edgeplace.solver.worker_load.loads import Loads
 
@@ -55,7 +56,10 @@ def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: floa
     # Not infinite, and enough for the deterministic time on any machine.
     left = min(deadline - time.monotonic(), 100 * _SECONDS)
     solver.parameters.max_time_in_seconds = max(left, 0.01)
-    if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+    status, finished = run(solver, model)
+    if not finished:
+        raise KeyboardInterrupt
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     times = np.array([solver.value(column) for column in often])
     count: Ints = np.repeat(patterns, times, axis=0).T.copy()

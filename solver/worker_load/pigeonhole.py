@@ -94,8 +94,6 @@ class _Search:
         self._seed = seed
         self._size = loads.kinds.size
         self._workers = loads.kinds.problem.m
-        one = changes(len(self._size))
-        self._changes = np.concatenate([one, 2 * one, 3 * one])
         self.patterns = patterns
         self._load = loads.of_worker(patterns, 0)
 
@@ -157,6 +155,11 @@ class _Search:
         self._load = np.append(self._load, load)
         return True
 
+    def _changes(self, pattern: Ints, times: int) -> Ints:
+        """Return exchanges of so many subtasks of a kind at once with all other workers."""
+        gives, takes = (np.flatnonzero(x >= times) for x in (pattern, self._size - pattern))
+        return times * changes(gives, takes, len(pattern))
+
     def _descend(self, weights: Ints, even: int, t: float) -> bool:
         """Look for a pattern within t of at least an even share, from the nearest ones known."""
 
@@ -168,7 +171,7 @@ class _Search:
         for i in np.argsort(short(self.patterns), kind="stable")[:_STARTS].tolist():
             at, least = self.patterns[i], float(short(self.patterns[i : i + 1])[0])
             while True:
-                near = at + self._changes
+                near = np.concatenate([at + self._changes(at, times) for times in (1, 2, 3)])
                 near = near[self._loads.fit(near, 0)]
                 far = short(near)
                 best = int(np.argmin(far)) if len(near) else -1

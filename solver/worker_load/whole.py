@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.cpsat import run
 from edgeplace.solver.linear_model import power_of_two
 from edgeplace.solver.worker_load.loads import Loads
 
@@ -41,7 +42,8 @@ def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]
     bundles: list[tuple[int, float, tuple[tuple[int, int], ...]]] = []
     for (source, _), flows in towards.items():
         least = min(flows.values())
-        times = {k: round(load / least) for k, load in flows.items()}
+        # A quotient may be infinite.
+        times = {k: round(min(load / least, 2.0 * _MOST_TIMES)) for k, load in flows.items()}
         if all(
             abs(load / least - times[k]) < _LIKE and times[k] <= _MOST_TIMES
             for k, load in flows.items()
@@ -86,7 +88,7 @@ class WholeLoads:
         ]
         for i, w in enumerate(workers):
             own = [row[i] for row in self.count]
-            self._within_slots(own, int(p.tm_slots[w]))
+            self._within_slots(own, min(int(p.tm_slots[w]), p.n))
             self._within_limit(own, w)
 
     def _most(self, kind: int, workers: Sequence[int]) -> list[int]:
@@ -185,14 +187,17 @@ class WholeLoads:
         )
 
     def solve(self, seed: int, deadline: float) -> tuple[cp_model.CpSolver, int]:
-        """Run CP-SAT; return it with its status."""
+        """Run CP-SAT; return it with its status. Ctrl-C is passed on."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.linearization_level = 2
         solver.parameters.random_seed = seed
         if deadline < math.inf:
             solver.parameters.max_time_in_seconds = max(deadline - time.monotonic(), 0.01)
-        return solver, solver.solve(self.model)
+        status, finished = run(solver, self.model)
+        if not finished:
+            raise KeyboardInterrupt
+        return solver, status
 
     def values(self, solver: cp_model.CpSolver) -> Ints:
         """Return the counts that CP-SAT found, shape (n_kinds, n_workers)."""

@@ -46,14 +46,6 @@ def covering():
     return model, weight, cost
 
 
-@pytest.fixture
-def python_handles_ctrl_c():
-    """A Spark context of another test leaves a handler that asks its JVM first."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("back_end", [Milp, CpSat])
 def test_ctrl_c_stops_a_back_end_which_tells_what_it_had(back_end, python_handles_ctrl_c):
     model, weight, cost = covering()

@@ -3,6 +3,10 @@
 import itertools
 import math
 import os
+import signal
+import threading
+import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -307,3 +311,85 @@ def test_two_streams_in_stars_that_cross_are_told_apart():
     tms = tuple(TaskManager(id=n.id, node=n.id, slots=6) for n in nodes)
     problem = build([job], Cluster(sites=(Site(id="s"),), nodes=nodes, task_managers=tms))
     confirm(problem, decide(problem), least(problem))
+
+
+@pytest.mark.parametrize("selectivity", [0.0, 0.1])
+def test_only_the_channels_of_a_star_say_which_partners_stay_together(selectivity):
+    # A second stream between the two operators, a side output say, joins them all to all.
+    job = row([5, 5], [3, 6], [ShipStrategy.RESCALE])
+    side = stream("o0", "o1", ShipStrategy.HASH, 100.0, selectivity=selectivity)
+    job = job.model_copy(update={"streams": (side, *job.streams)})
+    problem = build([job], like_workers(2, 5))
+    confirm(problem, decide(problem), least(problem))
+
+
+def lone(cpu_ms, checkpointed):
+    """Operators of one subtask without streams."""
+    operators = tuple(
+        operator(
+            f"o{i}",
+            1,
+            OperatorCost(
+                operator=f"o{i}",
+                classes=(
+                    ClassCost(node_class="default", true_rate_per_s=1e6, cpu_ms_per_record=ms),
+                ),
+                demand=SourceDemand(rates_per_s=(1.0,)),
+                checkpointed_bytes=state,
+            ),
+            born_at=("anywhere",),
+        )
+        for i, (ms, state) in enumerate(zip(cpu_ms, checkpointed, strict=True))
+    )
+    return JobGraph(name="job", operators=operators, checkpoint_interval_ms=1000.0)
+
+
+@some
+@given(steps=st.lists(st.integers(0, 9), min_size=6, max_size=6), digits=st.floats(4.0, 12.0))
+def test_subtasks_that_load_nearly_the_same_are_balanced(steps, digits):
+    # The slots are just enough: an even share and the most that fits one worker differ by little.
+    cpu_ms = [1.0 + step * 10.0**-digits for step in steps]
+    problem = build([lone(cpu_ms, cpu_ms[::-1])], like_workers(2, 3))
+    found = decide(problem)
+    best = least(problem)
+    assert found.bound <= best + 1e-8
+    assert found.value == pytest.approx(best, rel=1e-6, abs=1e-7)
+
+
+def test_loads_as_small_as_numbers_get_are_no_loads():
+    problem = build([lone([1.0, 2.0, 3.0], [1e-320, 2e-320, 5e-320])], like_workers(2, 2))
+    confirm(problem, decide(problem), least(problem))
+
+
+def test_slots_without_end_are_as_many_as_there_are_subtasks():
+    job = row([3, 2], [3, 2], [ShipStrategy.HASH], shared=True)
+    found = decide(build([job], like_workers(2, 2**62)))
+    assert found.proved
+    assert found.value == decide(build([job], like_workers(2, 5))).value
+
+
+def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
+    # Four subtasks a worker: 24 exchanges at a time, and not 40,200.
+    job = lone(range(1, 201), range(1, 201))
+    loads = Loads.of(Kinds.find(build([job], like_workers(50, 4))))
+    start = spread(loads)
+    tracemalloc.start()
+    with patch("edgeplace.solver.worker_load.exchange._MOST_STEPS", 20):
+        exchanged(loads, start, 0, math.inf)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 200 * 40_200 / 10
+
+
+def test_ctrl_c_ends_the_search_of_cp_sat(python_handles_ctrl_c):
+    # Far from proved when it is pressed; CP-SAT itself would take it for the end of its time.
+    job = row([9, 7, 5, 3], [40] * 4, [ShipStrategy.HASH] * 3)
+    loads = Loads.of(Kinds.find(build([job], like_workers(8, 20))))
+    whole = WholeLoads(loads, range(8))
+    for own, size in zip(whole.count, loads.kinds.size.tolist(), strict=True):
+        whole.model.add(sum(own) == size)
+    whole.model.minimize(whole.limit)
+    main = threading.main_thread().ident
+    threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        whole.solve(0, math.inf)
