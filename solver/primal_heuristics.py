@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Readable = Formulation | JointFormulation
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
-"""How long to look for one plan, and how near to the best of those looked at it may be."""
+"""How long to look for a first plan, and for a better one among some; how near to the best of those
+looked at it may be."""
 _NEAREST, _WIDER = 5e-4, 4.0
 """How far above the relaxed optimum to look first, as a share of it, and how much farther then."""
 _LESS_ROOM, _LEAST_ROOM = 0.94, 0.8
@@ -111,7 +112,8 @@ class PrimalHeuristics:
                 except NotDealtError as e:
                     if room.min() < _LEAST_ROOM:
                         raise
-                    self._among(e.near, self._at_most(_LOOKING_S, 1 / 8))
+                    seconds = _MENDING_S if before == np.inf else _LOOKING_S
+                    self._among(e.near & few, self._at_most(seconds, 1 / 4))
                     # The sum of some machines holds more than each of them does.
                     room[e.full] *= _LESS_ROOM
                     continue

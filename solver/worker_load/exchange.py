@@ -22,11 +22,13 @@ _FULLEST_FIRST = 0.7
 _AT_ONCE = (1, 1, 2, 3)
 
 
-def spread(loads: Loads, start: Ints | None = None) -> Ints | None:
+def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | None:
     """Return counts of all subtasks, each put where it hurts least; None if one finds no slot.
 
     Parameters
     ----------
+    deadline
+        Monotonic time from which on each goes where most slots are free.
     start
         Counts of those that are placed already, shape (n_kinds, n_workers).
     """
@@ -39,7 +41,9 @@ def spread(loads: Loads, start: Ints | None = None) -> Ints | None:
         # What each worker would have with one more.
         more = count.copy()
         more[k] += 1
-        taken, full = loads.slots(more.T), loads.of_all(more)
+        taken = loads.slots(more.T)
+        in_time = time.monotonic() < deadline
+        full = loads.of_all(more) if in_time else taken - p.tm_slots
         for _ in range(missing):
             may = kinds.allowed[k] & (taken <= p.tm_slots)
             if not may.any():
@@ -47,7 +51,8 @@ def spread(loads: Loads, start: Ints | None = None) -> Ints | None:
             w = int(np.argmin(np.where(may, full, np.inf)))
             count[k, w] += 1
             more[k, w] += 1
-            taken[w], full[w] = loads.slots(more[:, w]), loads.of_worker(more[:, w], w)
+            taken[w] = loads.slots(more[:, w])
+            full[w] = loads.of_worker(more[:, w], w) if in_time else taken[w] - p.tm_slots[w]
     return count
 
 

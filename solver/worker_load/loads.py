@@ -34,7 +34,9 @@ class Loads:
     least: Floats
     joined: tuple[tuple[Joined, float], ...]
     _sent: Floats
-    """A worker with counts x sends x · sent - x · at_home · x over exchanges all to all."""
+    """A worker with counts x sends x · sent - Σ x_from x_to at_home over exchanges all to all."""
+    _from: Ints
+    _to: Ints
     _at_home: Floats
     _operators: Floats
     """Whether a kind belongs to an operator, operators by group; shape (n_kinds, n_operators)."""
@@ -48,12 +50,11 @@ class Loads:
         span = scale.most - scale.least
         per_span = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
         n = len(kinds.members)
-        sent, at_home = np.zeros(n), np.zeros((n, n))
+        sent = np.zeros(n)
         joined = tuple((j, j.bytes_per_s * float(per_span[2])) for j in kinds.joined)
-        for j, each in joined:
-            if j.everyone:
-                sent[j.source] += each * j.outs
-                at_home[j.source, j.target] += each
+        everyone = [(j, each) for j, each in joined if j.everyone]
+        for j, each in everyone:
+            sent[j.source] += each * j.outs
         operators = np.argsort(kinds.problem.group, kind="stable")
         return cls(
             kinds=kinds,
@@ -62,7 +63,9 @@ class Loads:
             least=(scale.least * per_span)[:2],
             joined=joined,
             _sent=sent,
-            _at_home=at_home,
+            _from=np.array([j.source for j, _ in everyone], np.intp),
+            _to=np.array([j.target for j, _ in everyone], np.intp),
+            _at_home=np.array([each for _, each in everyone]),
             _operators=(kinds.operator[:, None] == operators).astype(float),
             _groups=np.unique(kinds.problem.group[operators], return_index=True)[1],
         )
@@ -76,7 +79,7 @@ class Loads:
             Subtasks of each kind, shape (..., n_kinds).
         """
         x = count.astype(float)
-        network = x @ self._sent - ((x @ self._at_home) * x).sum(axis=-1)
+        network = x @ self._sent - (x[..., self._from] * x[..., self._to]) @ self._at_home
         for j, each in self.joined:
             if not j.everyone:
                 apart = j.outs * x[..., j.source] - j.ins * x[..., j.target]

@@ -66,11 +66,11 @@ def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: floa
     return count
 
 
-def dealt_out(loads: Loads, near: Ints) -> Ints | None:
+def dealt_out(loads: Loads, near: Ints, deadline: float) -> Ints | None:
     """Return counts of all subtasks: what is too much taken out, what is lacking put in."""
     count = near.copy()
     for k, size in enumerate(loads.kinds.size.tolist()):
         while count[k].sum() > size:
             full = np.where(count[k] > 0, loads.of_all(count), -np.inf)
             count[k, np.argmax(full)] -= 1
-    return spread(loads, count)
+    return spread(loads, deadline, count)

@@ -36,8 +36,8 @@ OPTIMAL_GAP = 1e-6
 """Relative gap at which a plan is optimal."""
 _CAPS_SHARE = 0.1
 """Of the time, for CAPS's own search where nothing is proved by then."""
-_BOUND_SHARE = 0.6
-"""Of the time that is left, for the bound of alike workers."""
+_START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.3, 0.6
+"""Of the time that is left: for a first plan, for exchanges, for the bound of alike workers."""
 _LOOSER = (1.0, 1.001, 1.003, 1.01)
 """How far above what the bound can reach the patterns of each mix may be."""
 _CUTS = 3
@@ -193,13 +193,14 @@ class _Search:
 
     def run(self) -> None:
         """Look for plans and bounds until they meet or the time is over."""
-        start = spread(self.loads)
+        start = spread(self.loads, self._end_of(_START_SHARE))
         if start is None:
             start = self._packed()
         if start is None:
             return
         self._offer(start)
-        better, patterns = exchanged(self.loads, start, self._seed, self._deadline)
+        ends = self._end_of(_EXCHANGE_SHARE)
+        better, patterns = exchanged(self.loads, start, self._seed, ends)
         self._offer(better)
         if not self._open():
             return
@@ -207,6 +208,11 @@ class _Search:
             self._mix(patterns)
         if self._open():
             self._search_whole()
+
+    def _end_of(self, share: float) -> float:
+        """Return when a share of the time that is left will be over."""
+        now = time.monotonic()
+        return now + share * (self._deadline - now)
 
     def _open(self) -> bool:
         """Return whether there is something left to prove, and time to do it."""
@@ -230,8 +236,7 @@ class _Search:
 
     def _mix(self, patterns: Ints) -> None:
         """Bound the largest load of alike workers; make plans of the patterns met on the way."""
-        now = time.monotonic()
-        until = now + _BOUND_SHARE * (self._deadline - now)
+        until = self._end_of(_BOUND_SHARE)
         found = pigeonhole(
             self.loads, self.value, patterns, _tolerance(self.value), self._seed, until
         )
@@ -241,7 +246,7 @@ class _Search:
                 return
             within = found.reach * looser
             near = mixed(self.loads, found.patterns, within, self._seed, self._deadline)
-            rough = None if near is None else dealt_out(self.loads, near)
+            rough = None if near is None else dealt_out(self.loads, near, self._deadline)
             if rough is not None:
                 self._offer(rough)
                 self._offer(exchanged(self.loads, rough, self._seed + i, self._deadline)[0])

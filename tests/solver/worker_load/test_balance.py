@@ -191,7 +191,7 @@ def test_pigeonholes_never_prove_too_much(problem):
     if best == math.inf:
         return
     loads = Loads.of(Kinds.find(problem))
-    start = spread(loads)
+    start = spread(loads, math.inf)
     if start is None:
         return
     _, patterns = exchanged(loads, start, 0, math.inf)
@@ -288,6 +288,14 @@ def test_without_time_there_is_a_plan_or_none_and_never_a_false_proof():
     assert not found.proved or found.value == pytest.approx(decide(problem).value)
 
 
+def test_what_comes_late_goes_where_slots_are_free():
+    problem = build([row([4, 3, 2], [5, 4, 3], [ShipStrategy.HASH] * 2)], like_workers(3, 4))
+    loads = Loads.of(Kinds.find(problem))
+    count = spread(loads, deadline=0.0)
+    assert (count.sum(axis=1) == loads.kinds.size).all()
+    assert loads.slots(count.T).tolist() == [4, 4, 4]
+
+
 def test_two_streams_in_stars_that_cross_are_told_apart():
     # Four readers in pairs behind two sources, and in threes and ones behind another: no tree.
     a, b, c = (
@@ -372,7 +380,7 @@ def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
     # Four subtasks a worker: 24 exchanges at a time, and not 40,200.
     job = lone(range(1, 201), range(1, 201))
     loads = Loads.of(Kinds.find(build([job], like_workers(50, 4))))
-    start = spread(loads)
+    start = spread(loads, math.inf)
     tracemalloc.start()
     with patch("edgeplace.solver.worker_load.exchange._MOST_STEPS", 20):
         exchanged(loads, start, 0, math.inf)
