@@ -36,4 +36,4 @@ def overrun_s(model: LinearModel) -> float:
 
     Measured on models of up to 1.3 million entries.
     """
-    return float(12.0 * (model.n_entries / 1e6) ** 1.5)
+    return float(25.0 * (model.n_entries / 1e6) ** 1.5)

@@ -113,7 +113,9 @@ class PrimalHeuristics:
                     if room.min() < _LEAST_ROOM:
                         raise
                     seconds = _MENDING_S if before == np.inf else _LOOKING_S
-                    self._among(e.near & few, self._at_most(seconds, 1 / 4))
+                    none = self._among(e.near & few, self._at_most(seconds, 1 / 4))
+                    if none and self._known() == np.inf:
+                        self._among(e.near, self._at_most(seconds, 1 / 4))
                     # The sum of some machines holds more than each of them does.
                     room[e.full] *= _LESS_ROOM
                     continue
