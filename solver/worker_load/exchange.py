@@ -20,6 +20,7 @@ _HEAT = 0.15
 _FULLEST_FIRST = 0.7
 """How often the fullest worker takes part."""
 _AT_ONCE = (1, 1, 2, 3)
+_FEW_KINDS = 64
 
 
 def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | None:
@@ -56,12 +57,30 @@ def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | N
     return count
 
 
-def changes(gives: Ints, takes: Ints, n_kinds: int) -> Ints:
-    """Return the exchanges of one subtask of some kinds for one of others, (n, n_kinds).
+class Exchanges:
+    """Exchanges of one subtask for one of another kind, or for nothing."""
 
-    Each may be for nothing. Only what both workers have is looked at: kinds may be so many that
-    all pairs of them fill the memory.
-    """
+    def __init__(self, n_kinds: int) -> None:
+        self._n_kinds = n_kinds
+        every = np.arange(n_kinds)
+        # Kinds may be so many that all pairs of them fill the memory.
+        self._all = _exchanges(every, every, n_kinds) if n_kinds <= _FEW_KINDS else None
+
+    def between(self, mine: Ints, theirs: Ints) -> Ints:
+        """Return exchanges that change counts to no less than none, shape (n, n_kinds).
+
+        Parameters
+        ----------
+        mine, theirs
+            What two workers have, shape (n_kinds,); the changes are those of the first.
+        """
+        if self._all is None:
+            return _exchanges(np.flatnonzero(mine > 0), np.flatnonzero(theirs > 0), self._n_kinds)
+        held = ((self._all >= -mine) & (self._all <= theirs)).all(axis=1)
+        return self._all[held]
+
+
+def _exchanges(gives: Ints, takes: Ints, n_kinds: int) -> Ints:
     # The number after the last kind stands for nothing.
     give, take = np.append(gives, n_kinds), np.append(takes, n_kinds)
     i, j = np.nonzero(give[:, None] != take)
@@ -81,6 +100,7 @@ def exchanged(loads: Loads, start: Ints, seed: int, deadline: float) -> tuple[In
         Counts, shape (n_kinds, n_workers), and of single workers, shape (n, n_kinds).
     """
     p = loads.kinds.problem
+    exchanges = Exchanges(len(loads.kinds.members))
     rng = np.random.default_rng(seed)
     count = start.T.copy()
     load = loads.of_all(start)
@@ -94,8 +114,7 @@ def exchanged(loads: Loads, start: Ints, seed: int, deadline: float) -> tuple[In
         a = int(np.argmax(load)) if rng.random() < _FULLEST_FIRST else int(rng.integers(p.m))
         b = (a + 1 + int(rng.integers(p.m - 1))) % p.m
         times = int(rng.choice(_AT_ONCE))
-        gives, takes = (np.flatnonzero(count[w] >= times) for w in (a, b))
-        change = times * changes(gives, takes, count.shape[1])
+        change = times * exchanges.between(count[a] // times, count[b] // times)
         mine, theirs = count[a] + change, count[b] - change
         held = loads.fit(mine, a) & loads.fit(theirs, b)
         mine, theirs = mine[held], theirs[held]

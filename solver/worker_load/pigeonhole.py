@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ortools.linear_solver import pywraplp
 from ortools.sat.python import cp_model
 
-from edgeplace.solver.worker_load.exchange import changes
+from edgeplace.solver.worker_load.exchange import Exchanges
 from edgeplace.solver.worker_load.loads import Loads
 from edgeplace.solver.worker_load.whole import WholeLoads
 
@@ -31,6 +31,8 @@ _OUTSIDE = 1e-7
 """Less far outside the hull is inside."""
 _NEAR = 1e-3
 """Once the bound is so near to what it can reach, all of the rest is tried at once."""
+_FIRST_SHARE = 0.5
+"""Of the time, for a proof that there is nothing better than the plan known."""
 _STARTS = 4
 
 
@@ -73,16 +75,23 @@ def pigeonhole(
     search = _Search(loads, patterns, seed)
     low, high = 0.0, value
     proofs: list[Ints] = []
+    now = time.monotonic()
+    first_until = now + _FIRST_SHARE * (deadline - now)
+    first = True
     while high - low > tolerance and time.monotonic() < deadline:
-        t = (low + high) / 2 if high - low > _NEAR * high else high - tolerance / 2
+        # The plan known may be the best: that is tried before all else.
+        first = first and high == value and time.monotonic() < first_until
+        all_at_once = first or high - low <= _NEAR * high
+        t = high - tolerance / 2 if all_at_once else (low + high) / 2
         weights = search.weights(t)
         if weights is None:
             high = t
             continue
-        refuted = search.refute(weights, t, deadline)
-        if refuted is None:
+        refuted = search.refute(weights, t, first_until if first else deadline)
+        if refuted is None and not first:
             break
-        if not refuted:
+        first = first and refuted is True
+        if refuted is False:
             low = t
             proofs.append(weights)
     return Pigeonhole(low, high, np.array(proofs[::-1], np.intp), search.patterns)
@@ -94,6 +103,7 @@ class _Search:
         self._seed = seed
         self._size = loads.kinds.size
         self._workers = loads.kinds.problem.m
+        self._exchanges = Exchanges(len(self._size))
         self.patterns = patterns
         self._load = loads.of_worker(patterns, 0)
 
@@ -155,11 +165,6 @@ class _Search:
         self._load = np.append(self._load, load)
         return True
 
-    def _changes(self, pattern: Ints, times: int) -> Ints:
-        """Return exchanges of so many subtasks of a kind at once with all other workers."""
-        gives, takes = (np.flatnonzero(x >= times) for x in (pattern, self._size - pattern))
-        return times * changes(gives, takes, len(pattern))
-
     def _descend(self, weights: Ints, even: int, t: float) -> bool:
         """Look for a pattern within t of at least an even share, from the nearest ones known."""
 
@@ -171,7 +176,10 @@ class _Search:
         for i in np.argsort(short(self.patterns), kind="stable")[:_STARTS].tolist():
             at, least = self.patterns[i], float(short(self.patterns[i : i + 1])[0])
             while True:
-                near = np.concatenate([at + self._changes(at, times) for times in (1, 2, 3)])
+                others = self._size - at
+                near = np.concatenate(
+                    [at + n * self._exchanges.between(at // n, others // n) for n in (1, 2, 3)]
+                )
                 near = near[self._loads.fit(near, 0)]
                 far = short(near)
                 best = int(np.argmin(far)) if len(near) else -1
