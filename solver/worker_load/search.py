@@ -36,7 +36,7 @@ OPTIMAL_GAP = 1e-6
 """Relative gap at which a plan is optimal."""
 _CAPS_SHARE = 0.1
 """Of the time, for CAPS's own search where nothing is proved by then."""
-_START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.3, 0.8
+_START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.5, 0.8
 """Of the time that is left: for a first plan, for exchanges, for the bound of alike workers."""
 _LOOSER = (1.0, 1.001, 1.003, 1.01)
 """How far above what the bound can reach the patterns of each mix may be."""
