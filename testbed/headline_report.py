@@ -274,7 +274,7 @@ def _summary(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             if (c["workload"], c["mbit_per_s"]) == key
             for policy in c["policies"]
         }
-        rates = [_short(own[policy]["full"]["per_subtask"]) + "/s" for policy in POLICIES]
+        rates = [_sustained(own[policy]["full"]) for policy in POLICIES]
         rates[-1] = f"**{rates[-1]}**"
         wan = [
             _short(own[policy]["steady"]["wan_bytes_per_s"]) + "B/s"
@@ -288,13 +288,17 @@ def _row(cell: Mapping[str, Any], idle: float) -> str:
     seen = steady["latency"]
     latency = f"{seen['p50_ms']:.0f} / {seen['p95_ms']:.0f} ms" if seen else "no result"
     server = steady["cores"]["server-1"]
-    least = "≥ " if _all_of_it(full) else ""
     return (
         f"| {cell['mbit_per_s']:g} | {', '.join(cell['policies'])} "
-        f"| {least}{_short(full['per_subtask'])}/s | {_short(said['sustained_per_subtask'])}/s "
+        f"| {_sustained(full)} | {_short(said['sustained_per_subtask'])}/s "
         f"| {_short(steady['wan_bytes_per_s'])}B/s | {_short(said['wan_bytes_per_s'] + idle)}B/s "
         f"| {latency} | {server:.3f} |"
     )
+
+
+def _sustained(full: Mapping[str, Any]) -> str:
+    least = "≥ " if _all_of_it(full) else ""
+    return f"{least}{_short(full['per_subtask'])}/s"
 
 
 def _short(value: float) -> str:
