@@ -37,7 +37,7 @@ from edgeplace.solver.baselines.caps_load import largest_load
 from edgeplace.solver.problem import build
 from edgeplace.solver.verdict import judge
 from edgeplace.solver.worker_load import balance, decide
-from edgeplace.solver.worker_load.exchange import exchanged, spread
+from edgeplace.solver.worker_load.exchange import Exchanges, exchanged, spread
 from edgeplace.solver.worker_load.kinds import Kinds
 from edgeplace.solver.worker_load.loads import Loads
 from edgeplace.solver.worker_load.pigeonhole import pigeonhole
@@ -387,6 +387,16 @@ def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 200 * 40_200 / 10
+
+
+@given(counts=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=6))
+def test_exchanges_are_the_same_whether_kept_or_made(counts):
+    mine, theirs = np.array(counts).T
+    kept = Exchanges(len(counts)).between(mine, theirs)
+    with patch("edgeplace.solver.worker_load.exchange._FEW_KINDS", 0):
+        made = Exchanges(len(counts)).between(mine, theirs)
+    assert sorted(kept.tolist()) == sorted(made.tolist())
+    assert len(made) == len(np.unique(made, axis=0))
 
 
 def test_ctrl_c_ends_the_search_of_cp_sat(python_handles_ctrl_c):
