@@ -1,0 +1,1 @@
+"""Controlling: forecast a job's load, decide ahead, and simulate what policies would do."""

@@ -1,0 +1,73 @@
+"""The cheapest way through the next bins when each change of configuration has a price.
+
+A shortest path over (bin, option), by dynamic programming: exact for the demand given. Without the
+price of changes, the least cost of each bin adds up to a lower bound for any path. (Layered graphs
+for right-sizing: S. Albers and J. Quedenfeld, Optimal algorithms for right-sizing data centers,
+SPAA 2018.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Path:
+    """What to run in each of the next bins.
+
+    Parameters
+    ----------
+    options
+        Shape (bins,): the option in each bin.
+    cost
+        Of the path, changes included.
+    stay_cost
+        Of keeping what runs in the first bin, and the best path after it.
+    bound
+        No path costs less.
+    """
+
+    options: Ints
+    cost: float
+    stay_cost: float
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """How much more the path may cost than the best for this forecast, relative."""
+        return (self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
+
+
+def plan_ahead(costs: Floats, change: float, now: int) -> Path:
+    """Return the cheapest path from what runs now.
+
+    Parameters
+    ----------
+    costs
+        Shape (bins, options): what each option costs in each bin; not negative, may be infinite
+        where another is not.
+    change
+        Price of one change of option, in the unit of the costs.
+    now
+        The option that runs.
+    """
+    bins, n = costs.shape
+    to_go = np.zeros(n)
+    best_next = np.empty((bins, n), np.intp)
+    for k in range(bins - 1, -1, -1):
+        value = costs[k] + to_go
+        cheapest = int(value.argmin())
+        switch = value[cheapest] + change
+        best_next[k] = np.where(value <= switch, np.arange(n), cheapest)
+        to_go = np.minimum(value, switch)
+        stay = value[now]
+    options = np.empty(bins, np.intp)
+    option = now
+    for k in range(bins):
+        option = int(best_next[k, option])
+        options[k] = option
+    return Path(options, float(to_go[now]), float(stay), float(costs.min(axis=1).sum()))

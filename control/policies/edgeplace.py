@@ -1,0 +1,153 @@
+"""Ours: a path through the next day, changed when it must be, or when staying has cost enough.
+
+*Must*: what is to come does not fit, or what waits will not drain in time. *Worth it*: G, what
+staying cost more than the path at the rates that came, has reached the price m of a change. Each
+voluntary change follows regret of at least m, so in any span their number is at most the excess
+cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of right-sizing are
+3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data centers, INFOCOM 2011.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.control.forecast import Forecaster
+from edgeplace.control.load import DAY_S, Load
+from edgeplace.control.options import Options
+from edgeplace.control.plan_ahead import plan_ahead
+from edgeplace.control.policy import View, largest
+
+Floats = NDArray[np.float64]
+
+_LATE = 50.0
+"""Price of demand that does not fit: this many times the units that are missing."""
+
+
+@dataclass
+class Edgeplace:
+    """Forecast, path, guard and regret.
+
+    Parameters
+    ----------
+    change_hours
+        Price of a change: the largest option's units for so many hours.
+    target
+        Share of an option's capacity that the upper bound of demand may take.
+    quantile
+        How often a bin's demand shall stay below the bound that is planned for.
+    drain_s
+        Backlog must be gone within this time.
+    lead_s
+        A bin that will not fit is prepared for so long before it begins.
+    day_s
+        Seconds after which the load may repeat; also its seventh multiple.
+    forecasts, regrets
+        Off for ablation: the last bin instead of a forecast, every better path at once.
+    """
+
+    change_hours: float = 0.15
+    target: float = 0.9
+    quantile: float = 0.8
+    drain_s: float = 300.0
+    lead_s: int = 60
+    day_s: int = DAY_S
+    forecasts: bool = True
+    regrets: bool = True
+    name: str = "edgeplace"
+    every_s: int = 10
+    _regret: float = 0.0
+    _preferred: int | None = None
+    _upper: Floats | None = None
+
+    @property
+    def bin_s(self) -> int:
+        """Length of a bin: 48 make a day."""
+        return self.day_s // 48
+
+    def first(self, options: Options, load: Load) -> int:
+        """Start with the largest option."""
+        return largest(options, load)
+
+    def decide(self, view: View) -> int | None:
+        """Return the path's option when it must change or when that has become worth it."""
+        if view.stopped or view.second < self.bin_s:
+            return None
+        if view.second % self.bin_s == 0:
+            wanted = self._at_bin(view)
+            if wanted is not None:
+                return wanted
+        return self._guard(view)
+
+    def _guard(self, view: View) -> int | None:
+        """Return enough when the last polls say that what runs is not."""
+        recent = view.offered[-60:].reshape(6, 10).mean(axis=1)
+        rising = max(0.0, float(recent[-2:].mean() - recent[:2].mean()) / 40)
+        soon = float(recent[-1]) + 60 * rising
+        spare = view.capacity_per_s - float(recent[-1])
+        drains = spare > 0 and view.backlog / spare <= self.drain_s
+        next_bin = self._next_bin(view)
+        if max(soon, next_bin) <= view.capacity_per_s and drains:
+            return None
+        soon = max(soon, next_bin)
+        wanted = view.options.least((soon + view.backlog / self.drain_s) / self.target)
+        if wanted <= view.option:
+            return None
+        self._regret = 0.0
+        return wanted
+
+    def _next_bin(self, view: View) -> float:
+        """Return the capacity that the next bin needs, if it begins within the lead time."""
+        if self._upper is None or self.bin_s - view.second % self.bin_s > self.lead_s:
+            return 0.0
+        return float(self._upper[1])
+
+    def _at_bin(self, view: View) -> int | None:
+        """Return the path's option at the start of a bin, if it is to be gone to now."""
+        peaks = self._peaks(view)
+        self._score(view, float(peaks[-1]))
+        self._upper = upper = self._demand(peaks)
+        needed = upper / self.target
+        units, capacities = view.options.units, view.options.capacities
+        short = np.maximum(needed[:, None] / capacities[None, :] - 1.0, 0.0)
+        costs = (units[None, :] + _LATE * units.max() * short) * self.bin_s
+        path = plan_ahead(costs, self._price(view), view.option)
+        self._preferred = wanted = int(path.options[0])
+        if wanted == view.option:
+            return None
+        must = needed[0] > view.capacity_per_s
+        if must:
+            self._regret = 0.0
+            return max(wanted, view.options.least(float(needed[0])))
+        if view.backlog > view.capacity_per_s:
+            return None
+        if self.regrets and self._regret < self._price(view):
+            return None
+        self._regret = 0.0
+        return wanted
+
+    def _score(self, view: View, peak: float) -> None:
+        """Add what staying cost more in the last bin than the path's option, at what came."""
+        other = self._preferred
+        if other is None or other == view.option:
+            return
+        held = view.options[other].capacity_per_s >= peak
+        saved = view.options[view.option].units - view.options[other].units
+        self._regret = max(0.0, self._regret + saved * self.bin_s) if held else 0.0
+
+    def _price(self, view: View) -> float:
+        return self.change_hours * 3600 * (self.day_s / DAY_S) * float(view.options.units.max())
+
+    def _peaks(self, view: View) -> Floats:
+        """Return the largest minute of each bin so far."""
+        bins = view.second // self.bin_s
+        minutes = view.offered[: bins * self.bin_s].reshape(bins, -1, min(60, self.bin_s))
+        peaks: Floats = minutes.mean(axis=2).max(axis=1)
+        return peaks
+
+    def _demand(self, peaks: Floats) -> Floats:
+        """Return the upper bound of demand in the next 24 bins."""
+        if not self.forecasts:
+            return np.full(24, peaks[-1])
+        forecast = Forecaster((48, 7 * 48), 24, self.quantile, 7 * 48).forecast(peaks)
+        return forecast.upper
