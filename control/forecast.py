@@ -1,9 +1,9 @@
 """Forecast of a load's next bins, with an upper bound that holds with a stated frequency.
 
 Terms weighted by least squares for each horizon: the last value, the value before it, and the
-value one season ago at today's level, for each season (a day, a week) that the past holds. The bound is the conformal quantile of the
-relative errors that the same forecast made before (split conformal prediction: Vovk, Gammerman and
-Shafer, Algorithmic Learning in a Random World, 2005).
+value one season ago at today's level, for each season (a day, a week) that the past holds. The
+bound is the conformal quantile of the relative errors that the same forecast made before (split
+conformal prediction: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World, 2005).
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,8 @@
 staying cost more than the path at the rates that came, has reached the price m of a change. Each
 voluntary change follows regret of at least m, so in any span their number is at most the excess
 cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of right-sizing are
-3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data centers, INFOCOM 2011.)
+3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data centers, INFOCOM
+2011.)
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The formula of the Flink Kubernetes operator's autoscaler (apache/flink-kubernetes-operator, 1.11).
+"""The formula of the autoscaler of apache/flink-kubernetes-operator, release 1.11.
 
 The capacity that is needed is input / target utilisation, plus what drains the backlog within the
 catch-up time and what a restart adds. Within a band around the target nothing happens; scaling down
