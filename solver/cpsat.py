@@ -80,7 +80,7 @@ class CpSat:
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
-        coefficients, scale = self._scaled(objective.terms, 0.5)
+        coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
         self._model.clear_hints()
         for column, value in (start or {}).items():

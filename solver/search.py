@@ -50,6 +50,10 @@ _MOST_EXCLUDED = 100
 """How many plans are cut off, one by one, of which a model says too little."""
 
 
+class _CoarseUnitError(Exception):
+    """A far better plan is known now than when the units of a model were chosen."""
+
+
 class Search:
     """The lexicographic search: the best plan so far is kept outside the solvers.
 
@@ -202,6 +206,7 @@ class Search:
             self._clock.end_of(_BUILDING_SHARE),
             may,
             room,
+            self._most(self._levels[:1]),
         )
 
     def _by_itself(
@@ -211,6 +216,15 @@ class Search:
 
     def _descend_from_near(self, build: Build, level: ObjectiveLevel) -> None:
         """Minimise the first level, first where the relaxation points to, then everywhere."""
+        # It ends: each time the unit of the objective is at least 64 times smaller.
+        while True:
+            try:
+                self._descend_in(build, level)
+                return
+            except _CoarseUnitError:
+                continue
+
+    def _descend_in(self, build: Build, level: ObjectiveLevel) -> None:
         form = build()
         backend = self._load(form.model)
         if len(form.model.upper) >= LARGE:
@@ -273,13 +287,27 @@ class Search:
         if self._led is not None:
             # The model of all levels is larger still.
             self._clock.check(self._led[0].model)
-        form = self._formulate(self._levels, may=self._within_cap())
-        backend = self._load(form.model)
-        self._cap(form, backend, self._levels[0], self._best.caps[0])
+        may = self._within_cap()
+        form, backend = self._capped(may)
         for level in self._levels[1:]:
-            if not self._descend(form, backend, level):
+            # It ends as in `_descend_from_near`.
+            while True:
+                try:
+                    go_on = self._descend(form, backend, level)
+                    break
+                except _CoarseUnitError:
+                    form, backend = self._capped(may)
+            if not go_on:
                 return
             self._cap(form, backend, level, self._best.caps[-1])
+
+    def _capped(self, may: Bools | None) -> tuple[Formulation, Backend]:
+        """Return a model of all levels in which those that are done are kept."""
+        form = self._formulate(self._levels, may=may)
+        backend = self._load(form.model)
+        for level, cap in zip(self._levels, self._best.caps, strict=False):
+            self._cap(form, backend, level, cap)
+        return form, backend
 
     def _within_cap(self) -> Bools | None:
         """Return where subtasks run in plans that keep the cap of the first level, maybe elsewhere.
@@ -307,6 +335,18 @@ class Search:
         self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
     ) -> Formulation:
         """Return the model of some levels, the first one among them."""
+        return formulate(
+            self._problem,
+            [v.name for v in levels],
+            soft_rates=self._soft,
+            counted=counted,
+            may=may,
+            most=self._most(levels),
+            deadline=self._clock.end_of(_BUILDING_SHARE),
+        )
+
+    def _most(self, levels: Sequence[ObjectiveLevel]) -> dict[ObjectiveName, float]:
+        """Return what levels come to at most in all plans that are looked for."""
         most: dict[ObjectiveName, float] = {}
         if self.best is not None:
             # The best plan keeps the caps so far, so the next level comes to no more than it has.
@@ -314,15 +354,7 @@ class Search:
             for i, level in enumerate(levels[: caps + 1]):
                 value = self._best.caps[i] if i < caps else self._allowed(level)
                 most[level.name] = value * (1 + OPTIMAL_GAP)
-        return formulate(
-            self._problem,
-            [v.name for v in levels],
-            soft_rates=self._soft,
-            counted=counted,
-            may=may,
-            most=most,
-            deadline=self._clock.end_of(_BUILDING_SHARE),
-        )
+        return most
 
     def _allowed(self, level: ObjectiveLevel) -> float:
         """Return what a plan may come to in a level if nothing better is found, inf without one."""
@@ -462,6 +494,8 @@ class Search:
                 if abs(value - answer.bound) > near and self._too_coarse(form, objective, level):
                     continue
                 if value - answer.bound > near:
+                    if _largest_unit(form, objective) > 64 * self._allowed(level) > 0:
+                        raise _CoarseUnitError
                     rows = self._excluding(form, assignment)
             if not rows:
                 check_agreement(backend, level.name, answer, self.best)
@@ -576,3 +610,9 @@ def _dear(form: Readable, objective: Affine, most: float) -> set[int]:
     room = most - objective.constant + TIE * max(most, abs(objective.constant))
     kinds = form.model.kinds
     return {c for c, v in objective.terms.items() if v > room and kinds[c] is not Kind.REAL}
+
+
+def _largest_unit(form: Readable, objective: Affine) -> float:
+    """Return the unit of the column that `latency` or `throughput` is, 0 for other terms."""
+    kinds = form.model.kinds
+    return max((v for c, v in objective.terms.items() if kinds[c] is Kind.REAL), default=0.0)
