@@ -84,9 +84,6 @@ def assert_unmoved(
     assert flink.placement(job) == places
     assert attempts(flink, job) == before
     assert hostile.SECRET not in flink.cluster.log_end("jobmanager", 10**6)
-    agent = flink.agent()
-    assert agent is not None
-    print(f"longest turn in a main thread: {agent['longest_turn_ms']} ms")
 
 
 def test_a_plan_that_changes_all_the_time_is_damped_and_the_last_one_wins(

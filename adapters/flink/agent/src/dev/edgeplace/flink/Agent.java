@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 
 import org.apache.flink.runtime.util.EnvironmentInformation;
 import org.slf4j.Logger;
@@ -30,6 +29,7 @@ public final class Agent {
 
     public final Options options;
     public final PlansFolder plans;
+    public final Turns turns = new Turns();
 
     private final Map<String, PlannedJob> jobs = new ConcurrentHashMap<>();
     private final Map<String, PlanFile> planOfJob = new ConcurrentHashMap<>();
@@ -37,7 +37,6 @@ public final class Agent {
     private volatile Runnable resourceManagerProbe = () -> {};
     private long heartbeatMs;
     private Map<String, Object> lastSaid = Map.of();
-    private final AtomicLong longestTurnNanos = new AtomicLong();
     /** Null until this JVM proves to be a JobManager's. */
     private ScheduledThreadPoolExecutor thread;
     private final Map<String, String> problems = new HashMap<>();
@@ -67,11 +66,6 @@ public final class Agent {
     public void probeResourceManager(Runnable probe) {
         resourceManagerProbe = probe;
         wake();
-    }
-
-    /** Notes for how long the agent has just held a main thread of Flink's. */
-    public void heldMainThread(long sinceNanos) {
-        longestTurnNanos.accumulateAndGet(System.nanoTime() - sinceNanos, Math::max);
     }
 
     private synchronized ScheduledThreadPoolExecutor wake() {
@@ -152,7 +146,7 @@ public final class Agent {
 
     private void write(Map<String, Object> description, long nowMs) throws IOException {
         Map<String, Object> dated = new LinkedHashMap<>(description);
-        dated.put("longest_turn_ms", TimeUnit.NANOSECONDS.toMillis(longestTurnNanos.get()));
+        dated.putAll(turns.longest());
         dated.put("now_ms", nowMs);
         plans.create();
         plans.writeAgent(dated);

@@ -30,6 +30,7 @@ import dev.edgeplace.flink.PlannedJob;
 import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
+import dev.edgeplace.flink.Turns;
 
 /**
  * The placement of one job under one JobMaster: which plan it has, which it shall have, and the
@@ -112,7 +113,7 @@ final class JobPlacement implements PlannedJob {
      * whole takes the newest plan; a part of it that is restarted goes where it was planned.
      */
     void beforeAllocation(Set<ExecutionVertexID> starting) {
-        long sinceNanos = System.nanoTime();
+        Turns.Turn turn = agent.turns.begin();
         try {
             if (isWholeStart(starting)) {
                 adoptAtStart();
@@ -131,7 +132,7 @@ final class JobPlacement implements PlannedJob {
             // It has its slots, or waits for them: another plan is looked at from here on.
             move = Move.NONE;
         }
-        agent.heldMainThread(sinceNanos);
+        turn.end();
     }
 
     @Override
@@ -181,7 +182,7 @@ final class JobPlacement implements PlannedJob {
         if (hasEnded()) {
             return;
         }
-        long sinceNanos = System.nanoTime();
+        Turns.Turn turn = agent.turns.begin();
         try {
             if (!isJudged(plan == null ? null : plan.file)) {
                 judge(plan);
@@ -196,7 +197,7 @@ final class JobPlacement implements PlannedJob {
         } catch (IOException | RuntimeException e) {
             LOG.error("edgeplace: the placement of {} could not be looked after", this, e);
         }
-        agent.heldMainThread(sinceNanos);
+        turn.end();
     }
 
     private boolean isJudged(PlanFile plan) {
@@ -365,14 +366,14 @@ final class JobPlacement implements PlannedJob {
         obstacles = List.of();
         checkpoint.whenCompleteAsync(
                 (completed, failure) -> {
-                    long sinceNanos = System.nanoTime();
+                    Turns.Turn turn = agent.turns.begin();
                     try {
                         afterCheckpoint(plan, why, failure);
                     } catch (RuntimeException e) {
                         // Nobody asks what became of this future.
                         LOG.error("edgeplace: {} could not be moved", this, e);
                     }
-                    agent.heldMainThread(sinceNanos);
+                    turn.end();
                 },
                 scheduler.getMainThreadExecutor());
     }
