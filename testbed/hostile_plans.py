@@ -137,7 +137,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
             b"y (1/4); tm-a\n" * (_LARGE_BYTES // 14), "a plan of this job has"
         ),
         # What does not fit the cluster.
-        "nobody's TaskManager": located("pi-99", gone),
+        "a location of 60 kB": located("\x1b[31m" + "pi-99" * 12_000, gone),
         "a host with a port": located("127.0.0.11:6122", gone),
         "a host of two TaskManagers": located(host_of_two, "means 2 TaskManagers"),
     }
@@ -177,11 +177,11 @@ def remove_hostile_file(at: Path) -> None:
 
 
 def is_quiet(reasons: Sequence[str]) -> bool:
-    """Tell whether reasons repeat nothing secret, are few and short."""
+    """Tell whether reasons repeat nothing secret, and are few, short and without control codes."""
     return (
         not any(SECRET in reason for reason in reasons)
         and len(reasons) <= 21
-        and all(len(reason) <= 400 for reason in reasons)
+        and all(len(reason) <= 400 and min(reason) >= " " for reason in reasons)
     )
 
 

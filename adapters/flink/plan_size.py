@@ -37,5 +37,5 @@ def too_large(origin: str) -> InvalidInputError:
     """Return the refusal of a file that is too large for any job."""
     return InvalidInputError(
         f"{origin}: larger than {LARGEST_PLAN_BYTES:,} bytes, the most that a plan can have",
-        "give a plan of `edgeplace solve -o`, or a file with one line for each subtask",
+        "give a plan of this job alone: `edgeplace solve -o`, or a line for each subtask",
     )

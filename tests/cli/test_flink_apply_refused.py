@@ -1,6 +1,7 @@
 """`flink apply` where it cannot work: it says why, and nothing is changed."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -35,7 +36,8 @@ def test_an_agent_that_is_dead(apply, flink, plans):
         flink.agent.beat(age_s=100)
     ran = apply()
     assert ran.status is ExitStatus.NOT_APPLIED
-    assert "has not written for 100 s" in ran.err
+    # A busy machine takes some seconds more.
+    assert re.search("has not written for 1[0-9][0-9] s", ran.err)
     assert_untouched(flink, plans)
 
 
