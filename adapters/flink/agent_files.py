@@ -1,5 +1,7 @@
 """What the agent in the JobManager writes about itself and about each job's plan."""
 
+import os
+import stat
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -107,21 +109,37 @@ def read_job_status(path: Path) -> JobStatus | None:
     return _read(path, JobStatus, "edgeplace_status")
 
 
-def read_limited(path: Path) -> bytes:
-    """Return the bytes of a file.
+def read_regular(path: Path, most_bytes: int) -> bytes:
+    """Return the bytes of a file of the folder of plans, which others may write to.
+
+    Links are not followed, as the agent follows none, and nothing is waited for.
 
     Raises
     ------
     OSError
         If it cannot be read.
     InvalidInputError
-        If it is larger than anything the agent or this program writes.
+        If it is no regular file, or larger than anything that belongs there.
     """
-    with path.open("rb") as f:
-        raw = f.read(_LARGEST_BYTES + 1)
-    if len(raw) > _LARGEST_BYTES:
-        raise InvalidInputError(f"{path}: larger than {_LARGEST_BYTES} bytes", "remove it")
+    if path.is_symlink():
+        raise _out_of_place(path, "a symbolic link, which is not followed")
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        if path.is_socket():
+            raise _out_of_place(path, "a socket") from None
+        raise
+    with os.fdopen(handle, "rb") as f:
+        if not stat.S_ISREG(os.fstat(f.fileno()).st_mode):
+            raise _out_of_place(path, "a FIFO or a device")
+        raw = f.read(most_bytes + 1)
+    if len(raw) > most_bytes:
+        raise InvalidInputError(f"{path}: larger than {most_bytes:,} bytes", "remove it")
     return raw
+
+
+def _out_of_place(path: Path, what: str) -> InvalidInputError:
+    return InvalidInputError(f"{path}: it is {what}", "remove it, or put a regular file there")
 
 
 _File = TypeVar("_File", bound=_Written)
@@ -130,7 +148,7 @@ _File = TypeVar("_File", bound=_Written)
 def _read(path: Path, kind: type[_File], version_field: str) -> _File | None:
     cure = "use the agent of this release: `edgeplace flink install`, then restart the JobManager"
     try:
-        return kind.model_validate_json(read_limited(path))
+        return kind.model_validate_json(read_regular(path, _LARGEST_BYTES))
     except FileNotFoundError:
         return None
     except OSError as e:

@@ -1,7 +1,9 @@
 """Carrying out a proposal: write the plan, watch the agent, verify by REST, or go back.
 
 Success is never claimed of what was not seen: each subtask at its place by Flink's own answers,
-RUNNING, and a checkpoint completed since. Everything else leads back to the former placement.
+RUNNING or FINISHED, and a checkpoint completed since. Everything else leads back to the former
+placement; but a job that fails after the move may do so for a reason of its own, so that its
+recovery is awaited once.
 """
 
 import time
@@ -104,6 +106,10 @@ class _FailedError(Exception):
         self.reasons = reasons
 
 
+class _JobFailedError(_FailedError):
+    """The job failed at its new places, for whatever reason."""
+
+
 class _Transition:
     def __init__(
         self,
@@ -122,9 +128,8 @@ class _Transition:
         self._begun = False
         self._judged = False
         """The agent has said what it thinks of the new plan."""
-        self._last_exception_ms = max(
-            (e.at_ms for e in live.exceptions(self._job.id, 0)), default=-1
-        )
+        self._last_exception_ms = -1
+        self._forget_exceptions()
         self._former = FormerPlan(folder, proposal.change)
 
     def run(self) -> Outcome:
@@ -157,11 +162,27 @@ class _Transition:
             self._await_agent(change.follows, change.text, deadline)
             arrived = self._verify(p.after, deadline)
             self._tell(f"Flink shows every subtask of {self._job.name!r} where it is planned")
-            warning = self._await_checkpoint(arrived, deadline) if p.moves else ""
+            warnings = self._prove(arrived, deadline) if p.moves else ()
         except _FailedError as e:
             return self._go_back(e.reasons)
         self._former.needed = False
-        return Outcome(End.APPLIED, (), (*p.warnings, warning) if warning else p.warnings)
+        return Outcome(End.APPLIED, (), (*p.warnings, *warnings))
+
+    def _prove(
+        self, arrived: Mapping[str, tuple[Subtask, ...]], deadline: float
+    ) -> tuple[str, ...]:
+        """See a checkpoint of the new placement, and forgive one failure; return warnings."""
+        try:
+            return self._await_checkpoint(arrived, deadline)
+        except _JobFailedError as e:
+            what = "; ".join(e.reasons)
+        self._tell(f"{what}: its recovery is awaited once")
+        change = self._proposal.change
+        self._await_agent(change.follows, change.text, deadline)
+        arrived = self._verify(self._proposal.after, deadline)
+        self._wait(self._forget_exceptions, deadline, _ASK_S)
+        again = self._await_checkpoint(arrived, deadline)
+        return (f"{what}, and has recovered there", *again)
 
     def _go_back(self, reasons: tuple[str, ...]) -> Outcome:
         p = self._proposal
@@ -314,7 +335,7 @@ class _Transition:
             raise _FailedError(e.what) from e
 
     def _verify(self, places: Places, deadline: float) -> dict[str, tuple[Subtask, ...]]:
-        """Wait until Flink shows every subtask RUNNING at its place."""
+        """Wait until Flink shows every subtask RUNNING or FINISHED at its place."""
         seen: dict[str, tuple[Subtask, ...]] = {}
         wrong: list[str] = []
 
@@ -327,7 +348,7 @@ class _Transition:
                 + (f", not at {place}" if s.task_manager != place else "")
                 for op in self._proposal.now.graph.operators
                 for i, (s, place) in enumerate(zip(seen[op.id], places[op.id], strict=True))
-                if s.state != "RUNNING" or s.task_manager != place
+                if not s.is_up or s.task_manager != place
             ]
             return not wrong
 
@@ -340,8 +361,10 @@ class _Transition:
         if state in _ENDED:
             raise _FailedError(f"job {self._job.name!r} is {state}")
 
-    def _await_checkpoint(self, arrived: Mapping[str, tuple[Subtask, ...]], deadline: float) -> str:
-        """Wait for a checkpoint of the new placement while the job runs on; return a warning."""
+    def _await_checkpoint(
+        self, arrived: Mapping[str, tuple[Subtask, ...]], deadline: float
+    ) -> tuple[str, ...]:
+        """Wait for a checkpoint of the new placement while the job runs on; return warnings."""
         job_id = self._job.id
         since_ms = max(s.started_ms for subtasks in arrived.values() for s in subtasks)
         began = time.monotonic()
@@ -352,15 +375,15 @@ class _Transition:
             self._check_file(self._proposal.change.text)
             self._check_state()
             for e in self._failures_since_move():
-                raise _FailedError(f"the job failed at its new places: {e.text}")
+                raise _JobFailedError(f"the job failed at its new places: {e.text}")
             if _attempts(self._live.subtasks(job_id)) != _attempts(arrived):
-                raise _FailedError("subtasks were restarted at their new places")
+                raise _JobFailedError("subtasks were restarted at their new places")
             seen = self._live.checkpoints(job_id)
             return seen.last is not None and seen.last.triggered_ms >= since_ms
 
         if self._wait(completed, deadline, _ASK_S):
             self._tell("a checkpoint has completed there")
-            return ""
+            return ()
         waited_s = time.monotonic() - began
         if seen is None or (seen.last_failed_ms or 0) >= since_ms:
             why = seen.last_failure if seen else "unknown"
@@ -371,8 +394,14 @@ class _Transition:
             raise _FailedError(f"no checkpoint has completed within {waited_s:.0f} s of the move")
         return (
             f"none of the checkpoints (every {interval_s:g} s) was due within {waited_s:.0f} s of "
-            "the move: whether they complete at the new places was not seen"
+            "the move: whether they complete at the new places was not seen",
         )
+
+    def _forget_exceptions(self) -> bool:
+        """Count no failure up to now against the new places."""
+        seen = self._live.exceptions(self._job.id, 0)
+        self._last_exception_ms = max((e.at_ms for e in seen), default=-1)
+        return True
 
     def _failures_since_move(self) -> Iterator[JobException]:
         """Yield what the job's history has after the agent's own entry, newest first."""

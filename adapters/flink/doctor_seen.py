@@ -53,7 +53,7 @@ class SeenJob:
     places
         Operator id -> TaskManager of each subtask, None: nowhere.
     not_running
-        Subtasks that are not running.
+        Subtasks that neither run nor have finished.
     status
         What the agent says of its plan.
     planned
@@ -210,7 +210,7 @@ def _job(
         scheduler=scheduler,
         graph=graph,
         places={v: tuple(s.task_manager for s in row) for v, row in subtasks.items()},
-        not_running=sum(s.state != "RUNNING" for row in subtasks.values() for s in row),
+        not_running=sum(not s.is_up for row in subtasks.values() for s in row),
         checkpoints=checkpoints,
         status=status,
     )

@@ -53,6 +53,14 @@ class Subtask:
     started_ms: int
     """When this attempt began, by the JobManager's clock."""
 
+    @property
+    def is_up(self) -> bool:
+        """It runs, or has done all it had to, as a bounded source beside a live stream has.
+
+        A move deploys it again at its new place, where it finishes again.
+        """
+        return self.task_manager is not None and self.state in ("RUNNING", "FINISHED")
+
 
 @dataclass(frozen=True)
 class Checkpoint:

@@ -1,10 +1,13 @@
 """The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from edgeplace.adapters.flink import schedulercfg
+from edgeplace.adapters.flink.errors import FlinkNotFoundError
 from edgeplace.adapters.flink.live import LiveTaskManager, RunningJob, cluster_of
+from edgeplace.adapters.flink.plan_size import LARGEST_PLAN_BYTES, check_plan_size, too_large
+from edgeplace.adapters.flink.schedulercfg_names import INDEXED, Tasks
 from edgeplace.model import (
     Cluster,
     InvalidInputError,
@@ -26,13 +29,16 @@ def read_plan(path: str | Path) -> Plan | str:
     Raises
     ------
     InvalidInputError
-        If the file cannot be read, or is no plan.
+        If the file cannot be read, is too large for a plan, or is none.
     """
     path = Path(path)
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as f:
+            raw = f.read(LARGEST_PLAN_BYTES + 1)
     except OSError as e:
         raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    if len(raw) > LARGEST_PLAN_BYTES:
+        raise too_large(str(path))
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
     if is_json or set(path.suffixes) & {".yaml", ".yml", ".json", ".gz"}:
@@ -45,19 +51,29 @@ def read_plan(path: str | Path) -> Plan | str:
 
 
 def planned_job(
-    plan: Plan | str, jobs: tuple[RunningJob, ...], asked: str | None, origin: str
+    plan: Plan | str,
+    jobs: tuple[RunningJob, ...],
+    asked: str | None,
+    origin: str,
+    graph_of: Callable[[str], JobGraph],
 ) -> RunningJob:
     """Return the running job that a plan is for.
+
+    A schedulercfg names no job: of several that run, it is for the one that has all its tasks.
 
     Parameters
     ----------
     asked
         Id or name of the job, if the user says it.
+    graph_of
+        Returns the graph of the job with an id; asked only where several jobs run.
 
     Raises
     ------
     InvalidInputError
         If it is for none of the jobs that run, or for several.
+    FlinkUnreachableError
+        If Flink does not answer.
     """
     running = ", ".join(f"{j.name!r} ({j.id})" for j in jobs) or "none"
     if asked is None:
@@ -78,6 +94,14 @@ def planned_job(
         fit = fit_plan
     if not fit:
         raise InvalidInputError("no job runs", "submit the job first")
+    if len(fit) > 1 and isinstance(plan, str):
+        named = frozenset(_tasks_of(plan))
+        fit = [j for j in fit if _has_tasks(j, named, graph_of)]
+        if not fit:
+            raise InvalidInputError(
+                f"{origin} names tasks that no running job has in this parallelism",
+                f"--job NAME says what does not fit a job; running: {running}",
+            )
     if len(fit) > 1:
         raise InvalidInputError(
             f"{origin} can be for {len(fit)} running jobs: "
@@ -111,17 +135,31 @@ def planned_places(
     if isinstance(plan, Plan):
         places = _fitting(plan.of(job.name), job, origin)
     else:
+        check_plan_size(plan, job, origin)
         named = _with_strangers(plan, cluster_of(task_managers))
         places = schedulercfg.parse(plan, job=job, cluster=named, dialect="modern", origin=origin)
-    found = _ResourceIds(task_managers, user)
+    found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, str))
     return {op: tuple(map(found.of, names)) for op, names in places.items()}
 
 
 class _ResourceIds:
-    """Finds the resource id that a name of a plan means."""
+    """Finds the resource id that a name of a plan means.
 
-    def __init__(self, task_managers: tuple[LiveTaskManager, ...], user: Cluster | None) -> None:
+    Parameters
+    ----------
+    as_the_agent
+        A name means the TaskManager that has it as its id or host, as the agent takes it; else a
+        port behind a host and special characters count for nothing, as in plans from metrics.
+    """
+
+    def __init__(
+        self,
+        task_managers: tuple[LiveTaskManager, ...],
+        user: Cluster | None,
+        as_the_agent: bool,
+    ) -> None:
         self._live = cluster_of(task_managers)
+        self._as_the_agent = as_the_agent
         self._user = user
         self._by_users_id: dict[str, list[str]] = {}
         self._known: dict[str, str] = {}
@@ -136,14 +174,20 @@ class _ResourceIds:
         return self._known[name]
 
     def _find(self, name: str) -> str:
-        mine = self._user.resolve_task_manager(name) if self._user else None
+        mine = self._known_as(name, self._user) if self._user else None
         fit = self._by_users_id.get(mine, []) if mine else []
         if len(fit) > 1:
             raise InvalidInputError(
                 f"{name!r} of the cluster file matches {len(fit)} registered TaskManagers: {fit}",
                 "set taskmanager.resource-id on each and use it as the TaskManager's id",
             )
-        return fit[0] if fit else self._live.resolve_task_manager(name) or name
+        return fit[0] if fit else self._known_as(name, self._live) or name
+
+    def _known_as(self, name: str, cluster: Cluster) -> str | None:
+        names = {n for tm in cluster.task_managers for n in (tm.id, tm.host)}
+        if self._as_the_agent and name not in names:
+            return None
+        return cluster.resolve_task_manager(name)
 
 
 def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) -> Places:
@@ -165,6 +209,24 @@ def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) 
             "solve again for the job as it runs",
         )
     return dict(places)
+
+
+def _tasks_of(text: str) -> Iterator[tuple[str, int]]:
+    """Yield task and parallelism of each line; a line that is none is a task that no job has."""
+    for line in text.rstrip("\n").split("\n"):
+        hit = INDEXED.fullmatch(line.rpartition("; ")[0])
+        yield (hit[1], int(hit[3])) if hit else (line, 0)
+
+
+def _has_tasks(
+    job: RunningJob, named: frozenset[tuple[str, int]], graph_of: Callable[[str], JobGraph]
+) -> bool:
+    try:
+        graph = graph_of(job.id)
+    except (FlinkNotFoundError, InvalidInputError):
+        return False  # It ended meanwhile, or it is a batch job.
+    tasks = Tasks(graph)
+    return all(any(op.parallelism == n for op in tasks.meant_by(key)) for key, n in named)
 
 
 def locations(text: str) -> set[str]:

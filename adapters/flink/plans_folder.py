@@ -20,9 +20,10 @@ from edgeplace.adapters.flink.agent_files import (
     JobStatus,
     read_agent_info,
     read_job_status,
-    read_limited,
+    read_regular,
 )
 from edgeplace.adapters.flink.errors import PlanNotWrittenError
+from edgeplace.adapters.flink.plan_size import LARGEST_PLAN_BYTES
 from edgeplace.model import InvalidInputError
 
 SUFFIX = ".schedulercfg"
@@ -119,10 +120,10 @@ class PlansFolder:
         Raises
         ------
         InvalidInputError
-            If it cannot be read.
+            If it cannot be read, is no regular file, or is too large for a plan.
         """
         try:
-            return read_limited(path).decode(errors="surrogateescape")
+            return read_regular(path, LARGEST_PLAN_BYTES).decode(errors="surrogateescape")
         except FileNotFoundError:
             return None
         except OSError as e:

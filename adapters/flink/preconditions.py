@@ -110,7 +110,7 @@ def job_problems(
         f"{op.name} ({i + 1}/{op.parallelism}) is {s.state}"
         for op in graph.operators
         for i, s in enumerate(subtasks[op.id])
-        if s.state != "RUNNING" or s.task_manager is None
+        if not s.is_up
     ]
     if not waiting:
         return []

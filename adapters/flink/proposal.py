@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from os.path import lexists
 from pathlib import Path
 
 from edgeplace.adapters.flink import schedulercfg
@@ -114,7 +115,8 @@ def job_now(
             for op in graph.operators
         },
         () if waits else tuple(job_problems(job, graph, subtasks)),
-        by_id if by_id.exists() else folder.plan_path(key_of(job.id, job_names(jobs))),
+        # As the agent has it, whatever it is: a link that leads nowhere too.
+        by_id if lexists(by_id) else folder.plan_path(key_of(job.id, job_names(jobs))),
         in_force[0] if in_force else None,
         waits,
     )

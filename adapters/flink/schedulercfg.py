@@ -33,7 +33,7 @@ from edgeplace.adapters.flink.schedulercfg_names import (
     full_names,
     task_managers_by_key,
 )
-from edgeplace.adapters.flink.schedulercfg_problems import Problems, did_you_mean
+from edgeplace.adapters.flink.schedulercfg_problems import Problems, cut, did_you_mean, quoted
 from edgeplace.adapters.flink.schedulercfg_render import render, render_capsys
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
 
@@ -112,8 +112,8 @@ def parse(
                 key = f"{tasks.key_of(op) or op.name} ({absent[0]}/{op.parallelism})"
             problems.add(
                 None,
-                f"{len(absent)} of the {op.parallelism} subtasks of {op.name!r} have no valid "
-                f"line: {shown}",
+                f"{len(absent)} of the {op.parallelism} subtasks of {quoted(op.name)} have no "
+                f"valid line: {shown}",
                 f"write `{key}; <location>` for each",
             )
     if problems:
@@ -142,20 +142,20 @@ def _split(text: str, problems: Problems) -> Iterator[_Line]:
         elif not found:
             problems.add(
                 number,
-                f"{line!r} has no '; ' (a semicolon and one blank)",
+                f"{quoted(line)} has no '; ' (a semicolon and one blank)",
                 "write `Task name (i/n); location`",
             )
         elif "; " in task:
             problems.add(
                 number,
-                f"{line!r} has more than one '; '",
+                f"{quoted(line)} has more than one '; '",
                 "use the JobVertexID of a task whose name has one",
             )
         else:
             if location != location.strip() or task != task.strip():
                 problems.add(
                     number,
-                    f"{line!r} has blanks at its ends or around '; '",
+                    f"{quoted(line)} has blanks at its ends or around '; '",
                     "remove them: they would count as part of a name",
                 )
             yield _Line(number, task.strip(), location.strip())
@@ -178,8 +178,9 @@ def _match_names(
         if not hit:
             problems.add(
                 line.number,
-                f"task {line.task!r} lacks its subtask",
-                f"write `{line.task} (i/n); {line.location}`, i from 1 to the parallelism n",
+                f"task {quoted(line.task)} lacks its subtask",
+                f"write `{cut(line.task)} (i/n); {cut(line.location)}`, i from 1 to the "
+                "parallelism n",
             )
             continue
         fit = tasks.meant_by(hit[1])
@@ -191,19 +192,20 @@ def _match_names(
         if n != op.parallelism:
             problems.add(
                 line.number,
-                f"{line.task!r} speaks of parallelism {n}, {op.name!r} has {op.parallelism}",
+                f"{quoted(line.task)} speaks of parallelism {n}, {quoted(op.name)} has "
+                f"{op.parallelism}",
                 "write the file for the job as it runs",
             )
         elif not 1 <= i <= n or line.task != f"{hit[1]} ({i}/{n})":
             problems.add(
                 line.number,
-                f"{line.task!r}: there is no subtask {hit[2]} of {hit[3]}",
+                f"{quoted(line.task)}: there is no subtask {hit[2]} of {hit[3]}",
                 f"subtasks are numbered 1 to {n}, without leading zeros",
             )
         elif subtask in line_of and dialect == "modern":
             problems.add(
                 line.number,
-                f"{line.task!r} has a line already: line {line_of[subtask]}",
+                f"{quoted(line.task)} has a line already: line {line_of[subtask]}",
                 "keep one of the two",
             )
         else:
@@ -240,14 +242,15 @@ def _match_parts(
         if len(queue) > len(subtasks):
             problems.add(
                 queue[len(subtasks)].number,
-                f"{len(queue)} lines for key {key!r}, which has {len(subtasks)} subtasks",
+                f"{len(queue)} lines for key {quoted(key)}, which has {len(subtasks)} subtasks",
                 "remove the lines too many",
             )
         for i, line in zip(subtasks, queue, strict=False):
             if (op.id, i) in key_of:
                 problems.add(
                     line.number,
-                    f"{op.name!r} is matched by the keys {key_of[op.id, i]!r} and {key!r}",
+                    f"{quoted(op.name)} is matched by the keys {quoted(key_of[op.id, i])} and "
+                    f"{quoted(key)}",
                     "use one key for each task",
                 )
                 break
@@ -261,10 +264,10 @@ def _not_one_task(
 ) -> tuple[str, str | Callable[[], str]]:
     if fit:
         return (
-            f"{key!r} means {len(fit)} tasks: {[op.name for op in fit[:6]]}",
+            f"{quoted(key)} means {len(fit)} tasks: {[op.name for op in fit[:6]]}",
             f"use their JobVertexIDs: {[op.id for op in fit[:6]]}",
         )
-    return f"the job has no task {key!r}", partial(did_you_mean, key, known)
+    return f"the job has no task {quoted(key)}", partial(did_you_mean, key, known)
 
 
 def _only(
@@ -280,19 +283,19 @@ def _only(
     if ids and dialect == "modern":
         problems.add(
             line.number,
-            f"location {line.location!r} means {len(ids)} TaskManagers: {ids[:6]}",
+            f"location {quoted(line.location)} means {len(ids)} TaskManagers: {ids[:6]}",
             "use their resource ids",
         )
     elif ids:
         problems.add(
             line.number,
-            f"location {line.location!r} is part of {len(ids)} TaskManagers: {ids[:6]}",
+            f"location {quoted(line.location)} is part of {len(ids)} TaskManagers: {ids[:6]}",
             f"write `{line.location}:` if it is a whole address, else a resource id",
         )
     else:
         problems.add(
             line.number,
-            f"the cluster has no TaskManager {line.location!r}",
+            f"the cluster has no TaskManager {quoted(line.location)}",
             lambda: did_you_mean(line.location, task_managers_by_key(cluster)),
         )
     return ""

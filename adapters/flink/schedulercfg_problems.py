@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from edgeplace.model import InvalidInputError
 
 _MOST_LISTED = 20
+_LONGEST = 100
 
 
 class Problems:
@@ -40,6 +41,16 @@ class Problems:
             + (f"\n  and {more} more" if more > 0 else ""),
             "nothing of the file is used until all of it is right",
         )
+
+
+def quoted(text: str) -> str:
+    """Return a word of a file in quotes, of bounded length."""
+    return repr(cut(text))
+
+
+def cut(text: str) -> str:
+    """Return the start of a word of a file."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:

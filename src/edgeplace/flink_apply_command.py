@@ -71,7 +71,7 @@ def _proposed(
     user: Cluster | None,
 ) -> tuple[Proposal, list[Problem]]:
     jobs, task_managers, now_s = live.jobs(), live.task_managers(), time.time()
-    job = planned_job(plan, jobs, args.job, args.plan)
+    job = planned_job(plan, jobs, args.job, args.plan, live.job_graph)
     now = job_now(live, folder, job, jobs, now_s)
     after = planned_places(plan, now.graph, task_managers, user, args.plan)
     change = plan_change(folder, now, after, task_managers)

@@ -198,7 +198,7 @@ class FakeFlink:
             "subtasks": [
                 {
                     "subtask": i,
-                    "status": job.vertex_state,
+                    "status": vertex.state or job.vertex_state,
                     "attempt": job.attempt,
                     "endpoint": f"{place}:1" if place else "(unassigned)",
                     "start-time": job.deployed_ms,
@@ -257,6 +257,9 @@ class FakeFlink:
         job = self._find(job_id)
         if job is None:
             return None
+        if job.fails_with:
+            job.exceptions.append((now_ms() + 1, job.fails_with))
+            job.restart()
         entries = [
             {"timestamp": at, "exceptionName": "X", "stacktrace": f"{text}\n\tat x.java:1"}
             for at, text in reversed(job.exceptions)

@@ -15,6 +15,8 @@ class FakeVertex:
     places: list[str | None]
     group: str = "g1"
     state_bytes: int = 1000
+    state: str = ""
+    """If it is not that of the job's vertices."""
 
 
 @dataclass
@@ -29,6 +31,8 @@ class FakeJob:
     deployed_ms: int = field(default_factory=lambda: now_ms() - 60_000)
     attempt: int = 0
     exceptions: list[tuple[int, str]] = field(default_factory=list)
+    fails_with: str | None = None
+    """It fails for this, again and again: whenever somebody asks for its exceptions."""
     vertex_state: str = "RUNNING"
     moves: int = 0
     waiting_for: list[str] = field(default_factory=list)

@@ -3,13 +3,23 @@ package dev.edgeplace.flink;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 
 /**
- * Answers the tests: for each line {@code parse BASE64} or {@code key BASE64} on standard input, one
- * line of JSON with what the agent makes of it.
+ * Answers the tests: for each line on standard input one line of JSON with what the agent makes of
+ * it. A line is a word and arguments in Base64, separated by blanks:
+ *
+ * <ul>
+ *   <li>{@code parse TEXT}: the lines of a plan, or what is wrong
+ *   <li>{@code key NAME}: what a job is called in the names of files
+ *   <li>{@code limit TASKS}: how large a plan of a job can be; TASKS has a line {@code id|n|name} for
+ *       each task
+ *   <li>{@code judge TASKS PATH}: the locations in a plan file, or what is wrong
+ * </ul>
  */
 final class PlanProbe {
     public static void main(String[] arguments) throws Exception {
@@ -17,24 +27,59 @@ final class PlanProbe {
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] asked = line.split(" ", -1);
-            byte[] bytes = Base64.getDecoder().decode(asked[1]);
-            System.out.println(
-                    Json.of(
-                            asked[0].equals("key")
-                                    ? PlansFolder.key(new String(bytes, StandardCharsets.UTF_8))
-                                    : parsed(bytes)));
+            List<byte[]> given = new ArrayList<>();
+            for (int i = 1; i < asked.length; i++) {
+                given.add(Base64.getDecoder().decode(asked[i]));
+            }
+            System.out.println(Json.of(answer(asked[0], given)));
+        }
+    }
+
+    private static Object answer(String asked, List<byte[]> given) throws Exception {
+        switch (asked) {
+            case "key":
+                return PlansFolder.key(text(given.get(0)));
+            case "limit":
+                return tasks(given.get(0)).largestPlanBytes();
+            case "judge":
+                return judged(tasks(given.get(0)), Path.of(text(given.get(1))));
+            default:
+                return parsed(given.get(0));
         }
     }
 
     private static Object parsed(byte[] bytes) {
         Schedulercfg read = Schedulercfg.parse(bytes);
         if (!read.problems.isEmpty()) {
-            return java.util.Map.of("problems", read.problems);
+            return Map.of("problems", read.problems.listed());
         }
         List<Object> lines = new ArrayList<>();
         for (Schedulercfg.Line each : read.lines) {
             lines.add(List.of(each.task, each.subtask, each.parallelism, each.location));
         }
-        return java.util.Map.of("lines", lines);
+        return Map.of("lines", lines);
+    }
+
+    private static Object judged(JobTasks tasks, Path path) throws Exception {
+        PlanMatch match = PlanMatch.of(PlanFile.read(path, tasks.largestPlanBytes()), tasks);
+        if (!match.problems().isEmpty()) {
+            return Map.of("problems", match.problems());
+        }
+        List<Object> places = new ArrayList<>();
+        match.locations.forEach(each -> places.add(List.of(each)));
+        return Map.of("places", places);
+    }
+
+    private static JobTasks tasks(byte[] bytes) {
+        List<JobTasks.Task> tasks = new ArrayList<>();
+        for (String line : text(bytes).split("\n")) {
+            String[] said = line.split("\\|", 3);
+            tasks.add(new JobTasks.Task(said[0], said[2], Integer.parseInt(said[1])));
+        }
+        return new JobTasks(tasks);
+    }
+
+    private static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
     }
 }

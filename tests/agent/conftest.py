@@ -1,7 +1,12 @@
+import base64
+import json
 import shutil
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,3 +49,30 @@ def home() -> Path:
         return Path(flink_home.flink_home())
     except errors.TestbedError as error:
         pytest.skip(f"no Flink in the cache, and {error}")
+
+
+@pytest.fixture(scope="session")
+def probe(
+    agent_jar: Path, java: str, javac: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Any]]:
+    """Ask the agent what it makes of a word and bytes; see PlanProbe.java."""
+    classes = tmp_path_factory.mktemp("probe")
+    source = Path(__file__).parent / "PlanProbe.java"
+    subprocess.run([javac, "-cp", str(agent_jar), "-d", str(classes), str(source)], check=True)
+    with subprocess.Popen(
+        [java, "-cp", f"{agent_jar}:{classes}", "dev.edgeplace.flink.PlanProbe"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin and process.stdout
+
+        def ask(what: str, *given: bytes) -> Any:
+            assert process.stdin and process.stdout
+            words = [what, *(base64.b64encode(each).decode() for each in given)]
+            process.stdin.write(" ".join(words) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield ask
+        process.stdin.close()

@@ -1,10 +1,8 @@
 """The agent's jar: built again, refused where it cannot work, and of one mind with the adapter."""
 
-import base64
-import json
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +18,7 @@ from edgeplace.model import Cluster, InvalidInputError, JobGraph
 REFUSED = 78
 SOURCES = Path(__file__).parents[2] / "adapters" / "flink" / "agent" / "src"
 
-Probe = Callable[[str, bytes], Any]
-
-
-@pytest.fixture(scope="module")
-def probe(
-    agent_jar: Path, java: str, javac: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Probe]:
-    """Ask the agent what it makes of bytes; see PlanProbe.java."""
-    classes = tmp_path_factory.mktemp("probe")
-    source = Path(__file__).parent / "PlanProbe.java"
-    subprocess.run([javac, "-cp", str(agent_jar), "-d", str(classes), str(source)], check=True)
-    with subprocess.Popen(
-        [java, "-cp", f"{agent_jar}:{classes}", "dev.edgeplace.flink.PlanProbe"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin and process.stdout
-
-        def ask(what: str, content: bytes) -> Any:
-            assert process.stdin and process.stdout
-            process.stdin.write(f"{what} {base64.b64encode(content).decode()}\n")
-            process.stdin.flush()
-            return json.loads(process.stdout.readline())
-
-        yield ask
-        process.stdin.close()
+Probe = Callable[..., Any]
 
 
 def run_java(java: str, *arguments: str) -> "subprocess.CompletedProcess[str]":

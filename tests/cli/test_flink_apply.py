@@ -106,6 +106,53 @@ def test_jobs_of_one_name_get_plans_by_id(apply, flink, plans):
     assert twin.moves == 0
 
 
+@pytest.fixture
+def other(flink):
+    """A job of other tasks, which runs beside the first."""
+    job = FakeJob("c" * 32, "other", [FakeVertex(f"{9:032x}", "x", ["pi-3"])])
+    flink.jobs.append(job)
+    return job
+
+
+def schedulercfg_by_id(path):
+    lines = FORMER.replace("map (1/2); pi-1", "map (1/2); 10.0.0.9")
+    for name, task_id in (("Source: lines", SRC), ("map", MAP), ("Sink: out", SINK)):
+        lines = lines.replace(name, task_id)
+    path.write_text(lines)
+    return path
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_a_schedulercfg_finds_its_job(apply, flink, other, tmp_path, by_id):
+    path = schedulercfg_by_id(tmp_path / "schedulercfg")
+    if not by_id:
+        path.write_text(FORMER.replace("map (1/2); pi-1", "map (1/2); 10.0.0.9"))
+    assert apply(of=path).status is ExitStatus.OK
+    assert flink.jobs[0].placement[MAP] == ("server", "pi-2")
+    assert other.moves == 0
+
+
+def test_a_schedulercfg_that_fits_two_jobs_or_none_says_so(apply, flink, other, tmp_path):
+    path = schedulercfg_by_id(tmp_path / "schedulercfg")
+    path.write_text(path.read_text().replace(f"{SINK} (1/1)", f"{SINK} (1/3)"))
+    ran = apply(of=path)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "names tasks that no running job has in this parallelism" in ran.err
+    twin = wordcount("twin", "b" * 32)
+    flink.jobs.append(twin)
+    ran = apply(of=schedulercfg_by_id(path))
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert f"can be for 2 running jobs: 'wordcount' ({'a' * 32}), 'twin'" in ran.err
+    assert "other" not in ran.err.split("can be for")[1]
+
+
+def test_a_job_with_a_finished_source_is_moved(apply, flink):
+    flink.jobs[0].vertices[0].state = "FINISHED"
+    ran = apply()
+    assert ran.status is ExitStatus.OK, ran.err
+    assert flink.jobs[0].placement == GOAL
+
+
 def test_a_plan_by_id_that_is_there_is_the_one_that_is_written(apply, plans):
     by_id = plans / f"{'a' * 32}.schedulercfg"
     by_id.write_text(FORMER)

@@ -7,7 +7,7 @@ import types
 
 import pytest
 from fake_job import now_ms
-from flink_case import FORMER, START, assert_untouched, files
+from flink_case import FORMER, GOAL, START, assert_untouched, files
 
 from edgeplace.adapters.flink.plans_folder import PlansFolder
 from edgeplace.status import ExitStatus
@@ -67,8 +67,7 @@ def test_an_agent_that_lies(apply, flink, plans):
 
 
 def fails(job):
-    if job.moves == 1:
-        job.exceptions.append((now_ms() + 1, "java.lang.OutOfMemoryError: Java heap space"))
+    job.fails_with = "java.lang.OutOfMemoryError: Java heap space" if job.moves == 1 else None
 
 
 def checkpoints_fail(job):
@@ -126,17 +125,36 @@ def test_the_way_back_is_tried_again(apply, flink, monkeypatch):
     assert len(refused) == 2
 
 
-def test_a_failure_between_the_move_and_the_first_look_is_seen(apply, flink):
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_failure_elsewhere_is_not_the_plans_fault(apply, flink, restarts):
     def fails_and_recovers(job):
-        if job.moves == 1:
-            job.exceptions.append((now_ms(), "java.io.IOException: no camera here"))
-            job.deployed_ms = now_ms() + 2
+        job.exceptions.append((now_ms() + 1, "java.io.IOException: TaskManager pi-9 is gone"))
+        if restarts:
+            job.restart()
 
     flink.agent.on_move = fails_and_recovers
     ran = apply()
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "its recovery is awaited once" in ran.out
+    assert "warning: the job failed at its new places: java.io.IOException: TaskManager" in ran.err
+    assert "and has recovered there" in ran.err
+    assert flink.jobs[0].placement == GOAL
+
+
+def test_a_job_that_does_not_recover_there_goes_back(apply, flink, monkeypatch):
+    answer, job = flink.answer, flink.jobs[0]
+
+    def fail_for_good(path, authorization):
+        if "/exceptions" in path and job.moves == 1:
+            job.exceptions.append((now_ms() + 1, "java.io.IOException: no camera here"))
+            job.vertex_state = "SCHEDULED"
+        return answer(path, authorization)
+
+    monkeypatch.setattr(flink, "answer", fail_for_good)
+    ran = apply("--timeout", 2)
     assert ran.status is ExitStatus.NOT_APPLIED
-    assert "the job failed at its new places: java.io.IOException: no camera here" in ran.err
-    assert flink.jobs[0].placement == START
+    assert "Flink shows: Source: lines (1/2) is SCHEDULED at pi-1" in ran.err
+    assert job.placement == START
 
 
 def test_a_job_that_restarts_there_goes_back(apply, flink, monkeypatch):

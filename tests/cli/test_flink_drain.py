@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fake_flink import FakeFlink
-from fake_job import FakeJob, FakeVertex, now_ms, wordcount
+from fake_job import FakeJob, FakeVertex, wordcount
 from flink_case import MAP, SINK, SRC, START
 
 from edgeplace.adapters.flink.errors import PlanNotWrittenError
@@ -175,10 +175,21 @@ def test_a_drain_can_be_prolonged(drain, flink, plans):
     assert [job.moves for job in flink.jobs] == moved
 
 
+def test_subtasks_that_have_finished_leave_too(drain, flink):
+    """A fail-over would deploy them there again."""
+    flink.jobs[0].vertices[0].state = "FINISHED"
+    before = placements(flink)
+    ran = drain("pi-1")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "pi-1" not in used(flink)
+    assert drain("pi-1", "--undo").status is ExitStatus.OK
+    assert placements(flink) == before
+
+
 def test_if_one_job_cannot_leave_those_that_left_return(drain, flink, plans, other):
     def fails(job):
-        if job is other and job.moves == 1:
-            job.exceptions.append((now_ms() + 1, "java.io.IOException: no device"))
+        if job is other:
+            job.fails_with = "java.io.IOException: no device" if job.moves == 1 else None
 
     flink.agent.on_move = fails
     before = placements(flink)

@@ -249,3 +249,46 @@ def test_apply_goes_back_when_the_jobmanager_dies_for_good(
     killer.join()
     watch.join()
     assert ran.status is ExitStatus.UNREACHABLE, ran.out + ran.err
+
+
+def test_a_job_with_a_finished_source_is_moved_and_drained(
+    flink: live_flink.LiveFlink, tmp_path: Path
+) -> None:
+    job = flink.submit("FinishedSource")
+    flink.wait_until(
+        lambda: sorted({s.state for s in flink.rest.subtasks(job)}) == ["FINISHED", "RUNNING"],
+        "the end of one source",
+    )
+    flink.wait_for_checkpoint(job)
+
+    def everywhere() -> dict[str, str]:
+        return {s.task: s.task_manager for s in flink.rest.subtasks(job)}
+
+    wanted = dict.fromkeys(everywhere(), "pi-1")
+    moved = Ran(flink, "apply", plan_file(tmp_path, wanted))
+    assert moved.status is ExitStatus.OK, moved.out + moved.err
+    flink.wait_until(lambda: everywhere() == wanted, "every subtask at its place")
+
+    drained = Ran(flink, "drain", "pi-1", "--for", "1h")
+    assert drained.status is ExitStatus.OK, drained.out + drained.err
+    assert "pi-1" not in everywhere().values()
+    back = Ran(flink, "drain", "pi-1", "--undo")
+    assert back.status is ExitStatus.OK, back.out + back.err
+    assert everywhere() == wanted
+    well = Ran(flink, "doctor")
+    assert well.status is ExitStatus.OK, well.out
+
+
+def test_a_schedulercfg_finds_its_job_by_its_ids(
+    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+) -> None:
+    other = flink.submit("FinishedSource")
+    flink.wait_until(lambda: flink.rest.state(other) == "RUNNING", "the other job")
+    places = {
+        f"{s.vertex_id} ({s.index + 1}/{s.parallelism})": "server-1"
+        for s in flink.rest.subtasks(job)
+    }
+    done = Ran(flink, "apply", plan_file(tmp_path, places))
+    assert done.status is ExitStatus.OK, done.out + done.err
+    assert set(flink.placement(job).values()) == {"server-1"}
+    assert flink.status(other)["moves"] == 0

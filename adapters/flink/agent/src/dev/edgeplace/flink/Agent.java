@@ -10,13 +10,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
 import org.apache.flink.runtime.util.EnvironmentInformation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** What this JVM has one of: the folder of plans, and the thread that watches it. */
-public final class Agent implements Runnable {
+public final class Agent {
     public static final String VERSION = "0.2.0";
 
     private static final long WATCH_EVERY_MS = 500;
@@ -27,14 +29,16 @@ public final class Agent implements Runnable {
 
     public final Options options;
     public final PlansFolder plans;
+    public final Turns turns = new Turns();
 
     private final Map<String, PlannedJob> jobs = new ConcurrentHashMap<>();
-    private final Map<String, PlansFolder.PlanFile> planOfJob = new ConcurrentHashMap<>();
+    private final Map<String, PlanFile> planOfJob = new ConcurrentHashMap<>();
     private final long startedMs = System.currentTimeMillis();
     private volatile Runnable resourceManagerProbe = () -> {};
     private long heartbeatMs;
     private Map<String, Object> lastSaid = Map.of();
-    private boolean isAwake;
+    /** Null until this JVM proves to be a JobManager's. */
+    private ScheduledThreadPoolExecutor thread;
     private final Map<String, String> problems = new HashMap<>();
 
     private Agent(Options options) {
@@ -55,7 +59,7 @@ public final class Agent implements Runnable {
     /** Watches a job from now on, instead of any former JobMaster's of the same job. */
     public void watch(PlannedJob job) {
         jobs.put(job.jobId(), job);
-        wake();
+        wake().execute(() -> attempt(job.toString(), () -> job.prepare(planOf(job))));
     }
 
     /** Sets what asks the ResourceManager for its TaskManagers; see {@link TaskManagers}. */
@@ -64,28 +68,36 @@ public final class Agent implements Runnable {
         wake();
     }
 
-    private synchronized void wake() {
-        if (!isAwake) {
-            isAwake = true;
-            Thread thread = new Thread(this, "edgeplace-agent");
-            thread.setDaemon(true);
-            thread.start();
+    private synchronized ScheduledThreadPoolExecutor wake() {
+        if (thread == null) {
+            thread = new ScheduledThreadPoolExecutor(1, Agent::daemon);
+            // Those of jobs that died with a former JobManager; jobs that live write theirs anew.
+            thread.execute(() -> attempt("the folder of plans", plans::removeStatuses));
+            thread.scheduleWithFixedDelay(
+                    this::watchAll, WATCH_EVERY_MS, WATCH_EVERY_MS, TimeUnit.MILLISECONDS);
         }
+        return thread;
+    }
+
+    private static Thread daemon(Runnable work) {
+        Thread thread = new Thread(work, "edgeplace-agent");
+        thread.setDaemon(true);
+        return thread;
     }
 
     /** Returns the plan file that counts for a job now, as it is now, or null. */
-    public PlansFolder.PlanFile planOf(PlannedJob job) throws IOException {
+    public PlanFile planOf(PlannedJob job) throws IOException {
         for (int tries = 0; tries < MOST_TRIES; tries++) {
             Path path = plans.planPath(job.jobId(), job.jobName());
             if (path == null) {
                 return null;
             }
             try {
-                PlansFolder.PlanFile known = planOfJob.get(job.jobId());
-                if (known != null && known.stamp.equals(PlansFolder.stamp(path))) {
+                PlanFile known = planOfJob.get(job.jobId());
+                if (known != null && known.stamp.equals(PlanFile.stamp(path))) {
                     return known;
                 }
-                PlansFolder.PlanFile read = PlansFolder.read(path);
+                PlanFile read = PlanFile.read(path, job.largestPlanBytes());
                 planOfJob.put(job.jobId(), read);
                 return read;
             } catch (NoSuchFileException e) {
@@ -95,21 +107,11 @@ public final class Agent implements Runnable {
         return null;
     }
 
-    @Override
-    public void run() {
-        // Those of jobs that died with a former JobManager; jobs that live write theirs anew.
-        attempt("the folder of plans", plans::removeStatuses);
-        while (true) {
-            try {
-                Thread.sleep(WATCH_EVERY_MS);
-            } catch (InterruptedException e) {
-                return;
-            }
-            attempt("the ResourceManager", resourceManagerProbe::run);
-            attempt("the heartbeat", this::beat);
-            for (PlannedJob job : jobs.values()) {
-                attempt(job.toString(), () -> watchOnce(job));
-            }
+    private void watchAll() {
+        attempt("the ResourceManager", resourceManagerProbe::run);
+        attempt("the heartbeat", this::beat);
+        for (PlannedJob job : jobs.values()) {
+            attempt(job.toString(), () -> watchOnce(job));
         }
     }
 
@@ -144,6 +146,7 @@ public final class Agent implements Runnable {
 
     private void write(Map<String, Object> description, long nowMs) throws IOException {
         Map<String, Object> dated = new LinkedHashMap<>(description);
+        dated.putAll(turns.longest());
         dated.put("now_ms", nowMs);
         plans.create();
         plans.writeAgent(dated);

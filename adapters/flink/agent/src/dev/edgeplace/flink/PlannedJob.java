@@ -6,6 +6,9 @@ public interface PlannedJob {
 
     String jobName();
 
+    /** Returns how large a plan of it can be. */
+    long largestPlanBytes();
+
     /** Whether it has ended, or its JobMaster has; then it is not called again. */
     boolean hasEnded();
 
@@ -13,9 +16,18 @@ public interface PlannedJob {
     boolean hasEndedForGood();
 
     /**
-     * Looks after the job, in its main thread.
+     * Reads a plan file in the agent's thread, so that the job's main thread finds it read when the
+     * job starts.
      *
      * @param plan the plan file that counts for it now, or null
      */
-    void review(PlansFolder.PlanFile plan);
+    void prepare(PlanFile plan);
+
+    /**
+     * Looks after the job: reads a new plan file in the agent's thread, does the rest in the job's
+     * main thread.
+     *
+     * @param plan the plan file that counts for it now, or null
+     */
+    void review(PlanFile plan);
 }

@@ -5,10 +5,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Map;
@@ -17,33 +15,11 @@ import java.util.regex.Pattern;
 
 /** The folder of plans and statuses; {@code docs/flink-agent.md} says what is in it. */
 public final class PlansFolder {
-    /** A plan file as it was at one moment. */
-    public static final class PlanFile {
-        public final Path path;
-        /** Changes whenever the file is replaced or written to. */
-        public final String stamp;
-        public final byte[] bytes;
-        public final String sha256;
-        /** Why the file cannot be read, or null. */
-        public final String problem;
-
-        PlanFile(Path path, String stamp, byte[] bytes, String problem) {
-            this.path = path;
-            this.stamp = stamp;
-            this.bytes = bytes;
-            this.sha256 = sha256(bytes);
-            this.problem = problem;
-        }
-    }
-
     private static final String PLAN = ".schedulercfg";
     private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
     private static final int LONGEST_KEY = 150;
     private static final int KEPT_OF_LONG_KEY = 100;
     private static final int HASH_DIGITS = 16;
-    /** A plan of 200,000 subtasks; reading it takes some ten times as much memory. */
-    private static final long LARGEST_PLAN_BYTES = 1L << 24;
-    private static final int MOST_TRIES = 3;
 
     private final Path folder;
 
@@ -73,7 +49,7 @@ public final class PlansFolder {
         return key.substring(0, KEPT_OF_LONG_KEY) + "~" + hash.substring(0, HASH_DIGITS);
     }
 
-    /** Returns the path of the plan that counts for a job now, or null. */
+    /** Returns the path of what counts as the plan of a job now, of whatever kind, or null. */
     Path planPath(String jobId, String jobName) throws IOException {
         String byName = key(jobName);
         Path until = null;
@@ -87,8 +63,7 @@ public final class PlansFolder {
                 }
                 boolean isById = named.group(1).equals(jobId);
                 long holdsUntil = Long.parseLong(named.group(2));
-                boolean counts =
-                        (isById || named.group(1).equals(byName)) && Files.isRegularFile(file);
+                boolean counts = isById || named.group(1).equals(byName);
                 boolean isLast = isById == untilIsById ? holdsUntil > expiry : isById;
                 if (counts && holdsUntil > System.currentTimeMillis() / 1000 && isLast) {
                     until = file;
@@ -102,49 +77,17 @@ public final class PlansFolder {
         }
         for (String each : new String[] {jobId, byName}) {
             Path file = folder.resolve(each + PLAN);
-            if (Files.isRegularFile(file)) {
+            if (PlanFile.isThere(file)) {
                 return file;
             }
         }
         return null;
     }
 
-    /** Returns path, time, size and identity of a file: equal only if it is the same file. */
-    static String stamp(Path file) throws IOException {
-        BasicFileAttributes is = Files.readAttributes(file, BasicFileAttributes.class);
-        return file + "|" + is.lastModifiedTime() + "|" + is.size() + "|" + is.fileKey();
-    }
-
-    /** Reads a file, again if it was replaced meanwhile. */
-    static PlanFile read(Path file) throws IOException {
-        String before = "";
-        for (int tries = 0; tries < MOST_TRIES; tries++) {
-            before = stamp(file);
-            if (Files.size(file) > LARGEST_PLAN_BYTES) {
-                return new PlanFile(
-                        file, before, new byte[0], file + " is too large for a plan: replace it");
-            }
-            byte[] bytes;
-            try {
-                bytes = Files.readAllBytes(file);
-            } catch (NoSuchFileException e) {
-                throw e;
-            } catch (IOException e) {
-                return new PlanFile(
-                        file, before, new byte[0], "the plan cannot be read (" + e + "): mend that");
-            }
-            if (stamp(file).equals(before)) {
-                return new PlanFile(file, before, bytes, null);
-            }
-        }
-        return new PlanFile(
-                file, before, new byte[0], "the plan is still being written: rename it into place");
-    }
-
     /** Returns the text of the plan that a job had when it was last placed by one, or null. */
-    public PlanFile applied(String jobId) throws IOException {
+    public PlanFile applied(String jobId, long largestBytes) throws IOException {
         Path file = folder.resolve(jobId + ".applied");
-        return Files.isRegularFile(file) ? read(file) : null;
+        return PlanFile.isThere(file) ? PlanFile.read(file, largestBytes) : null;
     }
 
     public void writeApplied(String jobId, byte[] plan) throws IOException {

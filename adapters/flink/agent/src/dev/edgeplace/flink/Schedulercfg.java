@@ -11,7 +11,8 @@ import java.util.regex.Pattern;
 /**
  * The text of a plan, dialect "modern": {@code Task name (i/n); location}, one line a subtask.
  *
- * <p>The grammar is stated in {@code adapters/flink/schedulercfg.py}, which reads the same.
+ * <p>The grammar is stated in {@code adapters/flink/schedulercfg.py}, which reads the same. Problems
+ * name lines and quote nothing: what is no plan may be a file that is nobody's business.
  */
 public final class Schedulercfg {
     /** One line. */
@@ -39,7 +40,7 @@ public final class Schedulercfg {
 
     public final List<Line> lines = new ArrayList<>();
     /** What is wrong with the text, each with its line and a cure; the lines count only if none. */
-    public final List<String> problems = new ArrayList<>();
+    public final Problems problems = new Problems();
 
     private Schedulercfg() {}
 
@@ -70,8 +71,12 @@ public final class Schedulercfg {
             return read;
         }
         int number = 0;
-        for (String line : text.substring(0, end).split("\n", -1)) {
-            read.add(++number, line);
+        int from = 0;
+        while (from <= end && !read.problems.isFull()) {
+            int to = text.indexOf('\n', from);
+            to = to < 0 || to > end ? end : to;
+            read.add(++number, text.substring(from, to));
+            from = to + 1;
         }
         return read;
     }
@@ -81,13 +86,11 @@ public final class Schedulercfg {
         if (isBlank(line)) {
             problem(number, "the line is blank: remove it");
         } else if (split < 0) {
-            problem(number, quoted(line) + " has no '; ': write `Task name (i/n); location`");
+            problem(number, "it has no '; ': write `Task name (i/n); location`");
         } else if (line.lastIndexOf("; ", split - 1) >= 0) {
             problem(
                     number,
-                    quoted(line)
-                            + " has more than one '; ': use the JobVertexID of a task whose name has"
-                            + " one");
+                    "it has more than one '; ': use the JobVertexID of a task whose name has one");
         } else {
             add(number, line.substring(0, split), line.substring(split + 2));
         }
@@ -98,18 +101,20 @@ public final class Schedulercfg {
             problem(number, "blanks at the ends or around '; ' count as part of names: remove them");
             return;
         }
+        if (location.isEmpty()) {
+            problem(number, "no location stands behind '; ': write `Task name (i/n); location`");
+            return;
+        }
         Matcher indexed = INDEXED.matcher(task);
         if (!indexed.matches()) {
-            problem(number, quoted(task) + " lacks its subtask: write `" + task + " (i/n)`");
+            problem(number, "the task lacks its subtask: write `Task name (i/n)`");
             return;
         }
         int subtask = Integer.parseInt(indexed.group(2));
         int parallelism = Integer.parseInt(indexed.group(3));
         String plain = indexed.group(1) + " (" + subtask + "/" + parallelism + ")";
         if (subtask < 1 || subtask > parallelism || !task.equals(plain)) {
-            problem(
-                    number,
-                    quoted(task) + ": subtasks are numbered 1 to n, without leading zeros");
+            problem(number, "subtasks are numbered 1 to n, without leading zeros");
             return;
         }
         lines.add(new Line(number, indexed.group(1), subtask, parallelism, location));
@@ -142,9 +147,5 @@ public final class Schedulercfg {
 
     private static boolean isBlank(char c) {
         return Character.isWhitespace(c) || Character.isSpaceChar(c) || c == '\u0085';
-    }
-
-    private static String quoted(String text) {
-        return "'" + (text.length() > 100 ? text.substring(0, 100) + "..." : text) + "'";
     }
 }

@@ -25,10 +25,12 @@ import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.Options;
+import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
-import dev.edgeplace.flink.PlansFolder.PlanFile;
+import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
+import dev.edgeplace.flink.Turns;
 
 /**
  * The placement of one job under one JobMaster: which plan it has, which it shall have, and the
@@ -39,6 +41,8 @@ final class JobPlacement implements PlannedJob {
 
     /** How long the way back of a move is open without a checkpoint. */
     private static final long WAY_BACK_MS = 600_000;
+    /** Between two moves, so that a plan that changes all the time does not stop the job. */
+    private static final long REST_MS = 5_000;
 
     /** On the way to another placement of a running job. */
     private enum Move {
@@ -52,6 +56,7 @@ final class JobPlacement implements PlannedJob {
     private final Agent agent;
     private final ExecutionGraph graph;
     private final StatusReport report;
+    private final PlanReader reader;
     private PlannedSlotProvider slots;
 
     /** The plan by which subtasks are placed; null: by stock Flink. */
@@ -69,7 +74,7 @@ final class JobPlacement implements PlannedJob {
     private List<String> obstacles = List.of();
     private Move move = Move.NONE;
     private int moves;
-    private long movedMs;
+    private long movedNanos;
     private long triedToComeHomeMs;
 
     JobPlacement(DefaultScheduler scheduler, ExecutionSlotAllocationContext context, Agent agent) {
@@ -78,6 +83,7 @@ final class JobPlacement implements PlannedJob {
         this.agent = agent;
         this.graph = scheduler.getExecutionGraph();
         this.report = new StatusReport(agent.plans, jobId(), jobName());
+        this.reader = new PlanReader(graph, context);
     }
 
     void start(PlannedSlotProvider itsSlots) {
@@ -107,6 +113,7 @@ final class JobPlacement implements PlannedJob {
      * whole takes the newest plan; a part of it that is restarted goes where it was planned.
      */
     void beforeAllocation(Set<ExecutionVertexID> starting) {
+        Turns.Turn turn = agent.turns.begin();
         try {
             if (isWholeStart(starting)) {
                 adoptAtStart();
@@ -125,6 +132,7 @@ final class JobPlacement implements PlannedJob {
             // It has its slots, or waits for them: another plan is looked at from here on.
             move = Move.NONE;
         }
+        turn.end();
     }
 
     @Override
@@ -148,8 +156,21 @@ final class JobPlacement implements PlannedJob {
     }
 
     @Override
+    public long largestPlanBytes() {
+        return reader.largestPlanBytes();
+    }
+
+    @Override
+    public void prepare(PlanFile plan) {
+        if (plan != null) {
+            reader.read(plan);
+        }
+    }
+
+    @Override
     public void review(PlanFile plan) {
-        scheduler.getMainThreadExecutor().execute(() -> reviewInMainThread(plan));
+        PlanReader.Read read = plan == null ? null : reader.read(plan);
+        scheduler.getMainThreadExecutor().execute(() -> reviewInMainThread(read));
     }
 
     @Override
@@ -157,12 +178,13 @@ final class JobPlacement implements PlannedJob {
         return "job '" + jobName() + "' (" + jobId() + ")";
     }
 
-    private void reviewInMainThread(PlanFile plan) {
+    private void reviewInMainThread(PlanReader.Read plan) {
         if (hasEnded()) {
             return;
         }
+        Turns.Turn turn = agent.turns.begin();
         try {
-            if (!isJudged(plan)) {
+            if (!isJudged(plan == null ? null : plan.file)) {
                 judge(plan);
             }
             slots.review();
@@ -175,6 +197,7 @@ final class JobPlacement implements PlannedJob {
         } catch (IOException | RuntimeException e) {
             LOG.error("edgeplace: the placement of {} could not be looked after", this, e);
         }
+        turn.end();
     }
 
     private boolean isJudged(PlanFile plan) {
@@ -183,30 +206,28 @@ final class JobPlacement implements PlannedJob {
                 : judged != null && judged.stamp.equals(plan.stamp);
     }
 
-    private PlanJudge judgement(PlanFile plan, boolean isRunning) {
-        return PlanJudge.judge(
-                plan,
-                graph.getJobID(),
-                graph.getVerticesTopologically(),
-                context,
-                TaskManagers.latest(),
-                isRunning);
+    private List<String> problems(PlanReader.Read read, boolean isRunning) {
+        return read.plan == null ? read.problems : problems(read.plan, isRunning);
+    }
+
+    private List<String> problems(JobPlan plan, boolean isRunning) {
+        return PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), isRunning);
     }
 
     /** Takes note of a new, changed or removed plan file. */
-    private void judge(PlanFile plan) {
-        judged = plan;
+    private void judge(PlanReader.Read plan) {
+        judged = plan == null ? null : plan.file;
         wanted = null;
         rejections = List.of();
         obstacles = List.of();
         if (plan == null) {
             return; // A job keeps the plan it has.
         }
-        PlanJudge judgement = judgement(plan, graph.getState() == JobStatus.RUNNING);
-        if (judgement.plan == null) {
-            reject(judgement.problems);
+        List<String> problems = problems(plan, graph.getState() == JobStatus.RUNNING);
+        if (problems.isEmpty()) {
+            wanted = plan.plan;
         } else {
-            wanted = judgement.plan;
+            reject(problems);
         }
     }
 
@@ -223,25 +244,28 @@ final class JobPlacement implements PlannedJob {
     private void adoptAtStart() throws IOException {
         JobPlan former = adopted;
         PlanFile newest = agent.planOf(this);
-        PlanFile last = adopted == null ? agent.plans.applied(jobId()) : null;
+        PlanFile last =
+                adopted == null ? agent.plans.applied(jobId(), largestPlanBytes()) : null;
         if (newest != null && !isJudged(newest)) {
+            // The agent's thread has read it, unless it has just changed.
+            PlanReader.Read read = reader.read(newest);
             judged = newest;
             // A job that has run has a place to go back to, and does not wait for a new plan's.
-            PlanJudge judgement = judgement(newest, hasRun());
-            if (judgement.plan == null) {
-                reject(judgement.problems);
-            } else {
+            List<String> problems = problems(read, hasRun());
+            if (problems.isEmpty()) {
                 rejections = List.of();
-                wanted = judgement.plan;
+                wanted = read.plan;
+            } else {
+                reject(problems);
             }
         }
         if (wanted != null) {
             adopt(wanted);
         } else if (last != null) {
             // The JobManager was restarted, and the plan file is gone or has become unusable.
-            PlanJudge judgement = judgement(last, false);
-            if (judgement.plan != null) {
-                adopt(judgement.plan);
+            PlanReader.Read read = reader.read(last);
+            if (problems(read, false).isEmpty()) {
+                adopt(read.plan);
             }
         }
         if (adopted != former) {
@@ -279,7 +303,7 @@ final class JobPlacement implements PlannedJob {
             obstacles = List.of("the job is " + graph.getState() + ": the plan counts at its start");
         } else if (!slots.waitingFor().isEmpty() && (isCheckpointed() || !isAnyRunning())) {
             // Subtasks wait for slots they may never get. No checkpoint can be taken.
-            if (stillGood(wanted)) {
+            if (isRested() && stillGood(wanted)) {
                 redeploy("another plan, for a job that waits for slots");
             }
         } else if (!isCheckpointed()) {
@@ -289,12 +313,28 @@ final class JobPlacement implements PlannedJob {
                                     + " execution.checkpointing.interval, or stop the job with a"
                                     + " savepoint and start it from there");
         } else if (isAllRunning()) {
-            if (stillGood(wanted)) {
+            if (isRested() && stillGood(wanted)) {
                 moveTo(wanted, "another plan");
             }
         } else {
             obstacles = List.of("not all subtasks run yet");
         }
+    }
+
+    /** Whether the last move is long enough ago; of the plans that come meanwhile the last is used. */
+    private boolean isRested() {
+        boolean isRested = moves == 0 || msSince(movedNanos) >= REST_MS;
+        if (!isRested) {
+            obstacles =
+                    List.of(
+                            "the job was moved a moment ago: there are "
+                                    + REST_MS / 1000 + " s at least between two moves");
+        }
+        return isRested;
+    }
+
+    private static long msSince(long nanos) {
+        return (System.nanoTime() - nanos) / 1_000_000;
     }
 
     /** Moves subtasks that run elsewhere back, once their TaskManager has been back for a while. */
@@ -326,12 +366,14 @@ final class JobPlacement implements PlannedJob {
         obstacles = List.of();
         checkpoint.whenCompleteAsync(
                 (completed, failure) -> {
+                    Turns.Turn turn = agent.turns.begin();
                     try {
                         afterCheckpoint(plan, why, failure);
                     } catch (RuntimeException e) {
                         // Nobody asks what became of this future.
                         LOG.error("edgeplace: {} could not be moved", this, e);
                     }
+                    turn.end();
                 },
                 scheduler.getMainThreadExecutor());
     }
@@ -361,16 +403,16 @@ final class JobPlacement implements PlannedJob {
 
     /** Judges a plan again just before it is used: others may have taken its slots meanwhile. */
     private boolean stillGood(JobPlan plan) {
-        PlanJudge judgement = judgement(plan.file, true);
-        if (judgement.plan == null && plan == wanted) {
-            reject(judgement.problems);
+        List<String> problems = problems(plan, true);
+        if (!problems.isEmpty() && plan == wanted) {
+            reject(problems);
         }
-        return judgement.plan != null;
+        return problems.isEmpty();
     }
 
     /** Tells whether a plan is the placement that the last move has left. */
     private boolean leadsBack(JobPlan plan) {
-        if (System.currentTimeMillis() - movedMs > WAY_BACK_MS) {
+        if (msSince(movedNanos) > WAY_BACK_MS) {
             return false; // Too much would be done again.
         }
         TaskManagers seen = TaskManagers.latest();
@@ -395,7 +437,7 @@ final class JobPlacement implements PlannedJob {
         former = left;
         move = Move.REDEPLOYMENT;
         moves++;
-        movedMs = System.currentTimeMillis();
+        movedNanos = System.nanoTime();
     }
 
     private boolean isCheckpointed() {
@@ -477,7 +519,7 @@ final class JobPlacement implements PlannedJob {
                         one.put(
                                 "task",
                                 scheduler.getExecutionVertex(subtask).getTaskNameWithSubtaskIndex());
-                        one.put("planned", adopted.locations.get(subtask));
+                        one.put("planned", Quote.cut(adopted.locations.get(subtask)));
                         one.put("runs_at", runsAt);
                         elsewhere.add(one);
                     }

@@ -7,7 +7,7 @@ import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
-import dev.edgeplace.flink.PlansFolder;
+import dev.edgeplace.flink.PlanFile;
 
 /**
  * A plan that fits a job: where each subtask shall run, and with whom it shares a slot.
@@ -17,14 +17,14 @@ import dev.edgeplace.flink.PlansFolder;
  * just as stock Flink counts slots.
  */
 final class JobPlan {
-    final PlansFolder.PlanFile file;
+    final PlanFile file;
     /** In the order of the job's topology. */
     final Map<ExecutionVertexID, String> locations;
 
     private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups;
 
     JobPlan(
-            PlansFolder.PlanFile file,
+            PlanFile file,
             Map<ExecutionVertexID, String> locations,
             Iterable<SlotSharingGroup> sharing) {
         this.file = file;
@@ -48,14 +48,14 @@ final class JobPlan {
                 });
     }
 
-    private JobPlan(PlansFolder.PlanFile file, JobPlan same) {
+    private JobPlan(PlanFile file, JobPlan same) {
         this.file = file;
         this.locations = same.locations;
         this.groups = same.groups;
     }
 
     /** Returns the same plan, from another file. */
-    JobPlan from(PlansFolder.PlanFile other) {
+    JobPlan from(PlanFile other) {
         return new JobPlan(other, this);
     }
 

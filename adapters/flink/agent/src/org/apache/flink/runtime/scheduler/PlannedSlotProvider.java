@@ -18,6 +18,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Options;
+import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.SlotFingerprints;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
@@ -116,7 +117,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     /** Returns the locations for which subtasks wait, in order. */
     Collection<String> waitingFor() {
         TreeSet<String> locations = new TreeSet<>();
-        open.values().forEach(each -> locations.add(each.location));
+        open.values().forEach(each -> locations.add(Quote.cut(each.location)));
         return locations;
     }
 
@@ -137,7 +138,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             if (other != null) {
                 LOG.warn(
                         "edgeplace: {} is gone: its subtasks of {} run on {} until it is back",
-                        request.location,
+                        Quote.cut(request.location),
                         job,
                         other);
                 return other;
@@ -149,7 +150,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
                     "edgeplace: {} waits for TaskManager {}, which its plan names and which is not"
                             + " registered",
                     job,
-                    request.location);
+                    Quote.cut(request.location));
         }
         return null;
     }

@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
+import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlansFolder;
-import dev.edgeplace.flink.PlansFolder.PlanFile;
 
 /** The status file of one job, written when something in it has changed. */
 final class StatusReport {

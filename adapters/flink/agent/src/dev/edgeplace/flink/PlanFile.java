@@ -1,0 +1,120 @@
+package dev.edgeplace.flink;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+
+/**
+ * A plan file as it was at one moment.
+ *
+ * <p>Only a regular file is opened. A link is not followed: who may write to the folder of plans,
+ * and may not read the files of the JobManager's user, shall not have them read by the agent.
+ */
+public final class PlanFile {
+    private static final int MOST_TRIES = 3;
+
+    public final Path path;
+    /** Changes whenever the file is replaced or written to. */
+    public final String stamp;
+    public final byte[] bytes;
+    /** Of the bytes; null if they have not been read. */
+    public final String sha256;
+    /** Why they have not been read, or null. */
+    public final String problem;
+
+    private PlanFile(Path path, String stamp, byte[] bytes, String sha256, String problem) {
+        this.path = path;
+        this.stamp = stamp;
+        this.bytes = bytes;
+        this.sha256 = sha256;
+        this.problem = problem;
+    }
+
+    /**
+     * Reads a file, again if it was replaced meanwhile.
+     *
+     * @param largestBytes how large a plan of the job can be
+     */
+    static PlanFile read(Path path, long largestBytes) throws IOException {
+        String before = "";
+        for (int tries = 0; tries < MOST_TRIES; tries++) {
+            BasicFileAttributes is = attributes(path);
+            before = stamp(path, is);
+            String kind = kindOfNoPlan(is);
+            if (kind != null) {
+                return unread(
+                        path,
+                        before,
+                        "the plan file is " + kind + ", and is not opened: put a regular file there");
+            }
+            if (is.size() > largestBytes) {
+                return tooLarge(path, before, is.size(), largestBytes);
+            }
+            byte[] bytes;
+            try (InputStream in =
+                    Files.newInputStream(
+                            path, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+                bytes = in.readNBytes((int) largestBytes + 1);
+            } catch (NoSuchFileException e) {
+                throw e;
+            } catch (IOException e) {
+                return unread(
+                        path,
+                        before,
+                        "the plan file cannot be read (" + Quote.cut(e.toString()) + "): mend that");
+            }
+            if (bytes.length > largestBytes) {
+                return tooLarge(path, before, bytes.length, largestBytes);
+            }
+            if (stamp(path).equals(before)) {
+                return new PlanFile(path, before, bytes, PlansFolder.sha256(bytes), null);
+            }
+        }
+        return unread(path, before, "the plan is still being written: rename it into place");
+    }
+
+    /** Returns path, time, size and identity of a file: equal only if it is the same file. */
+    static String stamp(Path path) throws IOException {
+        return stamp(path, attributes(path));
+    }
+
+    /** Whether there is anything of this name, of whatever kind. */
+    static boolean isThere(Path path) {
+        return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private static String stamp(Path path, BasicFileAttributes is) {
+        return path + "|" + is.lastModifiedTime() + "|" + is.size() + "|" + is.fileKey();
+    }
+
+    private static BasicFileAttributes attributes(Path path) throws IOException {
+        return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private static String kindOfNoPlan(BasicFileAttributes is) {
+        if (is.isRegularFile()) {
+            return null;
+        }
+        if (is.isSymbolicLink()) {
+            return "a symbolic link";
+        }
+        return is.isDirectory() ? "a directory" : "a FIFO, a socket or a device";
+    }
+
+    private static PlanFile tooLarge(Path path, String stamp, long bytes, long largestBytes) {
+        return unread(
+                path,
+                stamp,
+                "the plan file has " + bytes + " bytes or more, and a plan of this job has "
+                        + largestBytes + " at most: replace it");
+    }
+
+    private static PlanFile unread(Path path, String stamp, String problem) {
+        return new PlanFile(path, stamp, new byte[0], null, problem);
+    }
+}
