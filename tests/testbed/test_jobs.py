@@ -92,7 +92,7 @@ def jobs(request: pytest.FixtureRequest) -> Iterator[Jobs]:
     except errors.TestbedError as error:
         pytest.skip(f"no Flink {request.param} in the cache, and {error}")
     specs = [
-        local_cluster.TaskManagerSpec(name, host, slots=2, process_memory="760m")
+        local_cluster.TaskManagerSpec(name, host, slots=2, process_memory="840m")
         for name, host in TASK_MANAGERS
     ]
     with local_cluster.LocalCluster(home, specs, flink_config.QUICK) as cluster:
