@@ -14,9 +14,9 @@
 plans are scored by `caps_load.largest_load` from the subtasks.
 
 Each job has a row for each reading of what a task weighs (`caps_load`), by which both methods
-decide and are scored: `flink`, as Flink runs it, and `caps`, CAPS's own weights. The two are the
-same but where FORWARD joins unlike numbers of tasks. The last column is what the plan that
-`balance` makes by the other reading has in this one: the best by one need not be the best by both.
+decide and are scored: `flink`, as Flink runs it, and `caps`, CAPS's own weights. The last column is
+what the plan that `balance` makes by the other reading has in this one: the best by one need not be
+the best by both.
 """
 
 import argparse
