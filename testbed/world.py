@@ -128,6 +128,11 @@ class World:
     ) -> None:
         self._cleanup.close()
 
+    @property
+    def url(self) -> str:
+        """Of Flink's REST API."""
+        return self.cluster.rest.url
+
     def set_wan(self, wan: Wan) -> None:
         """Change all links, under what is in flight."""
         self.network.set_links(wan.links())

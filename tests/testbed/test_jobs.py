@@ -128,7 +128,7 @@ def test_a_job_finds_what_plain_loops_find(jobs: Jobs, name: str, tmp_path: Path
     sources = [each for each in vertices if each["name"].startswith(workload.source_vertices)]
     assert [each["parallelism"] for each in sources] == [SITES] * len(workload.source_vertices)
     assert all(each["metrics"]["read-records"] == 0 for each in sources)
-    assert vertices[-1]["name"] == workloads.SINK
+    assert vertices[-1]["name"] == "sink"
     assert vertices[-1]["parallelism"] == 1
     # Two operators of ours in one vertex could not be placed apart.
     assert len(vertices) >= 3
