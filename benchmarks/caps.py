@@ -1,16 +1,22 @@
 """CAPS and `balance` side by side: largest normalised load of a worker, seconds, bound, proof.
 
-    python benchmarks/caps.py [FOLDER] [--workers 4] [--generated 64 256 1024] [--no-caps]
+    python benchmarks/caps.py [FOLDER] [--workers 4] [--slots 8] [--generated 64 256 1024]
 
 * generated jobs of 64, 256 and 1,024 tasks on 8, 16 and 16 workers, as many slots as tasks: two
   chains of sources and transformers that meet in a window behind HASH exchanges, and a sink; what
   they take, keep and send is drawn by a fixed seed;
-* with FOLDER, every CAPS job (JSON) in it, on `--workers` alike workers that just have the slots.
+* with FOLDER, every CAPS job (JSON) in it, on `--workers` alike workers that just have the slots,
+  or `--slots` each.
   CAPSys publishes its own: https://github.com/CASP-Systems-BU/CAPSys, scripts.
 
 `balance` has 1, 5 and 20 s for up to 64, 256 and more tasks, one thread. CAPS is
 `solver/baselines/caps.py`, to its own end. Seconds are wall and processor time of one run; both
 plans are scored by `caps_load.largest_load` from the subtasks.
+
+Each job has a row for each reading of what a task weighs (`caps_load`), by which both methods
+decide and are scored: `flink`, as Flink runs it, and `caps`, CAPS's own weights. The last column is
+what the plan that `balance` makes by the other reading has in this one: the best by one need not be
+the best by both.
 """
 
 import argparse
@@ -29,12 +35,14 @@ from numpy.typing import NDArray
 
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import Cluster, JobGraph, Node, Site, TaskManager, load
-from edgeplace.solver.baselines import PUBLISHED, Budget
-from edgeplace.solver.baselines.caps_load import largest_load
+from edgeplace.solver.baselines.caps import caps
+from edgeplace.solver.baselines.caps_load import Reading, largest_load
+from edgeplace.solver.baselines.found import Budget
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.worker_load import decide
 
 WORKERS = {64: 8, 256: 16, 1024: 16}
+READINGS: tuple[Reading, ...] = ("flink", "caps")
 LIMITS_S = ((64, 1.0), (256, 5.0), (math.inf, 20.0))
 ROW = (
     # id, share of the tasks, ship strategy, consumer
@@ -89,7 +97,7 @@ def cases(args: argparse.Namespace) -> Iterator[Problem]:
         if is_caps(load(path)):
             job = read_caps(path)
             tasks = sum(op.parallelism for op in job.operators)
-            yield build([job], workers(args.workers, -(-tasks // args.workers)))
+            yield build([job], workers(args.workers, args.slots or -(-tasks // args.workers)))
 
 
 def timed(run: Callable[[], Any]) -> tuple[Any, str]:
@@ -99,8 +107,25 @@ def timed(run: Callable[[], Any]) -> tuple[Any, str]:
     return found, f"{wall:7.2f} {cpu:7.2f}"
 
 
-def scored(problem: Problem, assignment: NDArray[np.intp] | None) -> str:
-    return "none" if assignment is None else f"{largest_load(problem, assignment):.6f}"
+def scored(problem: Problem, assignment: NDArray[np.intp] | None, reading: Reading) -> str:
+    return "none" if assignment is None else f"{largest_load(problem, assignment, reading):.6f}"
+
+
+def row(problem: Problem, reading: Reading, no_caps: bool) -> tuple[str, NDArray[np.intp] | None]:
+    """Return a line of the table, and the plan of `balance`."""
+    limit = next(s for tasks, s in LIMITS_S if problem.n <= tasks)
+    theirs, theirs_s = "", f"{'':15}"
+    if not no_caps:
+        found, theirs_s = timed(lambda: caps(problem, Budget(), reading))
+        theirs = scored(problem, found.assignment, reading)
+    ours, ours_s = timed(lambda: decide(problem, limit, reading=reading))
+    gap = (ours.value - ours.bound) / ours.value if ours.value > 0 else 0.0
+    proof = "optimal" if ours.proved else f"gap {gap:.2%}"
+    line = (
+        f"{reading:7}{theirs:>9} {theirs_s}  {scored(problem, ours.assignment, reading):>9} "
+        f"{ours_s}  {ours.bound:9.6f}  {proof:12}"
+    )
+    return line, ours.assignment
 
 
 def main() -> None:
@@ -108,29 +133,25 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--slots", type=int, help="of each worker; default: just enough")
     parser.add_argument("--generated", nargs="*", type=int, default=list(WORKERS))
     parser.add_argument("--no-caps", action="store_true", help="leave CAPS out")
     args = parser.parse_args()
     print(f"ortools {version('ortools')}; wall and processor seconds, one thread")
     print(
-        f"{'job':34}{'tasks':>6}{'on':>4}  {'CAPS':>9}{'wall':>8}{'cpu':>8}  "
-        f"{'balance':>9}{'wall':>8}{'cpu':>8}  {'bound':>9}  proof"
+        f"{'job':34}{'tasks':>6}{'on':>4}  {'reading':7}{'CAPS':>9}{'wall':>8}{'cpu':>8}  "
+        f"{'balance':>9}{'wall':>8}{'cpu':>8}  {'bound':>9}  {'proof':12}other's"
     )
     for problem in cases(args):
         name = problem.subtasks.jobs[0].name
-        limit = next(s for tasks, s in LIMITS_S if problem.n <= tasks)
-        caps, caps_s = "", f"{'':15}"
-        if not args.no_caps:
-            found, caps_s = timed(lambda p=problem: PUBLISHED["caps"](p, Budget()))
-            caps = scored(problem, found.assignment)
-        ours, ours_s = timed(lambda p=problem, s=limit: decide(p, s))
-        gap = (ours.value - ours.bound) / ours.value if ours.value > 0 else 0.0
-        proof = "optimal" if ours.proved else f"gap {gap:.2%}"
-        print(
-            f"{name[:33]:34}{problem.n:6}{problem.m:4}  {caps:>9} {caps_s}  "
-            f"{scored(problem, ours.assignment):>9} {ours_s}  {ours.bound:9.6f}  {proof}",
-            flush=True,
-        )
+        found = {reading: row(problem, reading, args.no_caps) for reading in READINGS}
+        for reading, (line, _) in found.items():
+            (other,) = (plan for key, (_, plan) in found.items() if key != reading)
+            print(
+                f"{name[:33]:34}{problem.n:6}{problem.m:4}  {line}"
+                f"{scored(problem, other, reading)}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

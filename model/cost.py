@@ -7,6 +7,15 @@ from pydantic import Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 
+ENOUGH_BUSY_SHARE = 0.05
+"""Share of the time that subtasks have to be busy for their rate to be taken as it was measured.
+
+Flink counts busy time by a clock of whole milliseconds, and a thread without work wakes up for
+every buffer, some ten times a second (`execution.buffer-timeout`: 100 ms). That is up to 10 ms of
+each second, 1 % of the time, which is no work on records: a fifth of the busy time here, and all of
+it at 1 %. Code that runs this seldom is often not compiled yet, either.
+"""
+
 
 class ClassCost(Frozen):
     """CPU cost of an operator on one class of nodes.
@@ -23,6 +32,11 @@ class ClassCost(Frozen):
     origin: Literal["measured", "stated", "estimated"] = "measured"
     busy_s: NonNegative = 0.0
     """Busy seconds that the figure rests on."""
+    busy_share: NonNegative | None = None
+    """These over the time in which its subtasks were watched; None: not measured."""
+    weak: str = ""
+    """Why the figure may be far off, such as `busy 0.40% of the time`; empty: nothing is known to
+    speak against it. A plan that rests on it says so."""
     samples: int = Field(default=0, ge=0)
     """Counter differences that the figure rests on."""
     relative_spread: NonNegative | None = None

@@ -7,6 +7,7 @@ from edgeplace.solver.moves import Move, Moves, moves
 from edgeplace.solver.pareto import Front, Point, pareto
 from edgeplace.solver.policies import Policy, policies
 from edgeplace.solver.prices import Price, Prices, prices
+from edgeplace.solver.problem import assumptions
 from edgeplace.solver.solve import solve
 from edgeplace.solver.tightness import Tight, tightest
 from edgeplace.solver.why import Alternative, Reason, why
@@ -26,6 +27,7 @@ __all__ = [
     "Shift",
     "Tight",
     "advice",
+    "assumptions",
     "difference",
     "evaluate",
     "moves",

@@ -1,11 +1,13 @@
 """What subtasks cost on each class of node, and what they keep."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, Operator
+from edgeplace.model.cost import ENOUGH_BUSY_SHARE, ClassCost
 from edgeplace.solver.subtasks import Subtasks
 from edgeplace.solver.wire import checkpoint_on_wire
 
@@ -58,7 +60,7 @@ def class_costs(
             based = [c for c in known if c.node_class in speed]
             if name in speed and based:
                 # The longest measured one is the best known.
-                seen = max(based, key=lambda c: (c.busy_s, c.node_class))
+                seen = max(based, key=lambda c: (not c.weak, c.busy_s, c.node_class))
                 factor = speed[seen.node_class] / speed[name]
                 if i in needed:
                     notes.append(
@@ -77,9 +79,22 @@ def class_costs(
                 busy_s.append(0.0)
                 cpu_s.append(0.0)
                 continue
+        if seen.weak and i in needed:
+            notes.append(_weak(op, seen))
         busy_s.append(factor / seen.true_rate_per_s)
         cpu_s.append(factor * (seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
     return busy_s, cpu_s
+
+
+def _weak(op: Operator, seen: ClassCost) -> str:
+    """Say that plans rest on a cost measured at a trickle, and what to measure instead."""
+    where = f"{op.name!r} on {seen.node_class!r}"
+    times = math.ceil(ENOUGH_BUSY_SHARE / seen.busy_share) if seen.busy_share else 1
+    rate = f"{times} times this rate, or at full speed" if times > 1 else "two thirds of full speed"
+    return (
+        f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: record a log "
+        f"while it runs there at {rate}, or state its cost"
+    )
 
 
 def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Floats, Floats]:

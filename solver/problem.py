@@ -192,6 +192,22 @@ class Problem:
         )
 
 
+def assumptions(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+) -> tuple[str, ...]:
+    """Return what every plan rests on that is an estimate, a weak measurement or a lower bound.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `build`.
+    """
+    return build(job_graph, cluster, rules, current).notes
+
+
 def build(
     job_graph: JobGraph | Sequence[JobGraph],
     cluster: Cluster,

@@ -34,6 +34,7 @@ from edgeplace.spark_stats.samples import samples
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.streams import stream_costs
 from edgeplace.spark_stats.tallies import Tally, Total, tally
+from edgeplace.spark_stats.weak import mark_weak
 
 
 @dataclass(frozen=True)
@@ -190,10 +191,11 @@ def _operators(
                 "give the rates of sources; other rates follow from them",
             )
     cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts], cluster)
-    return tuple(
+    costs = [
         operator_cost(operator, ts, facts, cpu, stated.get(operator))
         for operator, ts in tallies.items()
-    )
+    ]
+    return mark_weak(costs, cluster)
 
 
 def _counts(rows: Sequence[Any]) -> SampleCounts:

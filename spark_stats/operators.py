@@ -18,7 +18,6 @@ DRIFT_ERRORS = 2.0
 by this many standard errors of the two."""
 DRIFT_BUSY_SHARE = 0.05
 """Share of the busy time from which a quarter has a say in that."""
-SHORT_BUSY_MS = 1000.0
 
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
 
@@ -107,6 +106,7 @@ def _class_cost(
         true_rate_per_s=faster * per_ms,
         cpu_ms_per_record=cpu.per_record_ms(tallies, f"timed_{kind}"),
         busy_s=total[busy] / 1000.0,
+        busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
         relative_spread=math.sqrt(max(variance, 0.0)) / per_ms if steady else None,
         stationary=not _drifts(quarters, kind, total["busy_ms"]),
@@ -210,8 +210,6 @@ def _notes(
         if not cost.stationary:
             rates = ", ".join("idle" if x is None else f"{x:,.0f}" for x in cost.by_quarter_per_s)
             notes.append(f"the rate {where} drifts: {rates} records per busy second by quarter")
-        if 1000.0 * cost.busy_s < SHORT_BUSY_MS:
-            notes.append(f"the rate {where} rests on {cost.busy_s:.2f} s of busy time only")
         if cost.cpu_ms_per_record is not None:
             notes.append(
                 f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "

@@ -10,7 +10,7 @@ from testbed.flink_home import FLINK_VERSION
 from testbed.headline import WAN_MBIT_PER_S, headline
 from testbed.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
 from testbed.soak import KILLS, MOVES, soak
-from testbed.up import down, run, up
+from testbed.up import down, run, run_jar, up
 from testbed.workloads import WORKLOADS
 from testbed.world import Wan
 
@@ -36,13 +36,37 @@ def main() -> int:
     upping.add_argument("--delay", type=float, default=25.0, metavar="MS", help="default: 25")
     upping.add_argument("--jitter", type=float, default=0.0, metavar="MS", help="default: 0")
     upping.add_argument("--loss", type=float, default=0.0, metavar="SHARE", help="default: 0")
-    running = commands.add_parser("run", help="start a workload in the Flink that is up")
-    running.add_argument("workload", choices=[w.name for w in WORKLOADS])
+    running = commands.add_parser(
+        "run", help="start a workload, or your job, in the Flink that is up"
+    )
+    running.add_argument("workload", nargs="?", choices=[w.name for w in WORKLOADS])
     running.add_argument(
-        "--rate", default="500", help="records/s of each source subtask, or max; default: 500"
+        "--jar",
+        type=Path,
+        metavar="FILE",
+        help="your own job: it is measured, placed by each policy, and watched",
+    )
+    running.add_argument(
+        "--class",
+        dest="main_class",
+        metavar="NAME",
+        help="its class with the main method; default: as the jar says",
+    )
+    running.add_argument(
+        "--args",
+        nargs=argparse.REMAINDER,
+        default=[],
+        metavar="ARGUMENT",
+        help="of its main method: all that follows",
+    )
+    running.add_argument(
+        "--rate",
+        help="of a workload: records/s of each source subtask, or max; default: 500",
     )
     commands.add_parser("down", help="take it down, and remove what a killed one has left")
     arguments = parser.parse_args()
+    if arguments.command == "run":
+        _check_run(running, arguments)
     # As an exception, so that the cluster is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -65,10 +89,23 @@ def _run(arguments: argparse.Namespace) -> int:
         case "up":
             up(Wan(arguments.wan, arguments.delay, arguments.jitter, arguments.loss))
         case "run":
-            run(arguments.workload, arguments.rate)
+            if arguments.jar:
+                run_jar(arguments.jar, arguments.main_class, arguments.args)
+            else:
+                run(arguments.workload, arguments.rate or "500")
         case "down":
             down()
     return 0
+
+
+def _check_run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """End with the usage if a workload and a jar are mixed."""
+    if (arguments.workload is None) == (arguments.jar is None):
+        parser.error("say a workload or --jar FILE, one of the two")
+    if arguments.jar and arguments.rate:
+        parser.error("--rate is a workload's: your own job goes at its own rate")
+    if arguments.workload and (arguments.main_class or arguments.args):
+        parser.error("--class and --args belong to --jar")
 
 
 def _seconds(text: str) -> float:

@@ -23,7 +23,6 @@ QUICK: Mapping[str, str] = {
     "taskmanager.memory.jvm-overhead.min": "64m",
     "taskmanager.memory.jvm-overhead.max": "64m",
     "taskmanager.memory.framework.heap.size": "64m",
-    "taskmanager.memory.framework.off-heap.size": "48m",
     "taskmanager.memory.network.min": "32m",
     "taskmanager.memory.network.max": "32m",
     # The first compiler and the plain garbage collector: less work at start.

@@ -17,10 +17,10 @@ from testbed.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, Tas
 
 # Unlike machines, and two of them behind one address.
 TASK_MANAGERS = (
-    TaskManagerSpec("pi-1", "127.0.0.11", slots=4, process_memory="600m"),
-    TaskManagerSpec("pi-2", "127.0.0.12", slots=4, process_memory="600m"),
-    TaskManagerSpec("server-1", "127.0.0.21", slots=8, process_memory="760m"),
-    TaskManagerSpec("server-2", "127.0.0.21", slots=6, process_memory="700m"),
+    TaskManagerSpec("pi-1", "127.0.0.11", slots=4, process_memory="680m"),
+    TaskManagerSpec("pi-2", "127.0.0.12", slots=4, process_memory="680m"),
+    TaskManagerSpec("server-1", "127.0.0.21", slots=8, process_memory="840m"),
+    TaskManagerSpec("server-2", "127.0.0.21", slots=6, process_memory="780m"),
 )
 _WAIT_SECONDS = 60.0
 _ENDED = ("FINISHED", "CANCELED", "FAILED")

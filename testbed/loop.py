@@ -5,16 +5,28 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from edgeplace import Cluster, Costs, JobGraph, Plan, read
 from edgeplace.model import write
 from testbed.errors import TestbedError
-from testbed.world import CORES, World
+from testbed.world import CORES
 
 _COMMAND_SECONDS = 300.0
 _WATERMARK_MS = 200.0
 """Flink's default, which REST does not tell; all jobs here are in event time."""
 _COLLECT_INTERVAL_S = 5
+
+
+class Reached(Protocol):
+    """A world, from wherever."""
+
+    @property
+    def url(self) -> str:
+        """Of Flink's REST API."""
+
+    def sites_file(self) -> str:
+        """Return what a user would write for ``edgeplace flink discover --sites``."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ class Loop:
         Existing folder for all files.
     """
 
-    def __init__(self, world: World, folder: Path) -> None:
+    def __init__(self, world: Reached, folder: Path) -> None:
         self._world = world
         self._folder = folder
 
@@ -88,7 +100,7 @@ class Loop:
     def _edgeplace(self, *arguments: str) -> str:
         command = [sys.executable, "-m", "edgeplace", *arguments]
         if arguments[0] == "flink":
-            command += ["--jobmanager", self._world.cluster.rest.url]
+            command += ["--jobmanager", self._world.url]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
         )

@@ -135,17 +135,15 @@ class Namespaces:
 
     def counts(self) -> dict[tuple[str, str], LinkCount]:
         """Return what each directed link has carried so far, by source and target."""
-        return {
-            (link.source, link.target): LinkCount(*counts)
-            for link, counts in zip(self._spec.links, read_counters(self._spec), strict=True)
-        }
+        return link_counts(self._spec)
 
     @property
     def _log(self) -> Path:
         return self._folder / "wan.log"
 
     @property
-    def _spec_file(self) -> Path:
+    def spec_file(self) -> Path:
+        """File that says which links there are, and where their counts are."""
         return self._folder / "wan.json"
 
     def _prefix(self, site: str) -> str:
@@ -179,7 +177,7 @@ class Namespaces:
 
     def _start_wan(self) -> None:
         self._write_spec()
-        command = [sys.executable, "-m", "testbed.wan", str(self._spec_file)]
+        command = [sys.executable, "-m", "testbed.wan", str(self.spec_file)]
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
         self._wan = launch(command, self._log, environment)
         deadline = time.monotonic() + _READY_SECONDS
@@ -196,9 +194,17 @@ class Namespaces:
             kill(self._wan)
 
     def _write_spec(self) -> None:
-        draft = self._spec_file.with_suffix(".draft")
+        draft = self.spec_file.with_suffix(".draft")
         draft.write_text(self._spec.to_json())
-        draft.rename(self._spec_file)
+        draft.rename(self.spec_file)
+
+
+def link_counts(spec: WanSpec) -> dict[tuple[str, str], LinkCount]:
+    """Return what each directed link has carried so far, by source and target."""
+    return {
+        (link.source, link.target): LinkCount(*counts)
+        for link, counts in zip(spec.links, read_counters(spec), strict=True)
+    }
 
 
 @contextmanager

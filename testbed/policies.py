@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeplace import Cluster, JobGraph, Plan, Rules, evaluate, solve
-from edgeplace.model import Evaluation, Pin, ShipStrategy
+from edgeplace.model import Evaluation, Operator, Pin, ShipStrategy
 from edgeplace.solver import policies
 from testbed.errors import TestbedError
-from testbed.workloads import SINK
 from testbed.world import CLOUD, EDGE_SITES, PIS, SERVER
 
 FLINK = "Flink's default"
@@ -15,11 +14,10 @@ EDGEPLACE = "edgeplace"
 # The rate first, since a WAN or a Pi that is full loses data; of all placements that come within
 # 2 % of it, the one with the least traffic.
 OBJECTIVE = ("throughput:2%", "wan", "latency", "server_cores")
-# Results are needed in the cloud.
-RULES = Rules(rules=(Pin(operators=(SINK,), to=CLOUD),))
 _SOLVE_SECONDS = 60.0
 _ROUNDS = 20
 _PLANS = 5
+_COMMITTER = ": Committer"
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,23 @@ class Choice:
 
     policies: tuple[str, ...]
     plan: Plan
+
+
+def sinks(job: JobGraph) -> list[Operator]:
+    """Return the operators that write results: those without output, whatever they are called.
+
+    A sink that commits in an operator of its own (`NAME: Committer`) writes in the one before.
+    """
+    fed = {s.source for s in job.streams}
+    ends = [op for op in job.operators if op.id not in fed]
+    committers = {op.id for op in ends if op.name.endswith(_COMMITTER)}
+    writers = {s.source for s in job.streams if s.target in committers}
+    return [op for op in job.operators if op in ends or op.id in writers]
+
+
+def rules(job: JobGraph) -> Rules:
+    """Return what holds for every placement: results are needed in the cloud."""
+    return Rules(rules=(Pin(operators=tuple(op.id for op in sinks(job)), to=CLOUD),))
 
 
 def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
@@ -61,23 +76,29 @@ def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
 
 
 def born_at_sites(job: JobGraph) -> JobGraph:
-    """Return the job with the data of source subtask i born at site i."""
+    """Return the job with the data of source subtask i born at site i, and so on in turn."""
     operators = tuple(
-        op.model_copy(update={"born_at": EDGE_SITES}) if op in job.sources() else op
+        op.model_copy(update={"born_at": _in_turn(EDGE_SITES, op)}) if op in job.sources() else op
         for op in job.operators
     )
     return job.revised(operators=operators, notes=job.notes)
 
 
+def _in_turn(places: Sequence[str], op: Operator) -> tuple[str, ...]:
+    """Return a place for each subtask of an operator, one after the other."""
+    return tuple(places[i % len(places)] for i in range(op.parallelism))
+
+
 def at_the_edge(job: JobGraph) -> Plan:
     """Return a placement with all that has a subtask for each site there, else on the server."""
     pis = tuple(PIS.values())
-    hashed = _hashed(job)
+    here = {op.parallelism for op in job.sources()}
+    elsewhere = _hashed(job) | {op.id for op in sinks(job)}
     return Plan(
         jobs={
             job.name: {
-                op.id: pis
-                if op.parallelism == len(pis) and op.id not in hashed
+                op.id: _in_turn(pis, op)
+                if op.parallelism in here and op.id not in elsewhere
                 else (SERVER,) * op.parallelism
                 for op in job.operators
             }
@@ -94,7 +115,7 @@ def half_and_half(job: JobGraph) -> Plan:
     pis = list(PIS.values())
     places = dict(at_the_edge(job).of(job.name))
     for op in job.operators:
-        if op.parallelism > 1 and op not in job.sources():
+        if op.parallelism > 1 and op not in job.sources() and op not in sinks(job):
             rest = [SERVER] * (op.parallelism - 1)
             places[op.id] = (*rest, pis[-1]) if op.id in _hashed(job) else (pis[0], *rest)
     return Plan(jobs={job.name: places})
@@ -110,10 +131,10 @@ def between_data_and_use(job: JobGraph, seen: Mapping[str, Sequence[str]]) -> Pl
     It knows nothing of where data is born and results are needed: the sources are put where the
     one is, and the sink where the other.
     """
-    sources = {op.id for op in job.sources()}
+    pis = tuple(PIS.values())
     places = {op.id: tuple(seen[op.id]) for op in job.operators}
-    places |= dict.fromkeys(sources, tuple(PIS.values()))
-    places[job.operator(SINK).id] = (SERVER,)
+    places |= {op.id: _in_turn(pis, op) for op in job.sources()}
+    places |= {op.id: (SERVER,) * op.parallelism for op in sinks(job)}
     return Plan(jobs={job.name: places})
 
 
@@ -135,7 +156,7 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
     named = {FLINK: flink}
     named |= {
         p.name: p.plan
-        for p in policies(job, cluster, RULES)
+        for p in policies(job, cluster, rules(job))
         if p.name in ("all-server", "threshold")
     }
     named[EDGEPLACE] = _proven(job, cluster)
@@ -157,7 +178,7 @@ def _proven(job: JobGraph, cluster: Cluster) -> Plan:
     best: Plan | None = None
     most = 0.0
     for _ in range(_PLANS):
-        result = solve(job, cluster, RULES, objective=OBJECTIVE, time_limit_s=_SOLVE_SECONDS)
+        result = solve(job, cluster, rules(job), objective=OBJECTIVE, time_limit_s=_SOLVE_SECONDS)
         if result.plan is None or result.status.value != "optimal":
             raise TestbedError(f"{job.name}: no proven plan but {result.status}: {result.conflict}")
         rate, _ = sustained_per_subtask(job, cluster, result.plan)

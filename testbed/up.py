@@ -4,9 +4,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from testbed.errors import TestbedError
 from testbed.flink_home import flink_home
 from testbed.flink_rest import FlinkRest
 from testbed.namespaces import remove_left
+from testbed.own_job import Attached, run_own
 from testbed.workloads import WORKLOADS, compile_workloads
 from testbed.world import PIS, SERVER, Wan, World
 
@@ -36,9 +36,10 @@ def up(wan: Wan) -> None:
             "url": world.cluster.rest.url,
             "home": str(home),
             "folder": str(world.cluster.scratch),
-            "wan": asdict(wan),
+            "wan": str(world.network.spec_file),
+            "sites": str(world.cluster.scratch / "sites.json"),
         }
-        sites = world.cluster.scratch / "sites.json"
+        sites = Path(state["sites"])
         sites.write_text(world.sites_file())
         _STATE.touch(mode=0o600)
         _STATE.write_text(json.dumps(state))
@@ -47,6 +48,7 @@ def up(wan: Wan) -> None:
                 f"Flink is up: {world.cluster.rest.url}\n"
                 f"TaskManagers {', '.join((*PIS.values(), SERVER))}; sites: {sites}\n"
                 "start a job:  python -m testbed run selective-filter --rate 500\n"
+                "or your own:  python -m testbed run --jar MINE.jar\n"
                 f"look at it:   edgeplace flink discover --jobmanager {world.cluster.rest.url} "
                 f"--sites {sites}\n"
                 "take it down: Ctrl-C here, or python -m testbed down",
@@ -93,6 +95,22 @@ def run(name: str, rate: str) -> None:
         f"job {job_id} of {name}\nits rate is what {out / 'rate'} says: a number of records per "
         f"second and source subtask, or max\nlatencies: {out}/latency-*.jsonl"
     )
+
+
+def run_jar(jar: Path, main_class: str | None, arguments: Sequence[str]) -> None:
+    """Start a user's own job in the world that is up, and see what placements of it do.
+
+    Raises
+    ------
+    TestbedError
+        If no world is up, and as for `run_own`.
+    """
+    state = _state()
+    world = Attached(state["url"], Path(state["sites"]), Path(state["wan"]))
+    folder = Path(state["folder"]) / f"run-{time.time_ns() // 1_000_000}"
+    folder.mkdir()
+    print(f"files: {folder}", flush=True)
+    run_own(world, jar, main_class, arguments, folder)
 
 
 def down() -> None:

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from testbed.job_jar import compile_own_jobs
 
-SINK = "sink"
-"""Vertex name of every job's sink."""
-
 _PACKAGE = "testbed.jobs"
 _REFERENCE = "Reference"
 

@@ -32,7 +32,6 @@ _SETTINGS = {
     "taskmanager.memory.jvm-overhead.min": "64m",
     "taskmanager.memory.jvm-overhead.max": "64m",
     "taskmanager.memory.framework.heap.size": "64m",
-    "taskmanager.memory.framework.off-heap.size": "48m",
     "taskmanager.memory.network.min": "48m",
     "taskmanager.memory.network.max": "48m",
     # The first compiler only: it is done after seconds, even on a third of a core.
@@ -129,6 +128,11 @@ class World:
     ) -> None:
         self._cleanup.close()
 
+    @property
+    def url(self) -> str:
+        """Of Flink's REST API."""
+        return self.cluster.rest.url
+
     def set_wan(self, wan: Wan) -> None:
         """Change all links, under what is in flight."""
         self.network.set_links(wan.links())
@@ -168,8 +172,8 @@ class World:
 
     def _task_managers(self) -> Sequence[TaskManagerSpec]:
         sizes = {
-            **dict.fromkeys(PIS.values(), (_PI_SLOTS, "640m")),
-            SERVER: (_SERVER_SLOTS, "900m"),
+            **dict.fromkeys(PIS.values(), (_PI_SLOTS, "720m")),
+            SERVER: (_SERVER_SLOTS, "980m"),
         }
         return [
             TaskManagerSpec(

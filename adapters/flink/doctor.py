@@ -24,6 +24,7 @@ from edgeplace.adapters.flink.doctor_jobs import (
     check_unplanned,
 )
 from edgeplace.adapters.flink.doctor_limits import limits
+from edgeplace.adapters.flink.doctor_moves import check_direct_memory, check_host_names
 from edgeplace.adapters.flink.doctor_seen import Seen, look
 from edgeplace.model import Cluster
 
@@ -57,6 +58,8 @@ def examine(seen: Seen, *, version: str, cluster: Cluster | None = None) -> tupl
         *check_named_task_managers(seen),
         *check_names(seen),
         *check_checkpoints(seen),
+        *check_host_names(seen),
+        *check_direct_memory(seen),
     ]
     if cluster is not None:
         found += [*check_cluster_file(seen, cluster), *check_credit_windows(seen, cluster)]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from edgeplace.adapters.flink.credit_window import PER_CHANNEL, PER_GATE, SEGMENT_SIZE
 from edgeplace.adapters.flink.doctor_cluster import buffers_of, jobs_between_sites
 from edgeplace.adapters.flink.doctor_finding import Finding, Severity
+from edgeplace.adapters.flink.doctor_moves import RETRIEVE_HOSTNAME, looks_up_names
 from edgeplace.adapters.flink.doctor_seen import Seen
 from edgeplace.adapters.flink.fetch_interval import OPTION, fetch_interval_s
 from edgeplace.model import Cluster, InvalidInputError
@@ -18,6 +19,14 @@ def limits(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
             "jobs",
             "REST does not show iterations and co-location groups: plan the operators of one onto "
             "the same TaskManager",
+        )
+    elif seen.task_managers and looks_up_names(seen):
+        yield Finding(
+            Severity.NOTE,
+            "host names",
+            "whether the JobManager finds names for the addresses of TaskManagers is seen when a "
+            "job runs",
+            f"{RETRIEVE_HOSTNAME}: false on the JobManager, if no name server knows them",
         )
     yield _age_of_metrics(seen)
     if cluster is None:

@@ -30,6 +30,8 @@ class SeenTaskManager:
         Size of its network buffers, None where Flink does not tell.
     held
         Job id -> slots that the job holds.
+    off_heap_bytes
+        Direct memory beside network buffers, None where Flink does not tell.
     """
 
     id: str
@@ -38,6 +40,7 @@ class SeenTaskManager:
     cores: int | None = None
     segment_bytes: int | None = None
     held: Mapping[str, int] = field(default_factory=dict)
+    off_heap_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class SeenJob:
     planned
         Operator id -> TaskManager of each subtask, by the plan file that the agent judged last;
         None where there is none, or it is of no use.
+    hosts
+        TaskManager -> what the JobManager calls its host, an address if it knows no name.
     """
 
     id: str
@@ -72,6 +77,7 @@ class SeenJob:
     checkpoints: Checkpoints | None = None
     status: JobStatus | None = None
     planned: Places | None = None
+    hosts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -213,6 +219,12 @@ def _job(
         not_running=sum(not s.is_up for row in subtasks.values() for s in row),
         checkpoints=checkpoints,
         status=status,
+        hosts={
+            s.task_manager: s.host
+            for row in subtasks.values()
+            for s in row
+            if s.task_manager and s.host
+        },
     )
 
 
@@ -246,7 +258,13 @@ def _task_manager(client: FlinkClient, tm: LiveTaskManager) -> SeenTaskManager:
         cores=cores if isinstance(cores, int) else None,
         segment_bytes=_segment_bytes(detail.get("metrics", {})),
         held=Counter(str(slot.get("jobId")) for slot in detail.get("allocatedSlots", ())),
+        off_heap_bytes=_off_heap_bytes(detail.get("memoryConfiguration", {})),
     )
+
+
+def _off_heap_bytes(memory: Mapping[str, Any]) -> int | None:
+    framework, task = memory.get("frameworkOffHeap"), memory.get("taskOffHeap")
+    return framework + task if isinstance(framework, int) and isinstance(task, int) else None
 
 
 def _segment_bytes(metrics: Mapping[str, Any]) -> int | None:

@@ -14,7 +14,12 @@ from edgeplace.adapters.flink.client import FlinkClient
 from edgeplace.adapters.flink.errors import FlinkNotFoundError
 from edgeplace.adapters.flink.rest_answer import Answer, need
 from edgeplace.adapters.flink.task_managers import cluster, host_of, names_of
-from edgeplace.adapters.flink.topology import job_graph, placement, vertices_of
+from edgeplace.adapters.flink.topology import (
+    host_of_endpoint,
+    job_graph,
+    placement,
+    vertices_of,
+)
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Site, TaskManager
 
 _ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
@@ -52,6 +57,8 @@ class Subtask:
     attempt: int
     started_ms: int
     """When this attempt began, by the JobManager's clock."""
+    host: str = ""
+    """What the JobManager calls the host of its TaskManager, an address if it knows no name."""
 
     @property
     def is_up(self) -> bool:
@@ -285,6 +292,7 @@ def _subtasks(answer: Answer, places: tuple[str | None, ...]) -> tuple[Subtask, 
                 need(seen, "status", str, where),
                 need(seen, "attempt", int, where),
                 need(seen, "start-time", int, where),
+                host_of_endpoint(seen),
             )
         )
     return tuple(found)

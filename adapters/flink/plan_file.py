@@ -21,6 +21,12 @@ from edgeplace.model import (
 
 Places = dict[str, tuple[str, ...]]
 """Operator id -> place of each subtask."""
+_SUFFIXES_OF_OURS = {".yaml", ".yml", ".json", ".gz"}
+
+
+def is_schedulercfg(path: str | Path) -> bool:
+    """Return whether `read_plan` takes a file of this name for a schedulercfg."""
+    return not set(Path(path).suffixes) & _SUFFIXES_OF_OURS
 
 
 def read_plan(path: str | Path) -> Plan | str:
@@ -41,7 +47,7 @@ def read_plan(path: str | Path) -> Plan | str:
         raise too_large(str(path))
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
-    if is_json or set(path.suffixes) & {".yaml", ".yml", ".json", ".gz"}:
+    if is_json or not is_schedulercfg(path):
         return parse(load(path), Plan, str(path))
     try:
         return raw.decode()

@@ -1,6 +1,6 @@
 """A change of where a running job is placed: shown first, then carried out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import lexists
 from pathlib import Path
@@ -23,8 +23,9 @@ from edgeplace.adapters.flink.preconditions import (
     job_problems,
     slot_problems,
 )
+from edgeplace.adapters.flink.schedulercfg_names import Tasks
 from edgeplace.adapters.flink.task_managers import is_generated
-from edgeplace.model import InvalidInputError, JobGraph
+from edgeplace.model import InvalidInputError, JobGraph, Operator
 
 UNASSIGNED = "(unassigned)"
 
@@ -177,6 +178,47 @@ def plan_change(
     if now.waits or (former is not None and there == now.places):
         back = former
     return FileChange(now.plan_path, former, text, text, back, back or "")
+
+
+def plan_of_now(
+    graph: JobGraph,
+    places: Mapping[str, Sequence[str | None]],
+    task_managers: tuple[LiveTaskManager, ...],
+) -> str:
+    """Return where a job runs now as the text of a plan, which `apply` accepts and moves nothing.
+
+    Parameters
+    ----------
+    places
+        Operator id -> resource id of each subtask, None: nowhere.
+
+    Raises
+    ------
+    InvalidInputError
+        If a subtask is nowhere, or on a TaskManager that is not registered any more.
+    """
+    registered = {tm.id for tm in task_managers}
+    lost = [
+        f"{op.name} ({i}/{op.parallelism}) is {f'on {place}' if place else 'nowhere'}"
+        for op in graph.operators
+        for i, place in enumerate(places[op.id], 1)
+        if place not in registered
+    ]
+    if lost:
+        more = f"; and {len(lost) - 6} more" if len(lost) > 6 else ""
+        raise InvalidInputError(
+            f"job {graph.name!r} has subtasks on no registered TaskManager: "
+            + "; ".join(lost[:6])
+            + more,
+            "wait until all of them run, then ask again",
+        )
+    return rendered({o: tuple(map(str, row)) for o, row in places.items()}, graph, task_managers)
+
+
+def tasks_by_id(graph: JobGraph) -> list[Operator]:
+    """Return the operators that go by their JobVertexIDs in a plan."""
+    tasks = Tasks(graph)
+    return [op for op in graph.operators if tasks.key_of(op) == op.id != op.name]
 
 
 def until_problems(now: JobNow) -> list[Problem]:

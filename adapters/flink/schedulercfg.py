@@ -92,7 +92,7 @@ def parse(
         If anything in the file is wrong, with all problems, their lines and their cures.
     """
     problems = Problems()
-    lines = list(_split(text, problems))
+    lines = list(_split(text, job, problems))
     if not lines and not problems:
         raise InvalidInputError(f"{origin}: the file is empty", "write a line for each subtask")
     if dialect == "auto":
@@ -121,7 +121,7 @@ def parse(
     return {op.id: tuple(found[op.id, i] for i in range(op.parallelism)) for op in job.operators}
 
 
-def _split(text: str, problems: Problems) -> Iterator[_Line]:
+def _split(text: str, job: JobGraph, problems: Problems) -> Iterator[_Line]:
     """Yield the lines that can be told apart; blanks that do not belong are reported and cut."""
     if text.startswith("\ufeff"):
         problems.add(1, "a byte order mark precedes the first task", "save the file without it")
@@ -149,7 +149,7 @@ def _split(text: str, problems: Problems) -> Iterator[_Line]:
             problems.add(
                 number,
                 f"{quoted(line)} has more than one '; '",
-                "use the JobVertexID of a task whose name has one",
+                _by_id(task, location, job),
             )
         else:
             if location != location.strip() or task != task.strip():
@@ -159,6 +159,15 @@ def _split(text: str, problems: Problems) -> Iterator[_Line]:
                     "remove them: they would count as part of a name",
                 )
             yield _Line(number, task.strip(), location.strip())
+
+
+def _by_id(task: str, location: str, job: JobGraph) -> str:
+    """Return the line that says the same of a task whose name cannot stand in one."""
+    hit = INDEXED.fullmatch(task)
+    fit = [op for op in job.operators if hit and op.name == hit[1]]
+    if hit and len(fit) == 1:
+        return f"write `{fit[0].id} ({hit[2]}/{hit[3]}); {location}`: this is its JobVertexID"
+    return "use the JobVertexID of a task whose name has one"
 
 
 def _match_names(

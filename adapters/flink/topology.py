@@ -255,6 +255,13 @@ def _streams(
     return streams
 
 
+def host_of_endpoint(subtask: Answer) -> str:
+    """Return the host in the `endpoint` (`host` up to Flink 1.18) of a subtask; empty: nowhere."""
+    endpoint = str(subtask.get("endpoint") or subtask.get("host") or "")
+    host, colon, _ = endpoint.rpartition(":")
+    return host.strip("[]") if colon else ""
+
+
 def _ship_strategy(label: Any, title: str, notes: list[str]) -> ShipStrategy:
     # SQL writes the keys behind the word: HASH[user, item].
     word = str(label).partition("[")[0].strip().upper()

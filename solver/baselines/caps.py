@@ -25,7 +25,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.baselines.caps_load import Scale
+from edgeplace.solver.baselines.caps_load import Reading, Scale
 from edgeplace.solver.baselines.caps_tasks import Edge, Tasks
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.problem import Problem
@@ -43,14 +43,14 @@ RESULT_STEPS = 1_000_000
 MOST_PLANS = 10_000
 
 
-def caps(problem: Problem, budget: Budget = UNLIMITED) -> Found:
-    """Return CAPS's placement.
+def caps(problem: Problem, budget: Budget = UNLIMITED, reading: Reading = "flink") -> Found:
+    """Return CAPS's placement, subtasks weighed by a reading (see `caps_load`).
 
     None if no numbers of tasks fit the slots, or none were found in the steps or the time allowed.
     """
     deadline = budget.deadline()
-    tasks = Tasks.of(problem)
-    scale = Scale.of(problem)
+    tasks = Tasks.of(problem, reading)
+    scale = Scale.of(problem, reading)
 
     def plans(ratio: Floats, steps: int, most: int) -> list[_Plan]:
         search = _Search(problem, tasks, scale.at(ratio))

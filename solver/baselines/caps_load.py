@@ -7,19 +7,116 @@ caps_multi/utils.go (CalculateThreshold, GetUpperBoundForCost).
 A worker is a TaskManager. Its compute load is its subtasks' share of its node's cores, its state
 load the bytes/s that they checkpoint, the one figure of state traffic that costs tell, and its
 network load the bytes/s that they send to other workers.
+
+What a subtask weighs can be read in two ways, which differ where FORWARD in CAPS's files joins
+unlike numbers of tasks, and where key groups do not divide evenly among the tasks behind a HASH:
+
+* ``flink``: as Flink runs it. The first exchange is RESCALE: 8 senders to 6 receivers give two of
+  these twice what the others get, so they take twice the CPU. Of 128 key groups, five tasks get 25
+  or 26. Bytes go where the channels lead.
+* ``caps``: as CAPS has it. All tasks of an operator weigh the same, and a worker with a senders and
+  b receivers of a FORWARD exchange sends max(a - b, 0) times what a sender sends.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.model import InvalidInputError, ShipStrategy
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+Reading = Literal["flink", "caps"]
+_LOCAL = (ShipStrategy.FORWARD, ShipStrategy.RESCALE)
 _NOTHING = 1e-6
 """Of the even share: with less between it and the most, ratios would be those of rounding."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the tasks of one operator send to those of another, as CAPS counts it."""
+
+    source: int
+    target: int
+    stream: int
+    """In its job."""
+    bytes_per_s: float
+    """Of one sender."""
+    forward: bool
+    """A sender sends to one receiver, else to all alike."""
+
+
+def exchanges(p: Problem) -> Iterator[Exchange]:
+    """Yield the streams of a problem as CAPS counts them."""
+    jobs = {job.name: job for job in p.subtasks.jobs}
+    source, target = (p.subtasks.operator_of[ends] for ends in p.feeding)
+    ends = np.stack([source, target, p.stream[: p.n_feeding]])
+    streams, at = np.unique(ends, axis=1, return_inverse=True)
+    flow = np.bincount(at.ravel(), weights=p.bytes_per_s[: p.n_feeding])
+    for (a, b, stream), whole in zip(streams.T.tolist(), flow.tolist(), strict=True):
+        strategy = jobs[p.subtasks.operators[a][0]].streams[stream].ship_strategy
+        senders = len(p.subtasks.range_of(a))
+        yield Exchange(a, b, stream, whole / senders, strategy in _LOCAL)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each subtask weighs.
+
+    Attributes
+    ----------
+    compute
+        Share of the cores of each TaskManager's node, shape (n_subtasks, n_workers).
+    state
+        Bytes/s that it checkpoints, shape (n_subtasks,).
+    sent
+        Bytes/s that it sends if all receivers are elsewhere, shape (n_subtasks,).
+    """
+
+    compute: Floats
+    state: Floats
+    sent: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, reading: Reading = "flink") -> "Weights":
+        """Return the weights of a problem's subtasks.
+
+        Raises
+        ------
+        InvalidInputError
+            If CAPS could not weigh it: rules let subtasks of one operator run at unlike places.
+        """
+        p = problem
+        sent = np.zeros(p.n)
+        np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
+        compute, state = compute_share(p), p.checkpoint_bytes_per_s
+        if reading == "flink":
+            return cls(compute, state, sent)
+        _check_alike(p)
+        first, operator = p.subtasks.first[:-1], p.subtasks.operator_of
+        size = np.diff(p.subtasks.first)
+
+        def even(own: Floats) -> Floats:
+            whole: Floats = np.add.reduceat(own, first, axis=0)
+            return (whole.T / size).T[operator]
+
+        return cls(even(compute), even(state), even(sent))
+
+
+def _check_alike(p: Problem) -> None:
+    for o, (_, op) in enumerate(p.subtasks.operators):
+        own = p.allowed()[p.subtasks.range_of(o)]
+        if (own != own[0]).any():
+            raise InvalidInputError(
+                f"subtasks of {op.name!r} may run at unlike places, and CAPS takes all of an "
+                "operator for alike",
+                "leave out the rules and places of data that tell them apart, or weigh by the "
+                "reading 'flink'",
+            )
 
 
 @dataclass(frozen=True)
@@ -35,13 +132,10 @@ class Scale:
     most: Floats
 
     @classmethod
-    def of(cls, problem: Problem) -> "Scale":
+    def of(cls, problem: Problem, reading: Reading = "flink") -> "Scale":
         """Return the scale of a problem."""
-        p = problem
-        compute = compute_share(p)
-        state = p.checkpoint_bytes_per_s
-        sent = np.zeros(p.n)
-        np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
+        p, weights = problem, Weights.of(problem, reading)
+        compute, state, sent = weights.compute, weights.state, weights.sent
         least = np.array([compute.min(axis=1).sum(), state.sum(), 0.0]) / p.m
         most = np.array([_fullest(p, cost) for cost in (compute.max(axis=1), state, sent)])
         apart = most - least > np.maximum(least * _NOTHING, np.finfo(float).tiny)
@@ -66,20 +160,32 @@ def compute_share(p: Problem) -> Floats:
     return share
 
 
-def worker_loads(problem: Problem, assignment: Ints) -> Floats:
+def worker_loads(problem: Problem, assignment: Ints, reading: Reading = "flink") -> Floats:
     """Return the compute, state and network load of each TaskManager, shape (m, 3)."""
-    p = problem
+    p, weights = problem, Weights.of(problem, reading)
     loads = np.zeros((p.m, 3))
-    np.add.at(loads[:, 0], assignment, compute_share(p)[np.arange(p.n), assignment])
-    np.add.at(loads[:, 1], assignment, p.checkpoint_bytes_per_s)
+    np.add.at(loads[:, 0], assignment, weights.compute[np.arange(p.n), assignment])
+    np.add.at(loads[:, 1], assignment, weights.state)
+    if reading == "caps":
+        count = np.zeros((len(p.subtasks.operators), p.m))
+        np.add.at(count, (p.subtasks.operator_of, assignment), 1)
+        for e in exchanges(p):
+            senders, receivers = count[e.source], count[e.target]
+            if e.forward:
+                apart = np.maximum(senders - receivers, 0)
+            else:
+                apart = senders * (1 - receivers / receivers.sum())
+            loads[:, 2] += e.bytes_per_s * apart
+        return loads
     a, b = (assignment[ends] for ends in p.feeding)
     np.add.at(loads[:, 2], a[a != b], p.bytes_per_s[: p.n_feeding][a != b])
     return loads
 
 
-def largest_load(problem: Problem, assignment: Ints) -> float:
+def largest_load(problem: Problem, assignment: Ints, reading: Reading = "flink") -> float:
     """Return the largest normalised load of any worker in any dimension."""
-    return float(Scale.of(problem).normalised(worker_loads(problem, assignment)).max())
+    loads = worker_loads(problem, assignment, reading)
+    return float(Scale.of(problem, reading).normalised(loads).max())
 
 
 def _fullest(p: Problem, cost: Floats) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.baselines.caps_load import compute_share
+from edgeplace.solver.baselines.caps_load import Reading, Weights, exchanges
 from edgeplace.solver.baselines.order import downstream
 from edgeplace.solver.problem import Problem
 
@@ -62,11 +62,13 @@ class Tasks:
     partner: Ints
 
     @classmethod
-    def of(cls, problem: Problem) -> "Tasks":
-        """Find the kinds of a problem."""
-        p = problem
-        streams = list(_streams(p))
-        kind = _kinds(p, [channels for channels, forward in streams if forward])
+    def of(cls, problem: Problem, reading: Reading = "flink") -> "Tasks":
+        """Find the kinds of a problem, subtasks weighed by a reading (see `caps_load`)."""
+        p, weights = problem, Weights.of(problem, reading)
+        streams = list(_streams(p, reading))
+        kind = p.subtasks.operator_of
+        if reading == "flink":
+            kind = _kinds(p, [channels for channels, forward in streams if forward])
         # Renumbered, producers first.
         order = downstream(p)
         _, first = np.unique(kind[order], return_index=True)
@@ -85,14 +87,13 @@ class Tasks:
             if forward:
                 partner[p.target[channels]] = p.source[channels]
         allowed = p.allowed()[[m[0] for m in members]]
-        share = compute_share(p)
         machine = np.stack([p.tm_class, p.tm_slots, p.node_cores[p.tm_node]])
         worker = np.unique(np.concatenate([machine, allowed]), axis=1, return_inverse=True)[1]
         return cls(
             members=members,
             operator=p.subtasks.operator_of[[m[0] for m in members]],
-            compute=np.array([share[m].mean(axis=0) for m in members]),
-            state=np.array([p.checkpoint_bytes_per_s[m].mean() for m in members]),
+            compute=np.array([weights.compute[m].mean(axis=0) for m in members]),
+            state=np.array([weights.state[m].mean() for m in members]),
             allowed=allowed,
             edges=tuple(edges),
             worker=worker.ravel(),
@@ -119,15 +120,14 @@ class Tasks:
         return at
 
 
-def _streams(p: Problem) -> Iterator[tuple[Ints, bool]]:
+def _streams(p: Problem, reading: Reading) -> Iterator[tuple[Ints, bool]]:
     """Yield the channels of each stream, and whether it joins subtasks one to one."""
     source, target = (p.subtasks.operator_of[ends] for ends in p.feeding)
-    ends = np.stack([source, target, p.stream[: p.n_feeding]])
-    streams, at = np.unique(ends, axis=1, return_inverse=True)
-    for i, (a, b, _) in enumerate(streams.T.tolist()):
-        channels = np.flatnonzero(at.ravel() == i)
-        sizes = {len(channels), len(p.subtasks.range_of(a)), len(p.subtasks.range_of(b))}
-        yield channels, len(sizes) == 1
+    for e in exchanges(p):
+        own = (source == e.source) & (target == e.target) & (p.stream[: p.n_feeding] == e.stream)
+        channels = np.flatnonzero(own)
+        ends = (len(p.subtasks.range_of(o)) for o in (e.source, e.target))
+        yield channels, e.forward if reading == "caps" else len({len(channels), *ends}) == 1
 
 
 def _kinds(p: Problem, forward: list[Ints]) -> Ints:

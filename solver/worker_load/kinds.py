@@ -23,7 +23,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.baselines.caps_load import compute_share
+from edgeplace.solver.baselines.caps_load import Reading, Weights, exchanges
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -54,6 +54,8 @@ class Kinds:
 
     Attributes
     ----------
+    reading
+        What subtasks weigh, see `caps_load`.
     of
         Kind of each subtask, shape (n_subtasks,).
     members
@@ -71,6 +73,7 @@ class Kinds:
     """
 
     problem: Problem
+    reading: Reading
     of: Ints
     members: tuple[Ints, ...]
     operator: Ints
@@ -81,32 +84,24 @@ class Kinds:
     worker: Ints
 
     @classmethod
-    def find(cls, problem: Problem) -> "Kinds":
+    def find(cls, problem: Problem, reading: Reading = "flink") -> "Kinds":
         """Return the coarsest kinds that counts of them say all about."""
-        p = problem
-        share = compute_share(p)
-        traits = [p.subtasks.operator_of[:, None], share, p.checkpoint_bytes_per_s[:, None]]
-        own = np.concatenate([*traits, p.allowed()], axis=1)
-        colour: Ints = np.unique(own, axis=0, return_inverse=True)[1].ravel()
-        while True:
-            colour = _refined(p, colour)
-            joined = list(_joined(p, colour))
-            odd = _odd(joined, np.bincount(colour))
-            if odd is None:
-                break
-            alone = np.flatnonzero(colour == odd)
-            colour = colour.copy()
-            colour[alone] = colour.max() + 1 + np.arange(len(alone))
+        p, weights = problem, Weights.of(problem, reading)
+        if reading == "caps":
+            colour, joined = p.subtasks.operator_of, list(_as_caps(p))
+        else:
+            colour, joined = _told_apart(p, weights)
         _, first = np.unique(colour, return_index=True)
         machine = np.stack([p.tm_class, p.tm_slots, p.node_cores[p.tm_node]])
         machine = np.concatenate([machine, p.allowed()[first]])
         return cls(
             problem=p,
+            reading=reading,
             of=colour,
             members=tuple(np.flatnonzero(colour == c) for c in range(len(first))),
             operator=p.subtasks.operator_of[first],
-            compute=share[first],
-            state=p.checkpoint_bytes_per_s[first],
+            compute=weights.compute[first],
+            state=weights.state[first],
             allowed=p.allowed()[first],
             joined=tuple(joined),
             worker=np.unique(machine, axis=1, return_inverse=True)[1].ravel(),
@@ -148,14 +143,40 @@ class Kinds:
         which &= (p.stream[: p.n_feeding] == joined.stream) & (p.bytes_per_s[: p.n_feeding] > 0)
         hubs, leaves = (b, a) if leaf == joined.source else (a, b)
         left = count.copy()
-        others = []
         for h, k in zip(hubs[which].tolist(), leaves[which].tolist(), strict=True):
-            if left[at[h]] > 0:
+            # By CAPS's own weights a leaf may have several hubs.
+            if at[k] < 0 and left[at[h]] > 0:
                 at[k] = at[h]
                 left[at[h]] -= 1
-            else:
-                others.append(k)
+        others = [k for k in self.members[leaf].tolist() if at[k] < 0]
         at[others] = np.repeat(np.arange(len(left)), left)
+
+
+def _as_caps(p: Problem) -> Iterator[Joined]:
+    """Yield what operators send to each other as CAPS counts it: FORWARD goes one to one."""
+    for e in exchanges(p):
+        senders, receivers = (len(p.subtasks.range_of(o)) for o in (e.source, e.target))
+        if e.forward:
+            yield Joined(e.source, e.target, e.stream, e.bytes_per_s, 1, 1, everyone=False)
+        else:
+            each = e.bytes_per_s / receivers
+            yield Joined(e.source, e.target, e.stream, each, receivers, senders, everyone=True)
+
+
+def _told_apart(p: Problem, weights: Weights) -> tuple[Ints, list[Joined]]:
+    """Return the kind of each subtask, and what kinds send, by Flink's channels."""
+    traits = [p.subtasks.operator_of[:, None], weights.compute, weights.state[:, None]]
+    own = np.concatenate([*traits, p.allowed()], axis=1)
+    colour: Ints = np.unique(own, axis=0, return_inverse=True)[1].ravel()
+    while True:
+        colour = _refined(p, colour)
+        joined = list(_joined(p, colour))
+        odd = _odd(joined, np.bincount(colour))
+        if odd is None:
+            return colour, joined
+        alone = np.flatnonzero(colour == odd)
+        colour = colour.copy()
+        colour[alone] = colour.max() + 1 + np.arange(len(alone))
 
 
 def _numbered(rows: list[NDArray[np.generic]]) -> Ints:

@@ -46,7 +46,7 @@ class Loads:
     @classmethod
     def of(cls, kinds: Kinds) -> "Loads":
         """Return the loads of a problem's kinds."""
-        scale = Scale.of(kinds.problem)
+        scale = Scale.of(kinds.problem, kinds.reading)
         span = scale.most - scale.least
         per_span = np.where(span > 0, 1 / np.where(span > 0, span, 1.0), 0.0)
         n = len(kinds.members)

@@ -20,7 +20,7 @@ from edgeplace.model import (
     Rules,
 )
 from edgeplace.solver.baselines.caps import caps
-from edgeplace.solver.baselines.caps_load import largest_load
+from edgeplace.solver.baselines.caps_load import Reading, largest_load
 from edgeplace.solver.baselines.found import Budget
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.problem import Problem, build
@@ -99,6 +99,7 @@ def balance(
     rules: Rules | None = None,
     time_limit_s: float | None = None,
     seed: int = 0,
+    reading: Reading = "flink",
 ) -> Balance:
     """Place every subtask so that the fullest TaskManager is as little loaded as can be.
 
@@ -111,11 +112,15 @@ def balance(
     ----------
     time_limit_s
         Wall time of the whole call; None: until proved.
+    reading
+        What subtasks weigh: `flink`, as Flink runs them; `caps`, as CAPS has it (`caps_load` says
+        where the two differ).
 
     Raises
     ------
     InvalidInputError
-        If the inputs are incomplete or contradict one another.
+        If the inputs are incomplete or contradict one another, or are more than CAPS's own weights
+        can say.
     PlanMismatchError
         If the evaluator does not confirm the plan: a bug of edgeplace.
     """
@@ -124,7 +129,7 @@ def balance(
     began = time.monotonic()
     problem = build(job_graph, cluster, rules)
     left = None if time_limit_s is None else time_limit_s - (time.monotonic() - began)
-    found = decide(problem, left, seed)
+    found = decide(problem, left, seed, reading)
     if found.assignment is None:
         return Balance(None, None, found.value, found.bound, found.proved)
     evaluation = assess(problem, found.assignment)
@@ -135,8 +140,13 @@ def balance(
     )
 
 
-def decide(problem: Problem, time_limit_s: float | None = None, seed: int = 0) -> Decided:
-    """Return the assignment with the least largest load, and a bound.
+def decide(
+    problem: Problem,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    reading: Reading = "flink",
+) -> Decided:
+    """Return the assignment with the least largest load by a reading, and a bound.
 
     Raises
     ------
@@ -147,12 +157,13 @@ def decide(problem: Problem, time_limit_s: float | None = None, seed: int = 0) -
     limit = math.inf if time_limit_s is None else time_limit_s
     if not problem.m or not problem.allowed().any(axis=1).all():
         return Decided(None, math.inf, math.inf)
-    search = _Search(Loads.of(Kinds.find(problem)), seed, began + (1 - _CAPS_SHARE) * limit)
+    loads = Loads.of(Kinds.find(problem, reading))
+    search = _Search(loads, seed, began + (1 - _CAPS_SHARE) * limit)
     search.run()
     if search.count is None:
         return Decided(None, math.inf, search.bound)
     assignment = search.loads.kinds.dealt(search.count)
-    value = largest_load(problem, assignment)
+    value = largest_load(problem, assignment, reading)
     # Sums of floats in another order; what is taken off them may be a million times what is left.
     if abs(value - search.value) > OPTIMAL_GAP * max(1.0, value):
         raise PlanMismatchError(
@@ -160,18 +171,18 @@ def decide(problem: Problem, time_limit_s: float | None = None, seed: int = 0) -
         )
     found = Decided(assignment, value, min(search.bound, value))
     if not found.proved:
-        found = _with_caps(problem, found, began + limit - time.monotonic())
+        found = _with_caps(problem, found, began + limit - time.monotonic(), reading)
     if not problem.allowed()[np.arange(problem.n), found.assignment].all():
         raise PlanMismatchError("the balanced plan has a subtask where it may not run")
     return found
 
 
-def _with_caps(problem: Problem, known: Decided, seconds: float) -> Decided:
+def _with_caps(problem: Problem, known: Decided, seconds: float, reading: Reading) -> Decided:
     """Return CAPS's plan in place of one that is not proved, if it is better."""
-    theirs = caps(problem, Budget(max(seconds, 0.0))).assignment
+    theirs = caps(problem, Budget(max(seconds, 0.0)), reading).assignment
     if theirs is None:
         return known
-    value = largest_load(problem, theirs)
+    value = largest_load(problem, theirs, reading)
     return Decided(theirs, value, known.bound) if value < known.value else known
 
 

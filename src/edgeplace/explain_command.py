@@ -24,6 +24,7 @@ from edgeplace.solver import (
     Prices,
     Reason,
     Tight,
+    assumptions,
     difference,
     evaluate,
     moves,
@@ -64,6 +65,7 @@ def _overview(
     evaluation = evaluate(job, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
     reasons = why(job, cluster, plan, rules, current, objective)
+    notes = assumptions(job, cluster, rules, current)
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
@@ -84,6 +86,8 @@ def _overview(
                 "what one more slot, core or Mbit/s is worth, --against PLAN for what differs",
                 style="dim",
             )
+        for note in notes:
+            console.text(f"note: {note}", style="dim")
     return {
         "terms": {name: evaluation.value(name) for name in objective},
         "holds": evaluation.feasible,
@@ -93,6 +97,7 @@ def _overview(
         ],
         "operators": [{**_plain(Reason, r, _NO_PLANS), "because": because(r)} for r in reasons],
         "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
+        "notes": list(notes),
     }
 
 

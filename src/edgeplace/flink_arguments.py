@@ -55,13 +55,17 @@ def _add_discover(group: "Commands", exit_codes: str) -> None:
         epilog="examples:\n"
         "  edgeplace flink discover --jobmanager http://localhost:8081\n"
         "  edgeplace flink discover --jobmanager http://localhost:8081 --sites sites.yaml \\\n"
-        "      -o cluster.yaml --job-out job.json\n\n"
+        "      -o cluster.yaml --job-out job.json\n"
+        "  edgeplace flink discover --jobmanager http://localhost:8081 \\\n"
+        "      --plan-out now.schedulercfg\n"
+        "\n"
         "a file of sites:\n"
         "  sites:\n"
         '    - {id: lyon, hosts: ["10.0.1.*"], node_class: pi}\n'
         '    - {id: cloud, hosts: ["10.0.0.5", "server-*"], node_class: server, tier: cloud}\n'
         "  links: [{source: lyon, target: cloud, bandwidth_bytes_per_s: 500000, delay_ms: 25, "
         "both_ways: true}]\n"
+        "  node_classes: [{id: pi, speed: 0.3}, {id: server, speed: 1}]\n"
         "  checkpoint_storage: cloud\n\n" + exit_codes,
         formatter_class=_RAW,
     )
@@ -74,6 +78,11 @@ def _add_discover(group: "Commands", exit_codes: str) -> None:
     )
     discover.add_argument("-o", "--output", metavar="FILE", help="write the cluster file (YAML)")
     discover.add_argument("--job-out", metavar="FILE", help="write the job graph (JSON)")
+    discover.add_argument(
+        "--plan-out",
+        metavar="FILE",
+        help="write where the job runs now as a plan to edit and apply (schedulercfg)",
+    )
     discover.add_argument(
         "--ping",
         action="store_true",

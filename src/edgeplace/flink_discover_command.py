@@ -13,6 +13,8 @@ from edgeplace.adapters.flink.discover_sites import Sites
 from edgeplace.adapters.flink.discover_yaml import cluster_yaml
 from edgeplace.adapters.flink.job_choice import choose, listed
 from edgeplace.adapters.flink.live import LiveFlink
+from edgeplace.adapters.flink.plan_file import is_schedulercfg
+from edgeplace.adapters.flink.proposal import plan_of_now, tasks_by_id
 from edgeplace.adapters.flink.task_managers import names_of
 from edgeplace.console import Console
 from edgeplace.flink_connection import session
@@ -28,12 +30,20 @@ class _Job:
     graph: JobGraph
     places: Mapping[str, Sequence[str | None]]
     """Operator id -> the cluster file's name of each subtask's TaskManager, None: nowhere."""
+    plan: str
+    """These places as a schedulercfg; empty if it is not asked for."""
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show what Flink knows, and write it where asked."""
-    for path in filter(None, (args.output, args.job_out)):
+    for path in filter(None, (args.output, args.job_out, args.plan_out)):
         check_writable(path)
+    if args.plan_out and not is_schedulercfg(args.plan_out):
+        raise InvalidInputError(
+            f"--plan-out {args.plan_out}: `edgeplace flink apply` takes a file of that name for a "
+            "plan of `edgeplace solve`",
+            "end the name in .schedulercfg",
+        )
     sites = read(args.sites, Sites) if args.sites else None
     with session(args) as client:
         found = discover(client, sites)
@@ -43,6 +53,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     files = [(args.output, cluster_yaml(found, args.jobmanager))] if args.output else []
     if args.job_out and job:
         files.append((args.job_out, dump(job.graph)))
+    if args.plan_out and job:
+        files.append((args.plan_out, job.plan))
     new = [(path, text) for path, text in files if not _is_there(path, text)]
     for path, text in new:
         write_text(text, path)
@@ -53,13 +65,26 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     for path, _ in files:
         written = any(path == p for p, _ in new)
         console.text(f"written to {path}" if written else f"{path} says so already")
+    if args.plan_out and job:
+        _explain_plan(console, job.graph, args)
     return ExitStatus.OK
+
+
+def _explain_plan(console: Console, graph: JobGraph, args: argparse.Namespace) -> None:
+    for op in tasks_by_id(graph):
+        console.text(
+            f"note: in {args.plan_out}, {op.id} is task {op.name!r}: its name cannot stand there, "
+            "or another task has it, too",
+            style="dim",
+        )
+    command = f"edgeplace flink apply {args.plan_out} --jobmanager {args.jobmanager}"
+    console.text(f"edit {args.plan_out}, then: {command} --dry-run")
 
 
 def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[_Job | None, str]:
     """Return the job that is meant, or why there is none."""
     jobs = live.jobs()
-    asked_for = args.job is not None or args.job_out is not None
+    asked_for = any((args.job, args.job_out, args.plan_out))
     if not asked_for and len(jobs) != 1:
         return None, f"Flink runs {listed(jobs)}" + ("; --job says which" if jobs else "")
     chosen = choose(jobs, args.job)
@@ -74,7 +99,8 @@ def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[
         return None, e.what
     names = names_of(found.registered, found.cluster)
     places = {v: tuple(tm and names.get(tm, tm) for tm in row) for v, row in seen.items()}
-    return _Job(born_where_it_runs(graph, places, found.cluster), places), ""
+    plan = plan_of_now(graph, seen, live.task_managers()) if args.plan_out else ""
+    return _Job(born_where_it_runs(graph, places, found.cluster), places, plan), ""
 
 
 def _is_there(path: str, text: str) -> bool:

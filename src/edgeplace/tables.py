@@ -32,6 +32,8 @@ def show_costs(console: Console, costs: Costs) -> None:
             rate = "-" if c is None else count(c.true_rate_per_s)
             if c is not None and not c.stationary:
                 rate += " drifts"
+            if c is not None and c.weak:
+                rate += " weak"
             spread = "-" if c is None or c.relative_spread is None else percent(c.relative_spread)
             rows.append(
                 (
@@ -68,6 +70,8 @@ def show_costs(console: Console, costs: Costs) -> None:
             if not c.stationary:
                 quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
                 console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
+            if c.weak:
+                console.text(f"{name} on {c.node_class} is weak: {c.weak}", style="yellow")
     about: dict[str, list[str]] = {}
     for op in costs.operators:
         missing = (f"not in this log: {', '.join(op.not_in_log)}",) if op.not_in_log else ()

@@ -75,6 +75,8 @@ def test_jobs_and_task_managers_are_read(flink):
     server = by_id["127.0.0.4:41063-393f59"]
     assert (server.host, server.slots, server.cores) == ("127.0.0.4", 8, 2)
     assert (server.segment_bytes, server.held) == (8192, {JOB: 2})
+    assert server.off_heap_bytes == 48 * 2**20
+    assert job.hosts[server.id] == "127.0.0.4"
 
 
 def test_a_jobmanager_without_the_agent_has_no_folder(flink):

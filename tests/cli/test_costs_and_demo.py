@@ -24,6 +24,10 @@ def test_the_demo_goes_the_whole_way(needs_spark, edgeplace):
     for op in job.operators:
         assert f"\n{op.name}" in measured
     assert "optimal, stopped by proof" in decided
+    assert re.search(
+        r"^window on server is weak: busy 2\.\d\d% of the time$", measured, re.MULTILINE
+    )
+    assert "the CPU cost of 'window' on 'server' is weak" in decided
     table, _, reasons = decided.partition("why each operator is where it is\n")
     for policy in ("edgeplace", "current", "all-server", "flink-spread", "threshold"):
         assert f"\n{policy} " in table

@@ -14,7 +14,7 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.cli import main
 from edgeplace.console import Console
 from edgeplace.instances.families import generate
-from edgeplace.model import Cluster, Plan, Rules, read, write
+from edgeplace.model import Cluster, JobGraph, Plan, Rules, read, write
 from edgeplace.quantities import size
 from edgeplace.solver import evaluate, policies
 
@@ -63,6 +63,17 @@ def test_the_overview_says_what_binds_and_why(edgeplace, job, cluster, on_pis, j
     assert "held there: source source is born at pi-0; " in reasons
     assert f"worse: {size(elsewhere.wan_cost, '/s')}, now 168 kB/s, and break link" in reasons
     assert "--subtask" in reasons
+
+
+def test_the_overview_says_which_costs_are_weak(edgeplace, filter_model, cluster, on_pis, tmp_path):
+    job = filter_model[0].model_dump(mode="json")
+    job["operators"][1]["cost"]["classes"][0]["weak"] = "busy 0.40% of the time"
+    write(JobGraph.model_validate(job), tmp_path / "weak.json")
+    said = "the CPU cost of 'filter' on 'pi' is weak (busy 0.40% of the time)"
+    assert f"note: {said}" in edgeplace("explain", tmp_path / "weak.json", cluster, on_pis).out
+    found = json.loads(edgeplace("explain", tmp_path / "weak.json", cluster, on_pis, "--json").out)
+    assert found["notes"][0].startswith(said)
+    assert f"note: {said}" in edgeplace("solve", tmp_path / "weak.json", cluster).out
 
 
 def test_the_overview_as_json_has_the_evaluators_figures(edgeplace, job, cluster, on_pis, judged):

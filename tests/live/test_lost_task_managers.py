@@ -13,9 +13,9 @@ local_cluster = pytest.importorskip("testbed.local_cluster", reason=REASON)
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 TASK_MANAGERS = (
-    local_cluster.TaskManagerSpec("pi-1", "127.0.0.11", slots=2, process_memory="600m"),
-    local_cluster.TaskManagerSpec("pi-2", "127.0.0.12", slots=2, process_memory="660m"),
-    local_cluster.TaskManagerSpec("server-1", "127.0.0.21", slots=6, process_memory="760m"),
+    local_cluster.TaskManagerSpec("pi-1", "127.0.0.11", slots=2, process_memory="680m"),
+    local_cluster.TaskManagerSpec("pi-2", "127.0.0.12", slots=2, process_memory="740m"),
+    local_cluster.TaskManagerSpec("server-1", "127.0.0.21", slots=6, process_memory="840m"),
 )
 
 

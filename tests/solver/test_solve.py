@@ -19,7 +19,7 @@ from edgeplace.model import (
     StoppedBy,
     TaskManager,
 )
-from edgeplace.solver import evaluate, policies, solve, why
+from edgeplace.solver import assumptions, evaluate, policies, solve, why
 
 BACKENDS = ("milp", "cp-sat")
 
@@ -124,6 +124,37 @@ def test_a_class_never_measured_needs_speeds_and_is_then_labelled_an_estimate():
     assert any("estimate" in n for n in solve(job, filter_cluster()).notes)
     with pytest.raises(InvalidInputError, match="never seen on node class 'pi'"):
         solve(job, filter_cluster().model_copy(update={"node_classes": ()}))
+
+
+def with_weak_filter(node_class):
+    """The filter's cost on one class was measured at a trickle."""
+    job = filter_job(50_000.0)
+    source, op, sink = job.operators
+    classes = tuple(
+        c.model_copy(update={"weak": "busy 0.40% of the time", "busy_share": 0.004})
+        if c.node_class == node_class
+        else c
+        for c in op.cost.classes
+    )
+    op = op.model_copy(update={"cost": op.cost.model_copy(update={"classes": classes})})
+    return job.revised(operators=(source, op, sink))
+
+
+@pytest.mark.parametrize("node_class", ["pi", "server"])
+def test_a_plan_that_rests_on_a_weak_cost_says_so(node_class):
+    job = with_weak_filter(node_class)
+    (note,) = [n for n in solve(job, filter_cluster()).notes if "weak" in n]
+    assert note.startswith(
+        f"the CPU cost of 'filter' on '{node_class}' is weak (busy 0.40% of the time)"
+    )
+    assert "at 13 times this rate" in note
+    assert note in assumptions(job, filter_cluster())
+    assert not any("weak" in n for n in solve(filter_job(50_000.0), filter_cluster()).notes)
+
+
+def test_a_weak_cost_where_the_operator_may_not_run_is_not_noted():
+    job, at_a_pi = with_weak_filter("server"), Rules(rules=(Pin(operators=("filter",), to="pi-0"),))
+    assert not any("weak" in n for n in assumptions(job, filter_cluster(), at_a_pi))
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,9 @@ from edgeplace.model import (
     SourceDemand,
     TaskManager,
 )
-from edgeplace.solver.baselines import PUBLISHED, Budget
-from edgeplace.solver.baselines.caps_load import largest_load
+from edgeplace.solver.baselines import Budget
+from edgeplace.solver.baselines.caps import caps
+from edgeplace.solver.baselines.caps_load import largest_load, worker_loads
 from edgeplace.solver.problem import build
 from edgeplace.solver.verdict import judge
 from edgeplace.solver.worker_load import balance, decide
@@ -47,6 +48,7 @@ EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "25"))
 some = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
+READINGS = st.sampled_from(["flink", "caps"])
 STRATEGIES = [ShipStrategy.FORWARD, ShipStrategy.RESCALE, ShipStrategy.HASH, ShipStrategy.REBALANCE]
 
 
@@ -117,26 +119,26 @@ def every_plan(problem):
             yield assignment
 
 
-def least(problem):
-    return min((largest_load(problem, a) for a in every_plan(problem)), default=math.inf)
+def least(problem, reading="flink"):
+    return min((largest_load(problem, a, reading) for a in every_plan(problem)), default=math.inf)
 
 
-def confirm(problem, found, best):
+def confirm(problem, found, best, reading="flink"):
     assert found.proved
     assert found.bound <= best * (1 + 1e-12) + 1e-12
     if best == math.inf:
         assert found.assignment is None
         return
     assert found.value == pytest.approx(best, rel=1e-6, abs=2e-9)
-    assert found.value == largest_load(problem, found.assignment)
+    assert found.value == largest_load(problem, found.assignment, reading)
     assert (judge(problem, found.assignment).slots <= problem.tm_slots).all()
     assert problem.allowed()[np.arange(problem.n), found.assignment].all()
 
 
 @some
-@given(problem=rows(most_operators=4, most_parallelism=2))
-def test_alike_workers_are_balanced_as_by_brute_force(problem):
-    confirm(problem, decide(problem), least(problem))
+@given(problem=rows(most_operators=4, most_parallelism=2), reading=READINGS)
+def test_alike_workers_are_balanced_as_by_brute_force(problem, reading):
+    confirm(problem, decide(problem, reading=reading), least(problem, reading), reading)
 
 
 @some
@@ -148,26 +150,30 @@ def test_unlike_workers_and_rules_of_place_too(instance):
 
 
 @some
-@given(problem=rows(), seed=st.integers(0, 99))
-def test_counts_say_all_of_the_loads(problem, seed):
+@given(problem=rows(), seed=st.integers(0, 99), reading=READINGS)
+def test_counts_say_all_of_the_loads(problem, seed, reading):
     # Any counts, dealt out, load as the counts say: the best of all ways to deal them.
-    kinds = Kinds.find(problem)
+    kinds = Kinds.find(problem, reading)
     loads = Loads.of(kinds)
     drawn = np.random.default_rng(seed).integers(0, problem.m, problem.n)
     count = kinds.counted(drawn)
     dealt = kinds.dealt(count)
     assert (kinds.counted(dealt) == count).all()
     said = loads.of_all(count).max()
-    assert said == pytest.approx(largest_load(problem, dealt), abs=1e-9)
-    assert said <= largest_load(problem, drawn) + 1e-9
+    assert said == pytest.approx(largest_load(problem, dealt, reading), abs=1e-9)
+    assert said <= largest_load(problem, drawn, reading) + 1e-9
     slots = judge(problem, dealt).slots
     assert (loads.slots(count.T) == slots).all()
 
 
 @some
-@given(problem=rows(most_operators=4, most_parallelism=9, most_workers=4), seed=st.integers(0, 99))
-def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed):
-    kinds = Kinds.find(problem)
+@given(
+    problem=rows(most_operators=4, most_parallelism=9, most_workers=4),
+    seed=st.integers(0, 99),
+    reading=READINGS,
+)
+def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed, reading):
+    kinds = Kinds.find(problem, reading)
     loads = Loads.of(kinds)
     drawn = np.random.default_rng(seed).integers(0, problem.m, problem.n)
     count = kinds.counted(drawn)
@@ -206,15 +212,57 @@ def test_pigeonholes_never_prove_too_much(problem):
     wide=st.lists(st.integers(1, 6), min_size=4, max_size=4),
     ships=st.lists(st.sampled_from(STRATEGIES), min_size=3, max_size=3),
     workers=st.integers(2, 5),
+    reading=READINGS,
 )
-def test_never_worse_than_caps(loads, wide, ships, workers):
+def test_never_worse_than_caps(loads, wide, ships, workers, reading):
     n = len(loads)
     job = row(loads, wide[:n], ships[: n - 1])
     problem = build([job], like_workers(workers, -(-sum(wide[:n]) // workers)))
-    caps = PUBLISHED["caps"](problem, Budget(time_limit_s=2)).assignment
-    found = decide(problem, 5)
+    theirs = caps(problem, Budget(time_limit_s=2), reading).assignment
+    found = decide(problem, 5, reading=reading)
     assert found.bound <= found.value
-    assert caps is None or found.value <= largest_load(problem, caps) * (1 + 1e-6) + 1e-9
+    if theirs is not None:
+        most = largest_load(problem, theirs, reading)
+        assert found.value <= most * (1 + 1e-6) + 1e-9
+
+
+def narrowing():
+    """FORWARD from five to three to two: Flink's RESCALE, so uneven subtasks."""
+    ships = [ShipStrategy.REBALANCE, ShipStrategy.RESCALE, ShipStrategy.RESCALE]
+    return row([8, 8, 7, 4], [3, 5, 3, 2], ships)
+
+
+def test_the_best_by_one_reading_is_not_the_best_by_the_other():
+    problem = build([narrowing()], like_workers(3, 5))
+    found = {r: decide(problem, 20, reading=r).assignment for r in ("flink", "caps")}
+    for own, other in (("flink", "caps"), ("caps", "flink")):
+        best = largest_load(problem, found[own], own)
+        assert best < 0.99 * largest_load(problem, found[other], own)
+        theirs = caps(problem, Budget(), own).assignment
+        assert best <= largest_load(problem, theirs, own) + 1e-9
+
+
+def test_caps_own_weights_are_those_of_its_formulas():
+    ships = [ShipStrategy.RESCALE, ShipStrategy.REBALANCE]
+    problem = build([row([2, 3, 1], [3, 2, 2], ships)], like_workers(2, 7))
+    # Worker 0 has 2 of 3, 0 of 2 and 1 of 2 tasks, worker 1 the others.
+    assignment = np.array([0, 0, 1, 1, 1, 0, 1])
+    bytes_of = [problem.bytes_per_s[problem.source == k].sum() for k in range(5)]
+    first, second = sum(bytes_of[:3]) / 3, sum(bytes_of[3:]) / 2
+    compute, state, network = worker_loads(problem, assignment, "caps").T
+    assert network == pytest.approx([2 * first, 2 * second * (1 - 1 / 2)])
+    # By Flink's channels one of the two takes the records of two senders.
+    cores = problem.cores[:, 0] / problem.node_cores[0]
+    assert cores[3] != pytest.approx(cores[4])
+    even = [cores[:3].mean(), cores[3:5].mean(), cores[5:].mean()]
+    assert compute == pytest.approx([np.dot([2, 0, 1], even), np.dot([1, 2, 1], even)])
+    assert state.sum() == pytest.approx(problem.checkpoint_bytes_per_s.sum())
+
+
+def test_caps_own_weights_know_no_subtasks_that_are_told_apart():
+    pinned = Rules(rules=(Pin(operators=("o1",), subtasks=(0,), to="n0"),))
+    with pytest.raises(InvalidInputError, match="may run at unlike places"):
+        balance(narrowing(), like_workers(4, 8), pinned, reading="caps")
 
 
 def test_a_planted_optimum_of_many_subtasks_is_proved():
