@@ -156,9 +156,7 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     solve.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
     solve.add_argument("--gap", type=float, default=0.0, help="relative gap that is good enough")
-    solve.add_argument(
-        "--backend", choices=("milp", "cp-sat"), default="milp", help="default: %(default)s"
-    )
+    _add_backend(solve)
     solve.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
     solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
     solve.add_argument(
@@ -166,6 +164,25 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     solve.add_argument("--json", action="store_true", help="print result and comparison as JSON")
     solve.set_defaults(run="solve_command")
+
+
+def _add_backend(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--backend",
+        default="milp",
+        type=_backend,
+        metavar="NAME",
+        help="milp (HiGHS), cp-sat (OR-Tools), or pulp:NAME, a solver that PuLP finds on this "
+        "machine: pulp:CBC, pulp:SCIP, pulp:Gurobi, ... (default: %(default)s)",
+    )
+
+
+def _backend(text: str) -> str:
+    if text not in ("milp", "cp-sat") and not text.startswith("pulp:"):
+        raise argparse.ArgumentTypeError(
+            f"there is no back end {text!r}: use milp, cp-sat or pulp:NAME"
+        )
+    return text
 
 
 def _add_case(command: argparse.ArgumentParser) -> None:
@@ -227,6 +244,7 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="S",
         help="wall time of all searches for --prices (default: %(default)s)",
     )
+    _add_backend(explain)
     question.add_argument(
         "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
     )
@@ -260,7 +278,8 @@ def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     bench.add_argument(
         "--backends",
         metavar="LIST",
-        help="milp, cp-sat, published methods by name (docs/baselines.md), or all "
+        help="milp, cp-sat, pulp:NAME (a solver that PuLP finds on this machine), published "
+        "methods by name (docs/baselines.md), or all: all but PuLP's "
         "(default: milp,cp-sat; on your own case: milp and all published methods)",
     )
     bench.add_argument(

@@ -70,7 +70,8 @@ def answer_to(asked):
 
 def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     out = tmp_path / "new" / "out"
-    ran = edgeplace("bench", SMALL, "infeasible-2-0", "--backends", "milp,cp-sat", "--out", out)
+    backends = "milp,cp-sat,pulp:CBC"
+    ran = edgeplace("bench", SMALL, "infeasible-2-0", "--backends", backends, "--out", out)
     assert ran.status is ExitStatus.OK, ran.out + ran.err
     first, *runs = lines(out / "results.jsonl")
     assert first["kind"] == "environment"
@@ -78,8 +79,10 @@ def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     assert [(r["instance"], r["backend"], r["status"]) for r in runs] == [
         (SMALL, "milp", "optimal"),
         (SMALL, "cp-sat", "optimal"),
+        (SMALL, "pulp:CBC", "optimal"),
         ("infeasible-2-0", "milp", "infeasible"),
         ("infeasible-2-0", "cp-sat", "infeasible"),
+        ("infeasible-2-0", "pulp:CBC", "infeasible"),
     ]
     solved = runs[0]
     assert solved["holds"] is True
@@ -250,6 +253,7 @@ def test_more_jobs_than_cores_is_warned_of(edgeplace, monkeypatch):
         (["no-such-thing"], "there is no instance 'no-such-thing'"),
         (["missing.json"], "missing.json: no such file"),
         (["--backends", "milp,magic"], "there is no back end 'magic'"),
+        (["--backends", "pulp:magic"], "PuLP does not find that solver on this machine"),
         (["--time-limit", "0"], "time limit above 0"),
         (["--jobs", "0"], "1 job or more"),
         (["--costs", "costs.json"], "belong to a job of your own"),

@@ -194,7 +194,7 @@ def test_version_is_printed(edgeplace):
         ((), "required: COMMAND"),
         (("slove",), "invalid choice: 'slove'"),
         (("solve", "job.json"), "required: CLUSTER"),
-        (("solve", "job.json", "c.yaml", "--backend", "cplex"), "invalid choice: 'cplex'"),
+        (("solve", "job.json", "c.yaml", "--backend", "cplex"), "there is no back end 'cplex'"),
         (("solve", "job.json", "c.yaml", "--time-limit", "soon"), "invalid float value: 'soon'"),
         (("costs",), "required: LOG"),
     ],

@@ -17,6 +17,16 @@ def close(a, b):
 @few
 @given(instance=instances(), data=st.data())
 def test_relabelling_changes_nothing(instance, data):
+    check_relabelled(instance, data, "milp")
+
+
+@settings(few, max_examples=5)
+@given(instance=instances(), data=st.data())
+def test_relabelling_changes_nothing_for_cbc(instance, data):
+    check_relabelled(instance, data, "pulp:CBC")
+
+
+def check_relabelled(instance, data, backend):
     job, cluster, rules, current = instance
     plan = Plan(jobs={job.name: current}) if current else None
     shuffled_cluster = cluster.model_copy(
@@ -32,8 +42,8 @@ def test_relabelling_changes_nothing(instance, data):
             "streams": tuple(data.draw(st.permutations(job.streams))),
         }
     )
-    a = solve(job, cluster, rules, current=plan)
-    b = solve(shuffled_job, shuffled_cluster, rules, current=plan)
+    a = solve(job, cluster, rules, current=plan, backend=backend)
+    b = solve(shuffled_job, shuffled_cluster, rules, current=plan, backend=backend)
     assert a.status == b.status
     for one, other in zip(a.levels, b.levels, strict=True):
         assert close(one.value, other.value), one.name
