@@ -117,11 +117,11 @@ def test_no_time_to_find_a_plan_exits_5(edgeplace, job, narrow):
     assert ran.out == "no plan found: stopped by time limit\n"
 
 
-def test_a_missing_extra_exits_6_and_says_what_to_install(tmp_path):
+@pytest.mark.parametrize("absent", [("pyspark",), ("py4j", "pyspark")])
+def test_a_missing_extra_exits_6_and_says_what_to_install(tmp_path, absent):
     (tmp_path / "log.jsonl").write_text("{}\n")
-    ran = process(
-        "costs", "log.jsonl", cwd=tmp_path, before="import sys; sys.modules['pyspark'] = None"
-    )
+    missing = f"import sys; sys.modules |= dict.fromkeys({absent})"
+    ran = process("costs", "log.jsonl", cwd=tmp_path, before=missing)
     assert ran.returncode == ExitStatus.MISSING_EXTRA == 6
     assert ran.stderr == (
         "edgeplace costs: reading metric logs needs PySpark, which is not installed\n"
