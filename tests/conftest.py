@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-CLUSTER = ("live", "testbed")
-"""Folders whose tests start Flink or network namespaces: there is one testbed at a time."""
 MARKS = {"browser": "browser", "needs_spark": "spark", "spark": "spark"}
 """Fixture -> what its tests are marked with."""
 
@@ -32,27 +30,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark the tests of a kind, and put what shares a cluster, a session or a file in a group."""
     grouped = config.pluginmanager.hasplugin("xdist")
     for item in items:
-        folder, *_ = item.path.relative_to(HERE).parts
-        if folder == "live":
+        if item.path.is_relative_to(HERE / "live"):
             item.add_marker(pytest.mark.live)
         for fixture in MARKS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(MARKS[fixture])
         if grouped:
-            item.add_marker(pytest.mark.xdist_group(_group(item, folder)))
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
     if "PYTEST_XDIST_WORKER" in os.environ:
         # The longest groups first: the others run beside them.
         items.sort(key=_rank)
 
 
-def _group(item: pytest.Item, folder: str) -> str:
-    if folder in CLUSTER:
+def _group(item: pytest.Item) -> str:
+    if item.get_closest_marker("live"):
+        # They start Flink or network namespaces, and there is one testbed at a time.
         return "cluster"
-    if any(item.iter_markers("spark")):
+    if item.get_closest_marker("spark"):
         # Spark takes long to start, and a process has one session.
         return "spark"
     return str(item.path.relative_to(HERE))
 
 
 def _rank(item: pytest.Item) -> int:
-    group = next(item.iter_markers("xdist_group")).args[0]
+    group = _group(item)
     return ("cluster", "spark", group).index(group)

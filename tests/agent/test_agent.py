@@ -63,6 +63,7 @@ def run_check(
     )
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_jar(
     agent_jar: Path, javac: str, home: Path, tmp_path: Path
 ) -> None:
@@ -176,6 +177,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

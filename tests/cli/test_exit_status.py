@@ -215,6 +215,7 @@ def test_traceback_is_shown_only_when_asked_for(edgeplace, job, tmp_path):
     assert asked.err.endswith("no such file\n  cure: check the path\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_bug(job, cluster):
     for more in ((), ("--json",)):
         code = "from edgeplace.cli import entry; entry()"

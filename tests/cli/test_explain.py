@@ -296,6 +296,7 @@ def test_three_thousand_subtasks_stay_readable(edgeplace, tmp_path):
     assert "more TaskManagers, behind these or not tried" in one
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data(), objective=OBJECTIVES)
 def test_any_plan_of_the_case_is_explained(instance, data, objective):

@@ -349,6 +349,7 @@ def test_a_wrong_schedulercfg_is_told_by_line(edgeplace, job, cluster, tmp_path)
     assert "line 2: 'nonsense' has no '; '" in ran.err
 
 
+@pytest.mark.slow
 def test_a_solver_of_pulp_gives_the_same_answer(answer, job, cluster, narrow):
     for case in (cluster, narrow):
         own, other = answer("solve", job, case), answer("solve", job, case, "--backend", "pulp:cbc")

@@ -55,6 +55,7 @@ def test_evaluator_agrees_with_the_oracle_on_any_placement(data):
             assert close(found.value(name), value), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["milp", "cp-sat"])
 @wide
 @given(instance=instances(), objective=OBJECTIVES)
@@ -62,6 +63,7 @@ def test_back_ends_agree_with_brute_force(backend, instance, objective):
     check_against_brute_force(backend, instance, objective)
 
 
+@pytest.mark.slow
 @narrow
 @given(instance=instances(), objective=OBJECTIVES)
 def test_cbc_agrees_with_brute_force(instance, objective):
@@ -92,6 +94,7 @@ def check_against_brute_force(backend, instance, objective):
         assert level.value <= value * (1 + level.tolerance) * (1 + 1e-6) + 1e-6
 
 
+@pytest.mark.slow
 @wide
 @given(instance=instances(tree=True), objective=OBJECTIVES)
 def test_general_network_form_agrees_with_the_tree_form(instance, objective):
@@ -110,6 +113,7 @@ def test_general_network_form_agrees_with_the_tree_form(instance, objective):
     assert found[0][1] == found[1][1] or close(found[0][1], found[1][1])
 
 
+@pytest.mark.slow
 @narrow
 @given(instance=instances(), objective=OBJECTIVES)
 def test_the_model_means_the_same_through_pulp(instance, objective):

@@ -1,5 +1,6 @@
 """Properties that hold whatever the instance."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import instances
@@ -14,12 +15,14 @@ def close(a, b):
     return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_relabelling_changes_nothing(instance, data):
     check_relabelled(instance, data, "milp")
 
 
+@pytest.mark.slow
 @settings(few, max_examples=5)
 @given(instance=instances(), data=st.data())
 def test_relabelling_changes_nothing_for_cbc(instance, data):
@@ -49,6 +52,7 @@ def check_relabelled(instance, data, backend):
         assert close(one.value, other.value), one.name
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_more_capacity_is_never_worse(instance, data):

@@ -163,6 +163,7 @@ def processes_below(folder):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs /proc of Linux")
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
 def test_no_solver_outlives_the_caller(signal_number, tmp_path):

@@ -184,6 +184,7 @@ def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed):
             assert said - 1e-7 <= whole.load(solver.objective_value) <= said + 1e-12
 
 
+@pytest.mark.slow
 @some
 @given(problem=rows(most_workers=3))
 def test_pigeonholes_never_prove_too_much(problem):
@@ -217,6 +218,7 @@ def test_never_worse_than_caps(loads, wide, ships, workers):
     assert caps is None or found.value <= largest_load(problem, caps) * (1 + 1e-6) + 1e-9
 
 
+@pytest.mark.slow
 def test_a_planted_optimum_of_many_subtasks_is_proved():
     # Lone operators, as many subtasks of each as there are workers: one of each is even.
     loads = [1, 3, 7, 2]
