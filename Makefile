@@ -4,9 +4,12 @@
 PYTHON ?= python3
 UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
 RUN = $(UV) run --frozen --all-extras --quiet
+# What shares a Flink cluster or a Spark session runs in one process: tests/conftest.py.
+WORKERS ?= 2
+SPREAD = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench agent flink-compat soak headline record typing wheel-test clean
+.PHONY: help demo quick test check bench schemas agent flink-compat soak headline record typing wheel-test clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,8 +17,11 @@ help: ## show this list
 demo: $(UV) ## the whole way on a recorded job: metric log, costs, proven plan, schedulercfg
 	@$(RUN) --no-dev edgeplace demo
 
+quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and long proofs
+	$(RUN) pytest -q -m "not (slow or live or spark or browser)" $(SPREAD)
+
 test: $(UV) ## all tests
-	$(RUN) pytest
+	$(RUN) pytest $(SPREAD)
 
 check: $(UV) typing ## lint, format and types
 	$(RUN) ruff check
@@ -29,6 +35,9 @@ bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark again
 	$(RUN) python benchmarks/caps.py
 	$(RUN) python benchmarks/formulations.py
 	$(RUN) python benchmarks/spark_stats.py
+
+schemas: $(UV) ## write the JSON Schemas of the documents anew: docs/schemas
+	$(RUN) python -m edgeplace.schemas docs/schemas
 
 agent: $(UV) ## build the JobManager agent anew: the same sources give the same jar (JDK 17)
 	$(RUN) python -m testbed.agent_jar
@@ -45,14 +54,21 @@ headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (r
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
 	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz
 
-wheel-test: $(UV) ## the tests against the built wheel instead of the folders
+wheel-test: $(UV) ## the built wheel: has every file of the folders, and works where it alone is installed
 	rm -rf build/wheel-test && mkdir -p build/wheel-test
 	$(UV) build --quiet --wheel --out-dir build/wheel-test
-	$(UV) venv --quiet build/wheel-test/venv
-	$(UV) export --quiet --frozen --all-extras --no-emit-project -o build/wheel-test/requirements.txt
-	$(UV) pip install --quiet -p build/wheel-test/venv -r build/wheel-test/requirements.txt
-	$(UV) pip install --quiet -p build/wheel-test/venv --no-deps build/wheel-test/*.whl
-	build/wheel-test/venv/bin/python -m pytest -q
+	$(RUN) python .ci/wheel_contents.py build/wheel-test/*.whl
+	$(call install_wheel,plain,)
+	build/wheel-test/plain/bin/python -I .ci/wheel_smoke.py
+	$(call install_wheel,extras,--all-extras)
+	build/wheel-test/extras/bin/python -I .ci/wheel_smoke.py --extras
+
+define install_wheel
+	$(UV) venv --quiet build/wheel-test/$(1)
+	$(UV) export --quiet --frozen --no-dev $(2) --no-emit-project -o build/wheel-test/$(1).txt
+	$(UV) pip install --quiet -p build/wheel-test/$(1) -r build/wheel-test/$(1).txt
+	$(UV) pip install --quiet -p build/wheel-test/$(1) --no-deps build/wheel-test/*.whl
+endef
 
 clean: ## remove what make made
 	rm -rf .venv .bootstrap .typing build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

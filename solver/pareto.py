@@ -20,7 +20,7 @@ from edgeplace.model import (
     Rules,
     Status,
 )
-from edgeplace.solver.solve import BackendName, solve
+from edgeplace.solver.solve import solve
 
 TERMS: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores")
 _STEPS = 4
@@ -59,7 +59,7 @@ def pareto(
     rules: Rules | None = None,
     current: Plan | None = None,
     time_limit_s: float = 60.0,
-    backend: BackendName = "milp",
+    backend: str = "milp",
     progress: Callable[[str], None] | None = None,
 ) -> Front:
     """Return plans that trade WAN bytes, latency and server cores for one another.

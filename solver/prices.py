@@ -90,6 +90,7 @@ def prices(
     current: Plan | None = None,
     objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
     time_limit_s: float = 10.0,
+    backend: str = "milp",
 ) -> Prices:
     """Return what a little more of each thing that may be scarce is worth, by solving again.
 
@@ -100,6 +101,8 @@ def prices(
     time_limit_s
         Wall time of all searches together; each is given an equal share of what is left, those of
         limits that a single operator meets, or that are nearly used up, before the others.
+    backend
+        As in `solve`.
 
     Raises
     ------
@@ -115,7 +118,9 @@ def prices(
     name = objective_levels(objective)[0].name
 
     def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
-        result = solve(job_graph, changed, rules, (name,), current, time_limit_s=seconds)
+        result = solve(
+            job_graph, changed, rules, (name,), current, time_limit_s=seconds, backend=backend
+        )
         found = [p for p in (known, result.plan) if p is not None]
         judged = [(evaluate(job_graph, changed, p, rules, current), p) for p in found]
         # With `throughput` first, limits that grow with the rates may be exceeded.

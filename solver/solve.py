@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -23,8 +22,6 @@ from edgeplace.solver.linear_model import LinearModel
 from edgeplace.solver.problem import build
 from edgeplace.solver.search import Search
 
-BackendName = Literal["milp", "cp-sat"]
-
 
 def solve(
     job_graph: JobGraph | Sequence[JobGraph],
@@ -36,7 +33,7 @@ def solve(
     gap: float = 0.0,
     seed: int = 0,
     workers: int | None = None,
-    backend: BackendName = "milp",
+    backend: str = "milp",
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Place every subtask of one or more jobs, and prove how good the placement is.
@@ -60,7 +57,8 @@ def solve(
     workers
         Threads of the back end; None: one, which is deterministic.
     backend
-        `milp` (HiGHS) or `cp-sat` (OR-Tools).
+        `milp` (HiGHS), `cp-sat` (OR-Tools), or `pulp:NAME`: a solver that PuLP finds on this
+        machine, `pulp:CBC` for one.
     progress
         Called with a line of text when something is found or proved.
 
@@ -72,7 +70,7 @@ def solve(
     Raises
     ------
     InvalidInputError
-        If the inputs are incomplete or contradict one another.
+        If the inputs are incomplete or contradict one another, or a solver is not found or fails.
     PlanMismatchError
         If the evaluator does not confirm a back end's answer: a bug of edgeplace.
     """
@@ -84,10 +82,10 @@ def solve(
         raise InvalidInputError(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
         )
+    load = loader(backend, seed, workers)
     problem = build(job_graph, cluster, rules, current)
     soft = levels[0].name == "throughput"
     clock = Clock(began, time_limit_s)
-    load = partial(_load, backend, seed, workers)
     search = Search(problem, levels, soft, clock, gap, seed, tell, load)
     search.offer_current()
     places = problem.allowed() if soft else problem.keeps_up
@@ -102,14 +100,28 @@ def solve(
     return search.result(backend, conflict)
 
 
-def _load(name: BackendName, seed: int, workers: int | None, model: LinearModel) -> Backend:
-    # A solver library is loaded only when it is asked for.
+def loader(name: str, seed: int, workers: int | None) -> Callable[[LinearModel], Backend]:
+    """Return what gives a model to a back end; the library is loaded only if it is asked for.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is no such back end on this machine.
+    """
     if name == "milp":
         from edgeplace.solver.milp import Milp
 
-        return Milp(model, seed, workers)
+        return partial(Milp, seed=seed, workers=workers)
     if name == "cp-sat":
         from edgeplace.solver.cpsat import CpSat
 
-        return CpSat(model, seed, workers)
-    raise InvalidInputError(f"there is no back end {name!r}", "use 'milp' or 'cp-sat'")
+        return partial(CpSat, seed=seed, workers=workers)
+    kind, _, solver = name.partition(":")
+    if kind == "pulp":
+        from edgeplace.solver.pulp_backend import Pulp, resolved
+
+        resolved(solver)
+        return partial(Pulp, solver=solver, workers=workers)
+    raise InvalidInputError(
+        f"there is no back end {name!r}", "use 'milp', 'cp-sat' or 'pulp:NAME', as in pulp:CBC"
+    )

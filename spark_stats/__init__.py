@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from edgeplace.spark_stats.quarantine import BadLine, Quarantine
 
 __all__ = ["BadLine", "Measurement", "Quarantine", "SampleCounts", "measure"]
+_EXTRA = ("pyspark", "py4j")
+"""What the extra brings; an import of either may be the first to fail."""
 
 
 def __getattr__(name: str) -> Any:
@@ -25,7 +27,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"edgeplace.spark_stats.{room}"), name)
     except ModuleNotFoundError as e:
-        if e.name is None or e.name.split(".")[0] != "pyspark":
+        if e.name is None or e.name.split(".")[0] not in _EXTRA:
             raise
         raise MissingExtraError(
             "reading metric logs needs PySpark, which is not installed",

@@ -13,7 +13,7 @@ import pytest
 from edgeplace.cli import main, parser
 from edgeplace.console import Console
 from edgeplace.instances import path
-from edgeplace.model import Cluster, MissingExtraError, parse
+from edgeplace.model import Cluster, parse
 from edgeplace.status import ExitStatus
 
 ROOT = Path(__file__).parents[1]
@@ -76,9 +76,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ran(folder):
+def ran(needs_spark, folder):
     """Run all commands in order; return the status and the messages of each."""
-    needs_spark()
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -87,16 +86,6 @@ def ran(folder):
             status = main(command.words[1:], Console(out, err))
             found[command] = (status, err.getvalue(), out.getvalue())
     return found
-
-
-def needs_spark():
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    from edgeplace.spark_stats.jvm import find_java_home
-
-    try:
-        find_java_home()
-    except MissingExtraError as e:
-        pytest.skip(f"no Java for Spark: {e}")
 
 
 def test_it_shows_commands_and_python():

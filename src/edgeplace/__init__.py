@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from edgeplace.solver import evaluate, solve
     from edgeplace.solver.fleet import Copies, Fleet, solve_fleet
+    from edgeplace.solver.worker_load import balance
 
 __version__ = "0.2.0"
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "Rules",
     "__version__",
+    "balance",
     "evaluate",
     "read",
     "solve",
@@ -43,6 +45,7 @@ __all__ = [
 _ROOMS = {
     "Copies": "edgeplace.solver.fleet",
     "Fleet": "edgeplace.solver.fleet",
+    "balance": "edgeplace.solver.worker_load",
     "evaluate": "edgeplace.solver",
     "solve": "edgeplace.solver",
     "solve_fleet": "edgeplace.solver.fleet",

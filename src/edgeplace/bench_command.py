@@ -126,12 +126,16 @@ def _backends(text: str | None, case: bool) -> tuple[str, ...]:
     if text is None:
         return ("milp", *PUBLISHED) if case else OWN
     names = ALL if text == "all" else tuple(dict.fromkeys(text.split(",")))
-    unknown = [n for n in names if n not in ALL]
-    if unknown:
-        raise InvalidInputError(
-            f"--backends: there is no back end {unknown[0]!r}",
-            f"use all, or some of {', '.join(ALL)}",
-        )
+    for name in names:
+        if name.startswith("pulp:"):
+            from edgeplace.solver.pulp_backend import resolved
+
+            resolved(name.removeprefix("pulp:"))
+        elif name not in ALL:
+            raise InvalidInputError(
+                f"--backends: there is no back end {name!r}",
+                f"use all, or some of {', '.join(ALL)}, pulp:NAME",
+            )
     return names
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edgeplace.bench_record import Run
 from edgeplace.bench_summary import Summary
-from edgeplace.bench_worker import OWN
+from edgeplace.bench_worker import is_own
 from edgeplace.console import Console
 from edgeplace.quantities import count, exact, percent, size
 
@@ -48,7 +48,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 def title(backend: str) -> str:
     """Return how a policy is named among others: those of our own say so."""
-    return f"edgeplace ({backend})" if backend in OWN else backend
+    return f"edgeplace ({backend})" if is_own(backend) else backend
 
 
 def proofs_table(runs: Sequence[Run]) -> Table:

@@ -4,7 +4,6 @@ import resource
 import sys
 import time
 from importlib import import_module
-from typing import Literal, cast
 
 from edgeplace.bench_record import Answer, Outcome, Request
 from edgeplace.instances.instance import Instance
@@ -14,7 +13,8 @@ from edgeplace.solver.baselines import PUBLISHED, Budget
 from edgeplace.solver.problem import build
 
 OWN = ("milp", "cp-sat")
-"""Back ends of `solve`; all others are published methods."""
+"""Back ends of `solve` that are always there, beside those of PuLP."""
+LIBRARIES = {"milp": "milp", "cp-sat": "cpsat", "pulp": "pulp_backend"}
 PROVED = 1e-6
 OUTCOMES = {
     Status.OPTIMAL: Outcome.OPTIMAL,
@@ -46,11 +46,10 @@ def run(instance: Instance, request: Request) -> Answer:
     problem = build(list(instance.jobs), instance.cluster, instance.rules, instance.current)
     build_s = time.perf_counter() - began
     # Loading a solver's library takes a second or more, and is no part of solving.
-    import_module(
-        "edgeplace.solver.cpsat" if request.backend == "cp-sat" else "edgeplace.solver.milp"
-    )
+    library = LIBRARIES.get(request.backend.partition(":")[0], "milp")
+    import_module(f"edgeplace.solver.{library}")
     began = time.perf_counter()
-    if request.backend in OWN:
+    if is_own(request.backend):
         answer = _solve(instance, request)
     else:
         budget = Budget(time_limit_s=request.time_limit_s, seed=request.seed)
@@ -76,6 +75,11 @@ def run(instance: Instance, request: Request) -> Answer:
     return answer.model_copy(update={"build_s": build_s, "run_s": run_s})
 
 
+def is_own(backend: str) -> bool:
+    """Return whether a back end is one of `solve`; all others are published methods."""
+    return backend in OWN or backend.startswith("pulp:")
+
+
 def _solve(instance: Instance, request: Request) -> Answer:
     result = solve(
         list(instance.jobs),
@@ -86,7 +90,7 @@ def _solve(instance: Instance, request: Request) -> Answer:
         time_limit_s=request.time_limit_s,
         gap=request.gap,
         seed=request.seed,
-        backend=cast(Literal["milp", "cp-sat"], request.backend),
+        backend=request.backend,
     )
     return Answer(
         outcome=OUTCOMES[result.status],

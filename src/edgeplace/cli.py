@@ -1,4 +1,4 @@
-"""The command line: `edgeplace costs | solve | explain | bench | demo | flink`."""
+"""The command line: `edgeplace COMMAND ...`."""
 
 import argparse
 import sys
@@ -23,6 +23,7 @@ from edgeplace.model import (
     InvalidInputError,
     MissingExtraError,
 )
+from edgeplace.placement_arguments import add_backend, add_balance, add_fleet, add_inputs
 from edgeplace.status import ExitStatus
 
 _EXIT_CODES = "exit codes:\n" + "\n".join(
@@ -34,7 +35,10 @@ _EXIT_CODES = "exit codes:\n" + "\n".join(
         (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
         (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
         (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
-        (ExitStatus.MISSING_EXTRA, "Spark or Java is not installed"),
+        (
+            ExitStatus.MISSING_EXTRA,
+            "Spark, Java or pyarrow is not installed",
+        ),
         (
             ExitStatus.NOT_APPLIED,
             "flink apply/drain: refused or rolled back, the former placement runs",
@@ -67,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
     _add_costs(commands)
     _add_solve(commands)
     _add_explain(commands)
+    add_balance(commands, _EXIT_CODES)
+    add_fleet(commands, _EXIT_CODES)
     _add_bench(commands)
     demo = commands.add_parser(
         "demo",
@@ -156,9 +162,7 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     solve.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
     solve.add_argument("--gap", type=float, default=0.0, help="relative gap that is good enough")
-    solve.add_argument(
-        "--backend", choices=("milp", "cp-sat"), default="milp", help="default: %(default)s"
-    )
+    add_backend(solve)
     solve.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
     solve.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
     solve.add_argument(
@@ -170,21 +174,7 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def _add_case(command: argparse.ArgumentParser) -> None:
     """Add what says which job is placed on which cluster, and how plans are judged."""
-    command.add_argument(
-        "job",
-        metavar="JOB",
-        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
-        "answers, or a metric log",
-    )
-    command.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
-    command.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
-    command.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
-    command.add_argument(
-        "--current",
-        metavar="FILE",
-        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
-        "job file saw it",
-    )
+    add_inputs(command)
     command.add_argument(
         "--objective",
         default=",".join(DEFAULT_OBJECTIVE),
@@ -227,6 +217,7 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         metavar="S",
         help="wall time of all searches for --prices (default: %(default)s)",
     )
+    add_backend(explain)
     question.add_argument(
         "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
     )
@@ -260,7 +251,8 @@ def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     bench.add_argument(
         "--backends",
         metavar="LIST",
-        help="milp, cp-sat, published methods by name (docs/baselines.md), or all "
+        help="milp, cp-sat, pulp:NAME (a solver that PuLP finds on this machine), published "
+        "methods by name (docs/baselines.md), or all: all but PuLP's "
         "(default: milp,cp-sat; on your own case: milp and all published methods)",
     )
     bench.add_argument(

@@ -69,7 +69,9 @@ def _overview(
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
-            worth = prices(job, cluster, plan, rules, current, objective, args.time_limit)
+            worth = prices(
+                job, cluster, plan, rules, current, objective, args.time_limit, args.backend
+            )
     if not args.json:
         show_terms(console, evaluation, objective)
         console.heading("what binds, the tightest first")

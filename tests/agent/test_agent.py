@@ -35,6 +35,7 @@ def run_check(
     )
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_jar(
     agent_jar: Path, javac: str, home: Path, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

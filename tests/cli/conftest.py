@@ -9,7 +9,7 @@ import pytest
 
 from edgeplace.cli import main
 from edgeplace.console import Console
-from edgeplace.model import Cluster, JobGraph, MissingExtraError, write
+from edgeplace.model import Cluster, JobGraph, write
 from edgeplace.status import ExitStatus
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -110,17 +110,6 @@ def wide(tmp_path) -> Path:
 @pytest.fixture
 def filter_model() -> tuple[JobGraph, Cluster]:
     return filter_job(pi_rate_per_s=50_000.0), filter_cluster()
-
-
-@pytest.fixture(scope="session")
-def needs_spark() -> None:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    from edgeplace.spark_stats.jvm import find_java_home
-
-    try:
-        find_java_home()
-    except MissingExtraError as e:
-        pytest.skip(f"no Java for Spark: {e}")
 
 
 @pytest.fixture

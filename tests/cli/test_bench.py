@@ -68,9 +68,11 @@ def answer_to(asked):
     return answer
 
 
+@pytest.mark.slow
 def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     out = tmp_path / "new" / "out"
-    ran = edgeplace("bench", SMALL, "infeasible-2-0", "--backends", "milp,cp-sat", "--out", out)
+    backends = "milp,cp-sat,pulp:CBC"
+    ran = edgeplace("bench", SMALL, "infeasible-2-0", "--backends", backends, "--out", out)
     assert ran.status is ExitStatus.OK, ran.out + ran.err
     first, *runs = lines(out / "results.jsonl")
     assert first["kind"] == "environment"
@@ -78,8 +80,10 @@ def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     assert [(r["instance"], r["backend"], r["status"]) for r in runs] == [
         (SMALL, "milp", "optimal"),
         (SMALL, "cp-sat", "optimal"),
+        (SMALL, "pulp:CBC", "optimal"),
         ("infeasible-2-0", "milp", "infeasible"),
         ("infeasible-2-0", "cp-sat", "infeasible"),
+        ("infeasible-2-0", "pulp:CBC", "infeasible"),
     ]
     solved = runs[0]
     assert solved["holds"] is True
@@ -95,6 +99,7 @@ def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     assert "over the instances that the back end solved only" in ran.out
 
 
+@pytest.mark.slow
 def test_published_methods_take_part(edgeplace):
     ran = edgeplace("bench", SMALL, "--backends", "all-server,odp,greedy-first-fit", "--json")
     found = json.loads(ran.out)
@@ -167,6 +172,7 @@ def test_a_network_makes_an_instance(edgeplace, tmp_path):
     assert (run["instance"], run["status"]) == ("latency-rtt-2-0", "optimal")
 
 
+@pytest.mark.slow
 def test_all_policies_on_a_case_of_ones_own(edgeplace, job, wide):
     ran = edgeplace("bench", job, wide, "--backends", "all-server,caps,milp")
     assert ran.status is ExitStatus.OK, ran.out
@@ -228,6 +234,7 @@ def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):
     assert {row.split()[0] for row in ran.out.splitlines()[1:3]} == {"current", "all-server"}
 
 
+@pytest.mark.slow
 def test_a_case_without_a_plan_shows_what_breaks(edgeplace, job, narrow):
     ran = edgeplace("bench", job, narrow, "--backends", "milp,all-server")
     assert ran.status is ExitStatus.OK, ran.out
@@ -250,6 +257,7 @@ def test_more_jobs_than_cores_is_warned_of(edgeplace, monkeypatch):
         (["no-such-thing"], "there is no instance 'no-such-thing'"),
         (["missing.json"], "missing.json: no such file"),
         (["--backends", "milp,magic"], "there is no back end 'magic'"),
+        (["--backends", "pulp:magic"], "PuLP does not find that solver on this machine"),
         (["--time-limit", "0"], "time limit above 0"),
         (["--jobs", "0"], "1 job or more"),
         (["--costs", "costs.json"], "belong to a job of your own"),
@@ -277,6 +285,7 @@ def test_a_run_that_asks_for_too_much_memory_is_ended(tmp_path):
     assert answer.outcome is Outcome.MEMORY
 
 
+@pytest.mark.slow
 def test_a_crash_is_an_error_and_says_what_happened(tmp_path, edgeplace):
     instance = generate(SMALL)
     job = instance.jobs[0]
@@ -291,6 +300,7 @@ def test_a_crash_is_an_error_and_says_what_happened(tmp_path, edgeplace):
     assert "has no place" in ran.out
 
 
+@pytest.mark.slow
 def test_a_job_of_caps_can_be_a_case(edgeplace, tmp_path):
     write_caps(generate(SMALL).jobs[0], tmp_path / "caps.json", "server")
     cluster = Cluster(

@@ -181,6 +181,10 @@ def test_prices_are_told_as_solved_again(edgeplace, job, filter_model, tmp_path,
     assert row.rstrip().endswith("solved again, proved")
     found = edgeplace("explain", job, tmp_path / "tight.yaml", on_server, "--prices", "--json")
     prices = json.loads(found.out)["prices"]
+    by_cbc = ("--prices", "--json", "--backend", "pulp:CBC", "--time-limit", 120)
+    other = edgeplace("explain", job, tmp_path / "tight.yaml", on_server, *by_cbc)
+    values = [p["value"] for p in json.loads(other.out)["prices"]["prices"]]
+    assert values == pytest.approx([p["value"] for p in prices["prices"]], rel=1e-6)
     for kind, value in (("slots", 222_000), ("node cpu", 240_000)):
         priced = {p["where"]: p["value"] for p in prices["prices"] if p["kind"] == kind}
         assert priced == {t: pytest.approx(value) for t in PIS}
@@ -303,6 +307,7 @@ def test_three_thousand_subtasks_stay_readable(edgeplace, tmp_path):
     assert "more TaskManagers, behind these or not tried" in one
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data(), objective=OBJECTIVES)
 def test_any_plan_of_the_case_is_explained(instance, data, objective):

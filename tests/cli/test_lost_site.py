@@ -19,6 +19,7 @@ def built(case):
     return build([case.job], case.cluster, case.rules, case.current)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hold", ["born", "rules", "current"])
 @few
 @given(instance=instances(), data=st.data())
@@ -69,6 +70,7 @@ def test_sources_born_there_are_silent_and_free_all_else_stays_as_it_was(instanc
     assert bool(silent) == (len(notes) > 1)
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_no_plan_uses_a_lost_site(instance, data):

@@ -175,6 +175,7 @@ def test_text_is_escaped_and_markup_is_not():
     assert isinstance(inner, Markup)
 
 
+@pytest.mark.slow
 def test_every_page_can_be_read_by_keyboard_and_screen_reader(pages):
     for kind, page in pages.items():
         levels = [level for level, _ in page.headings]

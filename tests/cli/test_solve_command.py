@@ -18,6 +18,7 @@ from edgeplace.model import (
     read,
     write,
 )
+from edgeplace.status import ExitStatus
 
 KEYS = {
     "status",
@@ -346,3 +347,19 @@ def test_a_wrong_schedulercfg_is_told_by_line(edgeplace, job, cluster, tmp_path)
     ran = edgeplace("solve", job, cluster, "--current", tmp_path / "cfg")
     assert ran.status == 2
     assert "line 2: 'nonsense' has no '; '" in ran.err
+
+
+@pytest.mark.slow
+def test_a_solver_of_pulp_gives_the_same_answer(answer, job, cluster, narrow):
+    for case in (cluster, narrow):
+        own, other = answer("solve", job, case), answer("solve", job, case, "--backend", "pulp:cbc")
+        assert other["backend"] == "pulp:cbc"
+        assert other["status"] == own["status"]
+        assert other["plan"] == own["plan"]
+
+
+def test_an_absent_solver_is_refused_with_those_that_are_there(edgeplace, job, cluster):
+    ran = edgeplace("solve", job, cluster, "--backend", "pulp:magic")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "there is no back end 'pulp:magic'" in ran.err
+    assert "pulp:CBC" in ran.err

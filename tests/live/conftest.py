@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import edgeplace
-
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("2.3.0", "1.20.3")
 
@@ -24,13 +22,6 @@ if TYPE_CHECKING:
     from testbed.live_flink import LiveFlink
 
 
-@pytest.fixture(scope="session", autouse=True)
-def once() -> None:
-    """The suite runs on the folders and on the wheel: once is enough for the slow part."""
-    if not Path(edgeplace.__file__).is_relative_to(ROOT / "src"):
-        pytest.skip("live tests run where edgeplace is imported from the checkout: make test")
-
-
 @pytest.fixture(scope="session", params=VERSIONS)
 def flink_version(request: pytest.FixtureRequest) -> str:
     """Release of Flink; a test module may choose others with its own parametrize."""
@@ -38,7 +29,7 @@ def flink_version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def home(once: None, flink_version: str) -> Path:
+def home(flink_version: str) -> Path:
     """The Flink home of the release."""
     flink_home = pytest.importorskip("testbed.flink_home", reason="the testbed is not beside tests")
     errors = pytest.importorskip("testbed.errors")
@@ -52,7 +43,7 @@ def home(once: None, flink_version: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def agent_jar(once: None) -> Path:
+def agent_jar() -> Path:
     """The built agent, as it is in the wheel."""
     jar = ROOT / "adapters" / "flink" / "agent" / "edgeplace-flink-agent.jar"
     if not jar.is_file():

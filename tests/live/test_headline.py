@@ -27,7 +27,7 @@ TRUE_WITHIN = 0.15
 
 
 @pytest.fixture(scope="module")
-def cells(once: None, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
+def cells(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, object]]:
     if os.geteuid() != 0 or not Path("/dev/net/tun").exists():
         pytest.skip("root and /dev/net/tun are needed to make network namespaces")
     for tool in ("ip", "javac", "java", "setpriv"):

@@ -100,6 +100,7 @@ def problem_of(instance):
     return build([job], cluster, rules, Plan(jobs={job.name: current}) if current else None)
 
 
+@pytest.mark.slow
 @some
 @given(instance=roomy(), seed=st.integers(0, 3))
 def test_no_baseline_beats_brute_force(instance, seed):
@@ -159,6 +160,7 @@ def test_state_agrees_with_the_evaluator(instance, data):
             assert close(after.wan_cost, before + step)
 
 
+@pytest.mark.slow
 @settings(some, max_examples=3 * EXAMPLES)
 @given(instance=roomy())
 def test_a_step_from_a_plan_that_holds_is_judged_as_the_evaluator_does(instance):
@@ -316,6 +318,7 @@ def test_caps_balances_as_well_as_brute_force(loads, parallelism, workers, strat
     assert largest_load(problem, found) <= least + GRANULARITY
 
 
+@pytest.mark.slow
 @settings(some, max_examples=15)
 @given(instance=roomy(), seed=st.integers(0, 3))
 def test_the_same_seed_gives_the_same_plan(instance, seed):

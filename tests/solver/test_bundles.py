@@ -155,6 +155,7 @@ def test_a_subtask_is_not_where_it_would_be_too_much_by_itself():
     assert places.tolist() == [[False, False, True]] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [instances(tree=True), twins()], ids=["trees", "twins"])
 @some
 @given(data=st.data())

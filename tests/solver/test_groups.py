@@ -127,6 +127,7 @@ def twins(draw):
     return job, double, draw(rule_sets(job, base, None))
 
 
+@pytest.mark.slow
 @wide
 @given(instance=twins(), name=st.sampled_from(["wan", "latency", "server_cores"]))
 def test_twins_agree_with_brute_force(instance, name):

@@ -23,6 +23,7 @@ def read(instance):
     return job, cluster, rules, Plan(jobs={job.name: current}) if current else None
 
 
+@pytest.mark.slow
 @wide
 @given(instance=instances(tree=False))
 def test_no_plan_has_less_than_the_marginal_of_any_place_it_uses(instance):
@@ -45,6 +46,7 @@ def test_no_plan_has_less_than_the_marginal_of_any_place_it_uses(instance):
     assert found is None or least == np.inf or bound <= least * (1 + 1e-9) + 1e-6
 
 
+@pytest.mark.slow
 @wide
 @given(instance=instances(tree=False), objective=st.sampled_from([("wan",), ("wan", "latency")]))
 def test_general_networks_have_the_same_optimum_with_and_without(instance, objective):

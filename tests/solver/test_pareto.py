@@ -32,6 +32,7 @@ def all_plans(job, cluster, rules, now):
             yield values(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances())
 def test_no_plan_dominates_a_proved_point_and_each_term_has_its_best(instance):

@@ -145,6 +145,7 @@ def test_one_mbit_more_where_a_link_binds_and_latency_is_asked():
         assert evaluate(job, larger, price.plan).latency_ms == price.value
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances())
 def test_more_is_never_worse_and_every_value_is_the_evaluators(instance):

@@ -1,5 +1,6 @@
 """Properties that hold whatever the instance."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import instances
@@ -14,9 +15,21 @@ def close(a, b):
     return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_relabelling_changes_nothing(instance, data):
+    check_relabelled(instance, data, "milp")
+
+
+@pytest.mark.slow
+@settings(few, max_examples=5)
+@given(instance=instances(), data=st.data())
+def test_relabelling_changes_nothing_for_cbc(instance, data):
+    check_relabelled(instance, data, "pulp:CBC")
+
+
+def check_relabelled(instance, data, backend):
     job, cluster, rules, current = instance
     plan = Plan(jobs={job.name: current}) if current else None
     shuffled_cluster = cluster.model_copy(
@@ -32,13 +45,14 @@ def test_relabelling_changes_nothing(instance, data):
             "streams": tuple(data.draw(st.permutations(job.streams))),
         }
     )
-    a = solve(job, cluster, rules, current=plan)
-    b = solve(shuffled_job, shuffled_cluster, rules, current=plan)
+    a = solve(job, cluster, rules, current=plan, backend=backend)
+    b = solve(shuffled_job, shuffled_cluster, rules, current=plan, backend=backend)
     assert a.status == b.status
     for one, other in zip(a.levels, b.levels, strict=True):
         assert close(one.value, other.value), one.name
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_more_capacity_is_never_worse(instance, data):

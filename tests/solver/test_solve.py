@@ -21,7 +21,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver import assumptions, evaluate, policies, solve, why
 
-BACKENDS = ("milp", "cp-sat")
+BACKENDS = ("milp", "cp-sat", "pulp:CBC")
 
 
 @pytest.mark.parametrize("bandwidth", [12_500.0, 62_500.0, 1_250_000.0])

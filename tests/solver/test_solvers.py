@@ -6,7 +6,7 @@ from seeds import filter_cluster, filter_job
 from edgeplace.solver import solve
 
 
-@pytest.mark.parametrize("backend", ["milp", "cp-sat"])
+@pytest.mark.parametrize("backend", ["milp", "cp-sat", "pulp:CBC", "pulp:HiGHS"])
 def test_wan_alone_is_minimised(backend):
     # HiGHS 1.14.0 answers 240,000 and calls it optimal; without its presolve it finds the truth.
     result = solve(filter_job(50_000.0), filter_cluster(1e6), objective=("wan",), backend=backend)

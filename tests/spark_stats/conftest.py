@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.model import Cluster, MissingExtraError, Node, Site, TaskManager
+from edgeplace.model import Cluster, Node, Site, TaskManager
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "solver"))
 
@@ -16,14 +16,10 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[object]:
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+def spark(needs_spark: None) -> Iterator[object]:
     from edgeplace.spark_stats.session import local_session
 
-    try:
-        session = local_session("2")
-    except MissingExtraError as e:
-        pytest.skip(f"no Java for Spark: {e}")
+    session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     yield session
     session.stop()

@@ -13,6 +13,7 @@ flink_home = pytest.importorskip("testbed.flink_home", reason=REASON)
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 job_jar = pytest.importorskip("testbed.job_jar", reason=REASON)
 pypi = pytest.importorskip("testbed.pypi", reason=REASON)
+pytestmark = pytest.mark.live
 
 JOB = job_jar.JOBS / "SensorTelemetry.java"
 

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 import requests
 
-import edgeplace
-
 REASON = "the testbed is not in the wheel, and not beside these tests"
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 flink_config = pytest.importorskip("testbed.flink_config", reason=REASON)
 flink_home = pytest.importorskip("testbed.flink_home", reason=REASON)
 local_cluster = pytest.importorskip("testbed.local_cluster", reason=REASON)
 workloads = pytest.importorskip("testbed.workloads", reason=REASON)
+pytestmark = pytest.mark.live
 
 VERSIONS = ("2.3.0", "1.20.3")
 TASK_MANAGERS = (("edge", "127.0.0.31"), ("server", "127.0.0.32"))
@@ -81,9 +80,6 @@ class Jobs:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def jobs(request: pytest.FixtureRequest) -> Iterator[Jobs]:
-    # The suite runs on the folders and on the wheel: once is enough for the slow part.
-    if not Path(edgeplace.__file__).is_relative_to(Path(__file__).parents[2] / "src"):
-        pytest.skip("the jobs are tested where edgeplace is imported from the checkout: make test")
     for tool in ("javac", "java", "setpriv"):
         if not shutil.which(tool):
             pytest.skip(f"no {tool}: the jobs' tests need a JDK (11 or later) and util-linux")

@@ -15,6 +15,7 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 namespaces = pytest.importorskip("testbed.namespaces", reason=REASON)
 wan_link = pytest.importorskip("testbed.wan_link", reason=REASON)
 errors = pytest.importorskip("testbed.errors", reason=REASON)
+pytestmark = pytest.mark.live
 
 DELAY_MS = 20.0
 RATE_BYTES_PER_S = 250_000.0

@@ -13,6 +13,7 @@ import pytest
 REASON = "the testbed is not in the wheel, and not beside these tests"
 process = pytest.importorskip("testbed.process", reason=REASON)
 scratch = pytest.importorskip("testbed.scratch", reason=REASON)
+pytestmark = pytest.mark.live
 
 ROOT = Path(process.__file__).parents[1]
 PATIENCE_SECONDS = 60.0

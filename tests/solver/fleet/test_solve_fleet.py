@@ -175,6 +175,7 @@ def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
     assert found.wan == pytest.approx(wan[fits].min(), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_copies_that_are_all_in_two_minds_are_divided(share):
     """At the price that divides them, all are as well off at the server as at the Pi."""

@@ -172,6 +172,7 @@ def test_no_plan_within_the_slack_has_a_subtask_where_it_was_ruled_out(seed, sit
         assert outcome is Outcome.INFEASIBLE or bound > best + slack * (1 - 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),

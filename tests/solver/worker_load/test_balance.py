@@ -190,6 +190,7 @@ def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed, readi
             assert said - 1e-7 <= whole.load(solver.objective_value) <= said + 1e-12
 
 
+@pytest.mark.slow
 @some
 @given(problem=rows(most_workers=3))
 def test_pigeonholes_never_prove_too_much(problem):
@@ -265,6 +266,7 @@ def test_caps_own_weights_know_no_subtasks_that_are_told_apart():
         balance(narrowing(), like_workers(4, 8), pinned, reading="caps")
 
 
+@pytest.mark.slow
 def test_a_planted_optimum_of_many_subtasks_is_proved():
     # Lone operators, as many subtasks of each as there are workers: one of each is even.
     loads = [1, 3, 7, 2]

@@ -1,0 +1,56 @@
+"""Which tests belong together: by marker to choose from, by group to run beside one another.
+
+Groups are of pytest-xdist (`make test`): the tests of a group run in one process, in their order.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+MARKS = {"browser": "browser", "needs_spark": "spark", "spark": "spark"}
+"""Fixture -> what its tests are marked with."""
+
+
+@pytest.fixture(scope="session")
+def needs_spark() -> None:
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from edgeplace.model import MissingExtraError
+    from edgeplace.spark_stats.jvm import find_java_home
+
+    try:
+        find_java_home()
+    except MissingExtraError as e:
+        pytest.skip(f"no Java for Spark: {e}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of a kind, and put what shares a cluster, a session or a file in a group."""
+    grouped = config.pluginmanager.hasplugin("xdist")
+    for item in items:
+        if item.path.is_relative_to(HERE / "live"):
+            item.add_marker(pytest.mark.live)
+        for fixture in MARKS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKS[fixture])
+        if grouped:
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # The longest groups first: the others run beside them.
+        items.sort(key=_rank)
+
+
+def _group(item: pytest.Item) -> str:
+    if item.get_closest_marker("live"):
+        # They start Flink or network namespaces, and there is one testbed at a time.
+        return "cluster"
+    if item.get_closest_marker("spark"):
+        # Spark takes long to start, and a process has one session.
+        return "spark"
+    return str(item.path.relative_to(HERE))
+
+
+def _rank(item: pytest.Item) -> int:
+    group = _group(item)
+    return ("cluster", "spark", group).index(group)

@@ -1,0 +1,90 @@
+"""The published JSON Schemas: current, and of one mind with what reads the documents."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from edgeplace.instances import path
+from edgeplace.instances.families import generate
+from edgeplace.model import InvalidInputError, dump, load, parse
+from edgeplace.schemas import DOCUMENTS, schema, write_schemas
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "docs" / "schemas"
+NODE = {"id": "pi", "site": "here", "cores": 4}
+CLUSTER = {"sites": [{"id": "here"}], "nodes": [NODE]}
+OPERATOR = {"id": "o", "name": "o", "parallelism": 1, "cost": {"selectivity": 1}}
+JOB = {"name": "job", "operators": [OPERATOR]}
+
+
+def errors(name, data):
+    return [e.message for e in Draft202012Validator(schema(name)).iter_errors(data)]
+
+
+def test_the_published_schemas_are_current(tmp_path):
+    write_schemas(tmp_path)
+    made = {p.name: p.read_text() for p in tmp_path.iterdir()}
+    assert {p.name: p.read_text() for p in PUBLISHED.iterdir()} == made, "run: make schemas"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_schema_is_one(name):
+    Draft202012Validator.check_schema(schema(name))
+
+
+def test_the_documents_of_the_demo_and_of_the_docs_are_valid():
+    demo = path("demo")
+    assert errors("cluster", load(demo / "cluster.yaml")) == []
+    assert errors("rules", load(demo / "rules.yaml")) == []
+    page = (ROOT / "docs" / "job.md").read_text()
+    job, cluster = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert errors("job", yaml.safe_load(job)) == []
+    assert errors("cluster", yaml.safe_load(cluster)) == []
+
+
+@pytest.mark.parametrize("name", ["seed-pis-2-1", "tree-3-1", "nexmark-5-1"])
+def test_what_is_written_is_valid(name):
+    instance = generate(name)
+    assert errors("instance", json.loads(dump(instance))) == []
+    assert errors("job", json.loads(dump(instance.jobs[0]))) == []
+    assert errors("cluster", json.loads(dump(instance.cluster))) == []
+    assert errors("rules", json.loads(dump(instance.rules))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "valid"),
+    [
+        ("cluster", CLUSTER, True),
+        ("cluster", {**CLUSTER, "nodes": [{**NODE, "slots": 4, "host": "10.0.0.1"}]}, True),
+        ("cluster", {**CLUSTER, "nodes": [{**NODE, "slot": 4}]}, False),
+        ("cluster", {**CLUSTER, "nodes": [{"id": "pi", "site": "here"}]}, False),
+        ("cluster", {**CLUSTER, "version": 2}, False),
+        ("job", JOB, True),
+        ("job", {**JOB, "operators": []}, False),
+        ("job", {**JOB, "operators": [{**OPERATOR, "parallelism": 0}]}, False),
+        ("rules", {"rules": [{"kind": "pin", "operators": ["o"], "to": "here"}]}, True),
+        ("rules", {"rules": [{"kind": "pins", "operators": ["o"], "to": "here"}]}, False),
+        ("costs", {"job": "job", "operators": [{"operator": "o"}]}, True),
+        ("costs", {"job": "job", "operators": [{}]}, False),
+        ("plan", {"jobs": {"job": {"o": ["pi"]}}}, True),
+        ("plan", {"jobs": {"job": {"o": "pi"}}}, False),
+    ],
+)
+def test_schema_and_reader_agree(name, data, valid):
+    assert (errors(name, data) == []) == valid
+    if valid:
+        parse(data, DOCUMENTS[name], "file")
+    else:
+        with pytest.raises(InvalidInputError):
+            parse(data, DOCUMENTS[name], "file")
+
+
+def test_fields_say_what_they_are():
+    link_target = schema("cluster")["properties"]["link_target"]
+    assert link_target["description"]
+    notes = schema("job")["$defs"]["Operator"]["properties"]["born_at"]["description"]
+    assert notes.startswith("For sources: where the data of each subtask is born")
