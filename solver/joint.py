@@ -68,7 +68,7 @@ class JointFormulation:
 
         Raises
         ------
-        TimeoutError
+        OutOfTimeError
             If the deadline passes.
         """
         joined = None if may is None else groups.joined(may)

@@ -13,11 +13,12 @@ from edgeplace.solver.backend import Backend, Outcome
 from edgeplace.solver.baselines import BASELINES, Budget
 from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.best_plan import BestPlan
-from edgeplace.solver.clock import Clock
+from edgeplace.solver.clock import Clock, running
 from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import NEGLIGIBLE, LinearModel
 from edgeplace.solver.neighbourhood import Neighbourhoods
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -74,7 +75,7 @@ class PrimalHeuristics:
     def baselines(self) -> None:
         """Start from what others would do."""
         for baseline in BASELINES.values():
-            if self._best.verdict is None or self._clock.left() != 0.0:
+            if self._best.verdict is None or running().left() != 0.0:
                 self._best.offer(baseline(self._problem))
 
     def local_search(self) -> None:
@@ -136,7 +137,7 @@ class PrimalHeuristics:
             try:
                 near = parts.near(self._best.verdict.assignment)
                 parts.decided(self._among(near, _LOOKING_S))
-            except TimeoutError:
+            except OutOfTimeError:
                 # Too large to be looked at in what is left: there may be smaller parts.
                 parts.decided(False)
 

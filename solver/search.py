@@ -22,13 +22,14 @@ from edgeplace.model import (
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
 from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
-from edgeplace.solver.clock import Clock, overrun_s
+from edgeplace.solver.clock import Clock, overrun_s, prolonged
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import LARGE, NEGLIGIBLE, Affine, Kind, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.primal_heuristics import Build, PrimalHeuristics, Readable, offer_found
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide, shared_plan
@@ -38,6 +39,8 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_LATE_S = 0.5
+"""Time beyond the limit for a first plan, where none is known."""
 _BUILDING_SHARE = 0.5
 """Share of the time left for building a model; the rest is to search in it."""
 _PROVING_SHARE = 0.75
@@ -108,8 +111,9 @@ class Search:
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
         if self.best is not None and self._stopped_by is not StoppedBy.TIME_LIMIT:
-            assignment = tidy(self._problem, self.best.assignment)
-            self._best.verdict = judge(self._problem, assignment)
+            with suppress(OutOfTimeError):
+                assignment = tidy(self._problem, self.best.assignment)
+                self._best.verdict = judge(self._problem, assignment)
 
     @property
     def best(self) -> Verdict | None:
@@ -124,7 +128,7 @@ class Search:
                 # The first level alone needs a far smaller model than all of them.
                 try:
                     self._lead()
-                except TimeoutError:
+                except OutOfTimeError:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
                     if self.best is None:
@@ -134,15 +138,24 @@ class Search:
                 self._rest()
         except KeyboardInterrupt:
             self._stopped_by = StoppedBy.INTERRUPT
-        except TimeoutError:
+        except OutOfTimeError:
             self._stopped_by = StoppedBy.TIME_LIMIT
+            if self.best is None:
+                with suppress(OutOfTimeError), prolonged(_LATE_S):
+                    self._heuristics.baselines()
+                    if self.best is None:
+                        self._heuristics.local_search()
 
     def _decided(self) -> bool:
         """Return whether `wan`, if it comes first, is decided site by site."""
         level = self._levels[0]
         if level.name != "wan" or self._clock.left() == 0.0:
             return False
-        found = decide(self._problem, self._problem.keeps_up)
+        try:
+            found = decide(self._problem, self._problem.keeps_up)
+        except OutOfTimeError:
+            # Rules of thumb take less.
+            return False
         if found is None:
             return False
         self._floor = self._relaxed = found.bound
@@ -308,7 +321,7 @@ class Search:
 
         Raises
         ------
-        TimeoutError
+        OutOfTimeError
             If the model is too large for the time left: a solver looks at the clock too seldom.
         """
         self._clock.check(form.model)
@@ -382,7 +395,9 @@ class Search:
                 return None
             start = form.start(self.best.assignment) if self.best else None
             if not self._bounds and left is not None:
-                left = min(left * _PROVING_SHARE, max(left - overrun_s(form.model), left / 2))
+                left = min(
+                    left * _PROVING_SHARE, max(left - overrun_s(form.model.n_entries), left / 2)
+                )
             try:
                 answer = backend.minimise(
                     objective,
