@@ -105,6 +105,16 @@ def prolonged(seconds: float) -> Iterator[Clock]:
         _running.reset(token)
 
 
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Let what is not cut short run without a limit: judging a plan that is known."""
+    token = _running.set(_UNLIMITED)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
 def running() -> Clock:
     """Return the clock of the call that runs; one without a limit outside of all."""
     return _running.get()

@@ -123,7 +123,9 @@ def _cured(
     parts = _mended(problem, needed, found, soft)
     certain = {(c.kind, c.where) for c in needed.changes}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
-    if found.proved and sum(c.kind == "route" for c in parts) <= max(needed.cut_off, 1):
+    if len(parts) == 1 or (
+        found.proved and sum(c.kind == "route" for c in parts) <= max(needed.cut_off, 1)
+    ):
         # With a part less, a plan would break less than the one that breaks least.
         return parts, found, True
     minimal = True
@@ -136,7 +138,7 @@ def _cured(
         tried = [own for own in kinds if len(own) > 1] + [[c] for c in loose]
         for out in tried:
             rest = tuple(c for c in parts if c not in out)
-            if len(rest) == len(parts):
+            if not rest or len(rest) == len(parts):
                 continue
             try:
                 plan, none = any_plan(applied(problem, rest), soft)

@@ -95,8 +95,8 @@ def _cut_off(p: Problem) -> Shortages:
     if len(parts) < 2:
         return Shortages()
     part_of = np.empty(p.network.n_sites, np.intp)
-    for i, own in enumerate(parts):
-        part_of[own] = i
+    for i, inside in enumerate(parts):
+        part_of[inside] = i
     held = _held(p, part_of[p.tm_site], len(parts))
     talking: nx.Graph[int] = nx.Graph()
     talking.add_nodes_from(range(p.n))
