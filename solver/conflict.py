@@ -27,6 +27,11 @@ _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
 """Time to state one place of one subtask with all its limits, measured."""
+_HELPED, _HELPING = (
+    {"latency", "node cpu"},
+    {"link bandwidth", "subtask busy", "credit window", "route"},
+)
+"""Limits that a change of another limit may make hold."""
 _ROUNDS = 3
 """How often a cure may show what it lacks: a link that did not exist has a credit window, too."""
 _PREFERRED = (
@@ -88,10 +93,11 @@ def _nearest(
                 if plan is not None:
                     lost = sum(v.kind == "route" for v in assess(problem, plan).violations)
                     return None, Nearest(plan, lost == needed.cut_off)
-            form = _explicit(base, soft)
+            # What no link joins cannot be weighed against anything.
+            form = _explicit(base if needed.cut_off else problem, soft)
             found = nearest(form, soft)
             if found is not None:
-                proved = found.proved and not needed.members
+                proved = found.proved and not needed.cut_off
                 return form, dataclasses.replace(found, proved=proved)
         except OutOfTimeError:
             pass
@@ -121,14 +127,18 @@ def _cured(
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
     parts = _mended(problem, needed, found, soft)
-    certain = {(c.kind, c.where) for c in needed.changes}
+    # Without the rules that hold it somewhere, what was short there need not be.
+    held = all(c.kind != "rule" for c in parts)
+    certain = {(c.kind, c.where) for c in needed.changes if held}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
-    if len(parts) == 1 or (
-        found.proved and sum(c.kind == "route" for c in parts) <= max(needed.cut_off, 1)
-    ):
+    kinds = {c.kind for c in parts}
+    # A wider link is a faster one, too, and a faster thread takes fewer cores.
+    apart = not (kinds & _HELPED and kinds & _HELPING)
+    routes = sum(c.kind == "route" for c in parts)
+    if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
         # With a part less, a plan would break less than the one that breaks least.
         return parts, found, True
-    minimal = True
+    minimal = apart or "subtask busy" not in kinds
     left = running().left()
     with limited(None if left is None else left * _CURE_SHARE):
         # All of one kind at once, then one by one.
@@ -210,7 +220,7 @@ def _told(
     if needed.irreducible:
         return needed.members, True, 0
     try:
-        if needed.members:
+        if needed.cut_off or (needed.members and form is None):
             form = _explicit(problem, soft)
     except OutOfTimeError:
         form = None

@@ -44,6 +44,7 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     p = problem
     slots, memory, disk = p.tm_slots.copy(), p.tm_memory.copy(), p.tm_disk.copy()
     cores, capacity = p.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
+    bandwidth = p.network.bandwidth_bytes_per_s.copy()
     busy, windows, rules = p.busy.copy(), p.window_bytes.copy(), p.rules
     tm = {t.id: i for i, t in enumerate(p.cluster.task_managers)}
     node = {n.id: i for i, n in enumerate(p.cluster.nodes)}
@@ -59,7 +60,9 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
             case "node cpu":
                 cores[node[c.where]] += c.amount * p.cluster.cpu_target
             case "link bandwidth":
-                capacity[p.network.names.index(c.where)] += c.amount * p.cluster.link_target
+                link = p.network.names.index(c.where)
+                capacity[link] += c.amount * p.cluster.link_target
+                bandwidth[link] += c.amount
             case "subtask busy":
                 titled = (f"{p.subtasks.title(k)} on " for k in range(p.n))
                 busy[[c.where.startswith(title) for title in titled]] /= c.amount
@@ -76,11 +79,14 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
                 joined.append(Link(source=a, target=b))
             case "rule":
                 pass
-    network = dataclasses.replace(p.network, capacity_bytes_per_s=capacity)
+    network = dataclasses.replace(
+        p.network, capacity_bytes_per_s=capacity, bandwidth_bytes_per_s=bandwidth
+    )
     if joined:
         links = (*p.cluster.links, *joined)
         network = Network.of(p.cluster.model_copy(update={"links": links}))
         network.capacity_bytes_per_s[: len(capacity)] = capacity
+        network.bandwidth_bytes_per_s[: len(capacity)] = bandwidth
     changed = dataclasses.replace(
         p,
         tm_slots=slots,
@@ -172,5 +178,7 @@ def _in_words(c: Change) -> str:
             text = f"drop or change the rule “{c.where}”"
             if not c.frees:
                 return text
-            sources = ", ".join(dict.fromkeys(f"“{f.operator}”" for f in c.frees))
-            return f"{text}, with `born_at: [anywhere]` for source {sources}"
+            sources = dict.fromkeys(f.operator for f in c.frees)
+            own = {s: sorted(f.subtask + 1 for f in c.frees if f.operator == s) for s in sources}
+            named = ", ".join(f"{s} {', '.join(map(str, which))}" for s, which in own.items())
+            return f"{text}, and say `anywhere` in born_at for source subtasks {named}"

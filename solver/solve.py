@@ -19,7 +19,7 @@ from edgeplace.model import (
     objective_levels,
 )
 from edgeplace.solver.backend import Backend
-from edgeplace.solver.clock import limited
+from edgeplace.solver.clock import limited, prolonged
 from edgeplace.solver.conflict import find_conflict
 from edgeplace.solver.linear_model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
@@ -28,6 +28,8 @@ from edgeplace.solver.search import Search
 from edgeplace.solver.shortages import shortages
 
 BackendName = Literal["milp", "cp-sat"]
+_LATE_S = 0.5
+"""Time to read the input in, where the limit is less."""
 
 
 def solve(
@@ -89,8 +91,11 @@ def solve(
         )
     load = partial(_load, backend, seed, workers)
     with limited(time_limit_s) as clock:
+        soft = levels[0].name == "throughput"
         try:
-            problem = build(job_graph, cluster, rules, current)
+            with prolonged(_LATE_S):
+                problem = build(job_graph, cluster, rules, current)
+                places = problem.allowed() if soft else problem.keeps_up
         except OutOfTimeError:
             return Result(
                 status=Status.UNKNOWN,
@@ -99,16 +104,17 @@ def solve(
                 backend=backend,
                 notes=("the time limit was over before all of the input had been read in",),
             )
-        soft = levels[0].name == "throughput"
         search = Search(problem, levels, soft, clock, gap, seed, tell, load)
-        return _answer(problem, search, soft, backend)
+        possible = bool(places.any(axis=1).all())
+        return _answer(problem, search, possible, soft, backend)
 
 
-def _answer(problem: Problem, search: Search, soft: bool, backend: BackendName) -> Result:
+def _answer(
+    problem: Problem, search: Search, possible: bool, soft: bool, backend: BackendName
+) -> Result:
     search.offer_current()
-    places = problem.allowed() if soft else problem.keeps_up
     needed = shortages(problem, soft)
-    if problem.m and places.any(axis=1).all() and not needed.members:
+    if problem.m and possible and not needed.members:
         search.run()
     else:
         search.infeasible = search.best is None

@@ -132,7 +132,8 @@ def balance(
         raise InvalidInputError(f"time limit {time_limit_s} must not be negative", "use 0 or more")
     with limited(time_limit_s) as clock:
         try:
-            problem = build(job_graph, cluster, rules)
+            with prolonged(_LATE_S):
+                problem = build(job_graph, cluster, rules)
         except OutOfTimeError:
             return Balance(None, None, math.inf, 0.0, False)
         found = decide(problem, clock.left(), seed)

@@ -7,14 +7,14 @@ from edgeplace.model import Link
 from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
 
 
-def with_changes(job, cluster, rules, changes):
+def with_changes(job, cluster, rules, changes, current=None):
     """Return job, cluster and rules with all changes made; nothing is read from text."""
     for change in changes:
-        job, cluster, rules = _with(job, cluster, rules, change)
+        job, cluster, rules = _with(job, cluster, rules, change, current)
     return job, cluster, rules
 
 
-def _with(job, cluster, rules, change):
+def _with(job, cluster, rules, change, current):
     more = change.amount
     match change.kind:
         case "slots":
@@ -62,14 +62,33 @@ def _with(job, cluster, rules, change):
         case "rule":
             left = tuple(r for r in rules.rules if r.title() != change.where)
             rules = rules.model_copy(update={"rules": left})
-            free = {f.operator for f in change.frees}
+            free = {(f.operator, f.subtask) for f in change.frees}
+            node = {t.id: t.node for t in cluster.task_managers}
+            homes = {op: [node[t] for t in tms] for op, tms in (current or {}).items()}
             job = job.revised(
-                operators=tuple(
-                    op.model_copy(update={"born_at": ("anywhere",)}) if op.id in free else op
-                    for op in job.operators
-                )
+                operators=tuple(_freed(op, free, homes.get(op.id), rules) for op in job.operators)
             )
     return job, cluster, rules
+
+
+def _freed(op, free, homes, rules):
+    """Return a source of which some subtasks may run anywhere, and the others where they did."""
+    if not any(name == op.id for name, _ in free):
+        return op
+    births = op.born_at * (op.parallelism if len(op.born_at) == 1 else 1)
+    if not births:
+        # Those of which a rule speaks run where it says, the others where they run now.
+        spoken = {
+            i
+            for r in rules.rules
+            if r.kind in ("pin", "match", "never_move") and {op.id, op.name} & set(r.operators)
+            for i in getattr(r, "subtasks", ()) or range(op.parallelism)
+        }
+        births = [
+            "anywhere" if i in spoken or not homes else homes[i] for i in range(op.parallelism)
+        ]
+    places = ["anywhere" if (op.id, i) in free else b for i, b in enumerate(births)]
+    return op.model_copy(update={"born_at": tuple(places)})
 
 
 def _faster(op, factor):
