@@ -142,10 +142,8 @@ def _cured(
     left = running().left()
     with limited(None if left is None else left * _CURE_SHARE):
         # All of one kind at once, then one by one.
-        kinds = [
-            [c for c in loose if c.kind == kind] for kind in dict.fromkeys(c.kind for c in loose)
-        ]
-        tried = [own for own in kinds if len(own) > 1] + [[c] for c in loose]
+        alike = [[c for c in loose if c.kind == kind] for kind in sorted(kinds)]
+        tried = [own for own in alike if len(own) > 1] + [[c] for c in loose]
         for out in tried:
             rest = tuple(c for c in parts if c not in out)
             if not rest or len(rest) == len(parts):
