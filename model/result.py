@@ -90,22 +90,26 @@ RATED = frozenset({"link bandwidth", "node cpu", "subtask busy", "credit window"
 """Kinds of limits whose use grows with the rates of the sources."""
 
 
+LimitKind = Literal[
+    "slots",
+    "node cpu",
+    "subtask busy",
+    "memory",
+    "disk",
+    "link bandwidth",
+    "credit window",
+    "route",
+    "latency",
+    "moves",
+    "rule",
+]
+"""What a limit is of."""
+
+
 class Limit(Frozen):
     """A limit of the cluster or of the rules, and how much of it a plan uses."""
 
-    kind: Literal[
-        "slots",
-        "node cpu",
-        "subtask busy",
-        "memory",
-        "disk",
-        "link bandwidth",
-        "credit window",
-        "route",
-        "latency",
-        "moves",
-        "rule",
-    ]
+    kind: LimitKind
     where: str
     used: float
     capacity: float | None
@@ -203,11 +207,35 @@ class Incumbent(Frozen):
     """Of the first objective level."""
 
 
+class Freed(Frozen):
+    """A subtask of a source that may run anywhere."""
+
+    job: str
+    operator: str
+    """Operator id."""
+    subtask: int
+    """From 0."""
+
+
+class Change(Frozen):
+    """One change to the input: a part of a cure."""
+
+    kind: LimitKind
+    where: str
+    """As in the limit that it raises; for a rule, its title; for a route, `site -> site`."""
+    amount: float = 0.0
+    """How much more of it, rounded up to what suffices: slots, bytes, cores, bytes/s of bandwidth,
+    ms or moves; the factor for `subtask busy` and `credit window`; nothing for rules and routes."""
+    frees: tuple[Freed, ...] = ()
+    """What to let run anywhere (`born_at: [anywhere]`) besides: without the rule, a source would be
+    held where it runs now."""
+
+
 class Conflict(Frozen):
     """Why no plan exists."""
 
     members: tuple[str, ...]
-    """Limits and rules that cannot all hold."""
+    """Limits and rules that cannot all hold; empty if they were not narrowed down."""
     irreducible: bool
     """True if each member was shown to be needed: drop any one, and the others can all hold.
 
@@ -218,7 +246,16 @@ class Conflict(Frozen):
     cure: str
     """A change after which a plan exists."""
     confirmed: bool
-    """True if the cure was applied and a plan was found."""
+    """True if a plan was found that holds with the changes, as they are printed."""
+    changes: tuple[Change, ...] = ()
+    """The cure, part by part."""
+    nearest: bool = False
+    """True if it was proved that every plan breaks as many rules, then as many limits, then exceeds
+    them by as much as this one."""
+    minimal: bool = False
+    """True if each part of the cure was shown to be needed: without it, the others are no cure."""
+    not_narrowed: int = 0
+    """Limits and rules that cannot all hold, where they were not narrowed down: how many."""
 
 
 class Result(Frozen):

@@ -18,6 +18,7 @@ from edgeplace.model import (
     ShipStrategy,
     Stream,
 )
+from edgeplace.solver.clock import running
 from edgeplace.solver.differences import sites_of
 from edgeplace.solver.evaluate import evaluate
 from edgeplace.solver.moves import newly
@@ -56,7 +57,7 @@ def advice(
     HASH is left alone: it gives the result its meaning. REBALANCE and SHUFFLE only spread load.
     What is said to be saved is owed to the strategy alone: the same placement sends less with the
     local one, or `wan` comes first, and a plan for the changed job sends less than any for the job
-    as it is.
+    as it is. Streams for which no time is left are not looked at.
     """
     if result.plan is None or result.evaluation is None or result.evaluation.wan_cost == 0:
         return ()
@@ -64,6 +65,8 @@ def advice(
     plan, before = result.plan, result.evaluation
     found = []
     for i, stream in enumerate(job.streams):
+        if running().left() == 0.0:
+            break
         if stream.ship_strategy not in _EVEN:
             continue
         source, target = job.operator(stream.source), job.operator(stream.target)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.clock import look
 from edgeplace.solver.crossings import TreeCrossings
 from edgeplace.solver.linear_model import Affine, LinearModel, Row
 from edgeplace.solver.problem import Problem
@@ -79,6 +80,7 @@ class Bundles:
         placed = np.where(x >= 0, values[np.maximum(x, 0)], 0.0)
         rows: list[Row] = []
         for site in sorted({c.site for c in self._capacities}):
+            look()
             there = placed[:, p.tm_site == site].sum(axis=1)
             whole = (there < _WHOLE) | (there > 1 - _WHOLE) | (self._choices.units.size > 1)
             bundles = list(self._bundles(site, there, ~whole, values))
@@ -162,6 +164,7 @@ class Bundles:
         apart = Affine()
         taken: set[int] = set()
         for bundle in bundles:
+            look()
             columns = [self._choices.x[unit, there] for unit, _, _ in bundle]
             columns = [c[c >= 0] for c in columns]
             needs = [{weight.get(c, 0.0) for c in own.tolist()} for own in columns]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
+from edgeplace.solver.clock import look, running
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 
 _REAL_STEPS = float(1 << 34)
@@ -22,6 +23,8 @@ _REAL_STEPS = float(1 << 34)
 _LARGEST_SUM = float(1 << 46)
 """With larger ones OR-Tools 9.15 has called models infeasible that are not."""
 _EPSILON = 1e-15
+_ENTRY_S = 5e-6
+"""Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
 
 
 class CpSat:
@@ -43,6 +46,7 @@ class CpSat:
             self._model.new_int_var(0, top, f"c{i}") for i, top in enumerate(self._top)
         ]
         self._seed = seed
+        self._entries = model.n_entries
         # One worker with full linearisation proves fast; 2 to 7 workers have no such worker.
         self._workers = workers if workers and workers >= 8 else 1
         self.add_rows(model.rows)
@@ -50,6 +54,7 @@ class CpSat:
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows; see `Backend`."""
         for row in rows:
+            look()
             coefficients, scale = self._scaled(row.terms, row.bound)
             # A real value falls between two steps: each may cost a row one step.
             steps = sum(abs(v) / self._steps[c] for c, v in row.terms.items() if self._real[c])
@@ -82,6 +87,9 @@ class CpSat:
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
+        clock = running()
+        clock.afford(self._entries * _ENTRY_S)
+        seconds = min((s for s in (seconds, clock.left()) if s is not None), default=None)
         coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
         self._model.clear_hints()

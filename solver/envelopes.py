@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.clock import look
 from edgeplace.solver.crossings import TreeCrossings
 from edgeplace.solver.linear_model import LinearModel
 from edgeplace.solver.problem import Problem
@@ -34,6 +35,7 @@ def envelopes(p: Problem, model: LinearModel, c: Choices, crossings: TreeCrossin
             own = np.flatnonzero((size[counted] > 1) & (size[counted] <= MOST))
             pairs = np.stack([counted[own], site[own]])
             for unit, s in np.unique(pairs, axis=1).T.tolist():
+                look()
                 at = own[(counted[own] == unit) & (site[own] == s)]
                 if len(at) > 1:
                     beside = _beside(p, c, crossings.machines(s), unit, other[at])

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
+from edgeplace.solver.clock import unhurried
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.verdict import BYTES_TOLERANCE, Verdict, judge
 from edgeplace.solver.verdict import TOLERANCE as TOLERANCE
@@ -28,7 +29,8 @@ def evaluate(
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
-    problem = build(job_graph, cluster, rules, current)
+    with unhurried():
+        problem = build(job_graph, cluster, rules, current)
     return assess(problem, problem.assignment(plan))
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver.bundles import Bundles
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.clock import running
 from edgeplace.solver.credit import round_trips_ms
 from edgeplace.solver.crossings import (
     Crossed,
@@ -30,6 +31,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 _ROOM = 1.0 + 1e-6
+_PLACE_S = 6e-7
+"""Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
 
 
@@ -249,6 +252,7 @@ def formulate(
     with_moves = "moves" in objective or p.rules.max_moves is not None
     apart = explicit or with_latency or with_moves or "throughput" in objective
     units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
+    running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
     choices = Choices.add(model, units, candidates)
     sites = Sites(p, choices)
     form = form or (PairCrossings if p.network.tree is None else TreeCrossings)

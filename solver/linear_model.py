@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import afford
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -19,6 +21,9 @@ benchmarks/engine.py takes half the time, and it finds plans of the bench's mult
 
 NEGLIGIBLE = 1e-6
 """A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
+
+_MERGING_S = 1e-7
+"""Time to sort an entry in among others, measured."""
 
 Limited = tuple[str, int]
 """Which limit a row states: its kind and index; the rows of one limit are relaxed together."""
@@ -101,6 +106,7 @@ class Block:
 
 def merged(row: Ints, column: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
     """Return entries by row, then column, those of one place added up and without zeros."""
+    afford(_MERGING_S * len(row))
     width = int(column.max(initial=0)) + 1
     place, inverse = np.unique(row * width + column, return_inverse=True)
     total = np.bincount(inverse, weights=value, minlength=len(place)).astype(float, copy=False)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -109,6 +110,7 @@ class _Solved:
         """Least cost of all of its tree that does not hang on the subtask."""
         rest = np.zeros(len(self.inwards))
         for k in self.forest.order:
+            look()
             q = self.forest.parent[k]
             if q < 0:
                 rest[k] = self.bound - self.inwards[k].min()
@@ -176,6 +178,7 @@ class _Forest:
         sent: dict[int, Floats] = {}
         choice: dict[int, Ints] = {}
         for k in reversed(self.order):
+            look()
             q = self.parent[k]
             if q >= 0:
                 both = inwards[k][:, None] + self.cost[k]

@@ -10,6 +10,7 @@ from highspy.highs import HighsCallbackEvent
 from numpy.typing import NDArray
 
 from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
+from edgeplace.solver.clock import overrun_s, running
 from edgeplace.solver.linear_model import Affine, Block, Kind, LinearModel, Row, power_of_two
 
 _ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
@@ -30,6 +31,7 @@ class Milp:
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
         self._columns = len(model.upper)
+        self._overrun_s = overrun_s(model.n_entries)
         self._whole = np.array([k in (Kind.BINARY, Kind.COUNT) for k in model.kinds], bool)
         _pass(self._highs, model, self._whole)
         for option, value in (
@@ -58,6 +60,7 @@ class Milp:
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
+        seconds = self._in_time(seconds)
         highs = self._highs
         scale = self._aim(objective)
         highs.setOptionValue("mip_rel_gap", max(gap, _PROOF_GAP))
@@ -92,6 +95,7 @@ class Milp:
         tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
     ) -> tuple[float, NDArray[np.float64]] | None:
         """Minimise with all columns continuous; see `Backend`."""
+        seconds = self._in_time(seconds)
         highs = self._highs
         scale = self._aim(objective)
         every = np.arange(self._columns, dtype=np.int32)
@@ -122,6 +126,18 @@ class Milp:
             self.add_rows(rows)
         highs.changeColsIntegrality(self._columns, every, kinds)
         return known
+
+    def _in_time(self, seconds: float | None) -> float | None:
+        """Return the time for HiGHS within that of the call that runs.
+
+        Raises
+        ------
+        OutOfTimeError
+            If HiGHS would not look at the clock in time.
+        """
+        clock = running()
+        clock.afford(self._overrun_s)
+        return min((s for s in (seconds, clock.left()) if s is not None), default=None)
 
     def _safe(
         self, dual: NDArray[np.float64], scale: float, objective: Affine

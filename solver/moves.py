@@ -24,6 +24,7 @@ from edgeplace.model import (
     Rules,
     objective_levels,
 )
+from edgeplace.solver.clock import unhurried
 from edgeplace.solver.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.problem import Problem, build
@@ -105,7 +106,8 @@ def moves(
     InvalidInputError
         If the inputs are incomplete, the plan does not belong to them, or there is no such subtask.
     """
-    p = build(job_graph, cluster, rules, current)
+    with unhurried():
+        p = build(job_graph, cluster, rules, current)
     levels = [level.name for level in objective_levels(objective)]
     k = _numbered(p.subtasks, subtask)
     assignment = p.assignment(plan)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, Operator, Rules
+from edgeplace.solver.clock import look
 from edgeplace.solver.constraints import Constraint, Restriction
 from edgeplace.solver.places import Places
 from edgeplace.solver.subtasks import Subtasks
@@ -25,8 +26,13 @@ def origins(
     own = subtasks.range_of(o)
     if op.born_at:
         births = op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
+        born: dict[str, list[int]] = {}
+        for i, place in enumerate(births):
+            if place != "anywhere":
+                born.setdefault(place, []).append(i)
         held = []
-        for place in dict.fromkeys(p for p in births if p != "anywhere"):
+        for place, which in born.items():
+            look()
             try:
                 allowed = places.at(place)
             except InvalidInputError as e:
@@ -34,7 +40,7 @@ def origins(
             held.append(
                 Restriction(
                     f"source {op.name} is born at {place}",
-                    own[[i for i, p in enumerate(births) if p == place]],
+                    own[which],
                     allowed,
                 )
             )

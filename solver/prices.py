@@ -4,7 +4,6 @@ Placements are whole numbers, so a limit has no dual price: what a bit more of i
 by solving again with it.
 """
 
-import time
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +24,7 @@ from edgeplace.model import (
     objective_levels,
 )
 from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.solver.clock import Clock, limited
 from edgeplace.solver.evaluate import evaluate
 from edgeplace.solver.moves import newly
 from edgeplace.solver.solve import solve
@@ -114,7 +114,19 @@ def prices(
         raise InvalidInputError(
             f"the time limit {time_limit_s} must not be negative", "use 0 or more"
         )
-    ends = time.monotonic() + time_limit_s
+    with limited(time_limit_s) as clock:
+        return _prices(job_graph, cluster, plan, rules, current, objective, clock)
+
+
+def _prices(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    rules: Rules | None,
+    current: Plan | None,
+    objective: Sequence[str | ObjectiveLevel],
+    clock: Clock,
+) -> Prices:
     name = objective_levels(objective)[0].name
 
     def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
@@ -136,7 +148,7 @@ def prices(
         return p, value, result
 
     # Half of the time at most: without a proof here, the prices are worth less.
-    kept, value, result = best(cluster, time_limit_s / 2, plan)
+    kept, value, result = best(cluster, (clock.left() or 0.0) / 2, plan)
     evaluation = evaluate(job_graph, cluster, kept, rules, current)
     scarce = _scarce(job_graph, cluster, kept, rules, current, name, evaluation)
     others = _fullest(cluster, evaluation, {(kind, site) for kind, _, site in scarce})
@@ -144,7 +156,7 @@ def prices(
     found: list[Price] = []
     for i, (kind, at, site) in enumerate(tried):
         sharing = (len(scarce) if i < len(scarce) else len(tried)) - i
-        left = (ends - time.monotonic()) / sharing
+        left = (clock.left() or 0.0) / sharing
         if left <= 0:
             break
         # What holds now holds with more, too.

@@ -13,7 +13,7 @@ from edgeplace.solver.backend import Backend, Outcome
 from edgeplace.solver.baselines import BASELINES, Budget
 from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.best_plan import BestPlan
-from edgeplace.solver.clock import Clock
+from edgeplace.solver.clock import Clock, running
 from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import NEGLIGIBLE, LinearModel
@@ -75,7 +75,7 @@ class PrimalHeuristics:
     def baselines(self) -> None:
         """Start from what others would do."""
         for baseline in BASELINES.values():
-            if self._best.verdict is None or self._clock.left() != 0.0:
+            if self._best.verdict is None or running().left() != 0.0:
                 self._best.offer(baseline(self._problem))
 
     def local_search(self) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
 from edgeplace.solver.channels import Channels
+from edgeplace.solver.clock import afford, look
 from edgeplace.solver.constraints import Constraint, allowed_by, compile_rule
 from edgeplace.solver.loads import Work, class_costs, kept
 from edgeplace.solver.network import Network
@@ -21,6 +22,8 @@ from edgeplace.solver.traffic import Traffic
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_PAIR_S = 3e-9
+"""Time to tell whether a subtask may run on a TaskManager, measured."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +136,14 @@ class Problem:
 
         Shape (n_subtasks, n_tms).
         """
-        mask = self._allowed & (self.busy[:, self.tm_class] <= 1 + 1e-9)
-        mask &= self.cores[:, self.tm_class] <= (self.node_cores * (1 + 1e-9))[self.tm_node]
+        afford(_PAIR_S * self.n * self.m)
+        # Machines of one class and size are alike: there are few such kinds.
+        machines = np.stack([self.tm_class, self.node_cores[self.tm_node]])
+        (of, room), kind = np.unique(machines, axis=1, return_inverse=True)
+        node_class = of.astype(np.intp)
+        fits = self.busy[:, node_class] <= 1 + 1e-9
+        fits &= self.cores[:, node_class] <= room * (1 + 1e-9)
+        mask = self._allowed & fits[:, kind.ravel()]
         mask.flags.writeable = False
         return mask
 
@@ -224,7 +233,9 @@ def build(
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     rules = rules or Rules()
     subtasks = Subtasks.number(jobs)
+    look()
     traffic = Traffic.of(jobs)
+    look()
     notes = list(traffic.notes)
     now = None
     if current is not None:
@@ -242,13 +253,16 @@ def build(
     places = Places(cluster)
     fed = {(j.name, s.target) for j in jobs for s in j.streams}
     for o, (job, op) in enumerate(subtasks.operators):
+        look()
         if (job, op.id) not in fed:
             constraints += origins(subtasks, o, job, op, places, rules, now, notes)
     for rule in rules.rules:
+        look()
         constraints += compile_rule(rule, subtasks, places, now, (traffic.source, traffic.target))
     classes = sorted({n.node_class for n in cluster.nodes})
     class_index = {c: i for i, c in enumerate(classes)}
     tms = cluster.task_managers
+    afford(_PAIR_S * subtasks.count * len(tms))
     node_class = np.array([class_index[n.node_class] for n in cluster.nodes], np.intp)
     tm_class = node_class[places.node]
     allowed = allowed_by(constraints, subtasks.count, len(tms))
@@ -264,6 +278,7 @@ def build(
     busy_s = np.array([c[0] for c in per_operator]).reshape(shape)
     cpu_s = np.array([c[1] for c in per_operator]).reshape(shape)
     op_of = subtasks.operator_of
+    look()
     work = Work.of(traffic.rate_per_s, busy_s[op_of], cpu_s[op_of])
     channels = Channels.of(traffic, cluster)
     state, checkpointed, memory, disk = kept(subtasks, cluster.mtu_bytes)

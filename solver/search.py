@@ -23,7 +23,7 @@ from edgeplace.model import (
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
 from edgeplace.solver.best_plan import OPTIMAL_GAP, TIE, BestPlan
-from edgeplace.solver.clock import Clock, overrun_s
+from edgeplace.solver.clock import Clock, overrun_s, prolonged
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
@@ -40,6 +40,8 @@ from edgeplace.solver.verdict import Verdict, judge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_LATE_S = 0.5
+"""Time beyond the limit for a first plan, where none is known."""
 _BUILDING_SHARE = 0.5
 """Share of the time left for building a model; the rest is to search in it."""
 _PROVING_SHARE = 0.75
@@ -120,8 +122,9 @@ class Search:
     def tidy(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
         if self.best is not None and self._stopped_by is not StoppedBy.TIME_LIMIT:
-            assignment = tidy(self._problem, self.best.assignment)
-            self._best.verdict = judge(self._problem, assignment)
+            with suppress(OutOfTimeError):
+                assignment = tidy(self._problem, self.best.assignment)
+                self._best.verdict = judge(self._problem, assignment)
 
     @property
     def best(self) -> Verdict | None:
@@ -148,13 +151,22 @@ class Search:
             self._stopped_by = StoppedBy.INTERRUPT
         except OutOfTimeError:
             self._stopped_by = StoppedBy.TIME_LIMIT
+            if self.best is None:
+                with suppress(OutOfTimeError), prolonged(_LATE_S):
+                    self._heuristics.baselines()
+                    if self.best is None:
+                        self._heuristics.local_search()
 
     def _decided(self) -> bool:
         """Return whether `wan`, if it comes first, is decided site by site."""
         level = self._levels[0]
         if level.name != "wan" or self._clock.left() == 0.0:
             return False
-        found = decide(self._problem, self._problem.keeps_up)
+        try:
+            found = decide(self._problem, self._problem.keeps_up)
+        except OutOfTimeError:
+            # Rules of thumb take less.
+            return False
         if found is None:
             return False
         self._floor = self._relaxed = found.bound
@@ -453,7 +465,9 @@ class Search:
                 objective = self._without_dear(form, backend, objective, self._allowed(level))
             start = form.start(self.best.assignment) if self.best else None
             if not self._bounds and left is not None:
-                left = min(left * _PROVING_SHARE, max(left - overrun_s(form.model), left / 2))
+                left = min(
+                    left * _PROVING_SHARE, max(left - overrun_s(form.model.n_entries), left / 2)
+                )
             try:
                 answer = backend.minimise(
                     objective,

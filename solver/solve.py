@@ -13,14 +13,21 @@ from edgeplace.model import (
     Plan,
     Result,
     Rules,
+    Status,
+    StoppedBy,
     objective_levels,
 )
 from edgeplace.solver.backend import Backend
-from edgeplace.solver.clock import Clock
+from edgeplace.solver.clock import limited, prolonged
 from edgeplace.solver.conflict import find_conflict
 from edgeplace.solver.linear_model import LinearModel
-from edgeplace.solver.problem import build
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import Search
+from edgeplace.solver.shortages import shortages
+
+_LATE_S = 0.5
+"""Time to read the input in, where the limit is less."""
 
 
 def solve(
@@ -74,7 +81,6 @@ def solve(
     PlanMismatchError
         If the evaluator does not confirm a back end's answer: a bug of edgeplace.
     """
-    began = time.monotonic()
     tell = progress or (lambda text: None)
     levels = objective_levels(objective)
     # Written so that nan is refused too.
@@ -83,20 +89,38 @@ def solve(
             f"gap {gap} and time limit {time_limit_s} must not be negative", "use 0 or more"
         )
     load = loader(backend, seed, workers)
-    problem = build(job_graph, cluster, rules, current)
-    soft = levels[0].name == "throughput"
-    clock = Clock(began, time_limit_s)
-    search = Search(problem, levels, soft, clock, gap, seed, tell, load)
+    with limited(time_limit_s) as clock:
+        soft = levels[0].name == "throughput"
+        try:
+            with prolonged(_LATE_S):
+                problem = build(job_graph, cluster, rules, current)
+                places = problem.allowed() if soft else problem.keeps_up
+        except OutOfTimeError:
+            return Result(
+                status=Status.UNKNOWN,
+                stopped_by=StoppedBy.TIME_LIMIT,
+                runtime_s=time.monotonic() - clock.began,
+                backend=backend,
+                notes=("the time limit was over before all of the input had been read in",),
+            )
+        search = Search(problem, levels, soft, clock, gap, seed, tell, load)
+        possible = bool(places.any(axis=1).all())
+        return _answer(problem, search, possible, soft, backend)
+
+
+def _answer(
+    problem: Problem, search: Search, possible: bool, soft: bool, backend: str
+) -> Result:
     search.offer_current()
-    places = problem.allowed() if soft else problem.keeps_up
-    if problem.m and places.any(axis=1).all():
+    needed = shortages(problem, soft)
+    if problem.m and possible and not needed.members:
         search.run()
     else:
-        search.infeasible = True
+        search.infeasible = search.best is None
     search.tidy()
     conflict = None
     if search.infeasible and search.best is None:
-        conflict = find_conflict(problem, soft, clock.left())
+        conflict = find_conflict(problem, needed, soft)
     return search.result(backend, conflict)
 
 

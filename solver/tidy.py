@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import OBJECTIVES
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.verdict import Verdict, judge
 
@@ -36,6 +37,7 @@ def tidy(problem: Problem, assignment: Ints) -> Ints:
     while judged < _JUDGED and weighed < _WEIGHED:
         gains = []
         for k in range(p.n):
+            look()
             for other in _exchanges(p, now, k, neighbours[k]):
                 weighed += len(neighbours[k])
                 if (k, other) not in refused:
@@ -50,6 +52,7 @@ def tidy(problem: Problem, assignment: Ints) -> Ints:
                 refused.add((k, other))
                 continue
             judged += 1
+            look()
             after = judge(p, new)
             if _as_good(after, found):
                 now, found = new, after

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
+from edgeplace.solver.clock import look
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -208,6 +209,7 @@ def _propagate(job: JobGraph) -> Traffic:
     parts: list[tuple[NDArray[Any], ...]] = []
     fed = {s.target for s in job.streams}
     for op_id in nx.topological_sort(graph):
+        look()
         op = job.operators[index[op_id]]
         own = slice(first[index[op_id]], first[index[op_id] + 1])
         if op_id not in fed:

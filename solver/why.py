@@ -1,6 +1,7 @@
 """Why each operator is where it is: what the nearest other place would cost or break."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,17 @@ from edgeplace.model import (
     objective_levels,
 )
 from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.clock import look, unhurried
 from edgeplace.solver.constraints import Restriction
 from edgeplace.solver.evaluate import assess
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 
 Ints = NDArray[np.intp]
 _MOST_TITLES = 4
+_MOST_SITES = 8
+_MOST_JUDGED, _JUDGED_SUBTASKS = 200, 200_000
+"""Single moves that are judged for an operator at most, and how many subtasks in all of these."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +73,23 @@ def why(
 ) -> tuple[Reason, ...]:
     """Return one reason an operator, from plans that the evaluator has judged.
 
+    The first operators only, where the time of the call does not last for all.
+
     Raises
     ------
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
-    problem = build(job_graph, cluster, rules, current)
+    with unhurried():
+        problem = build(job_graph, cluster, rules, current)
     levels = [level.name for level in objective_levels(objective)]
     assignment = problem.assignment(plan)
     found = assess(problem, assignment)
-    return tuple(
-        _reason(problem, o, assignment, found, levels)
-        for o in range(len(problem.subtasks.operators))
-    )
+    reasons: list[Reason] = []
+    with suppress(OutOfTimeError):
+        for o in range(len(problem.subtasks.operators)):
+            reasons.append(_reason(problem, o, assignment, found, levels))
+    return tuple(reasons)
 
 
 def _reason(
@@ -94,7 +104,7 @@ def _reason(
     only_site = bool(allowed.any(axis=1).all() and (one_site | ~allowed).all())
     alternatives = []
     if not only_site:
-        for place, moved in _elsewhere(p, own, assignment):
+        for place, moved in _elsewhere(p, own, assignment, found, levels):
             if (p.tm_site[moved] != p.tm_site[assignment]).any():
                 alternatives.append(_compare(p, place, moved, found, levels))
     return Reason(
@@ -114,7 +124,9 @@ def _holder(p: Problem, own: Ints) -> str:
     return f"{text}; and {more:,} more such" if more > 1 else text or "the cluster has one site"
 
 
-def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]]:
+def _elsewhere(
+    p: Problem, own: Ints, assignment: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> list[tuple[str, Ints]]:
     """Return the operator moved to servers, and moved to the sites that send it most."""
     allowed = p.allowed()
     places = []
@@ -128,14 +140,65 @@ def _elsewhere(p: Problem, own: Ints, assignment: Ints) -> list[tuple[str, Ints]
         ]
         if all(len(s) for s in near):
             places.append(("beside its input", near))
-    found = []
-    for place, options in places:
-        filler = Filler(p)
-        filler.hold(np.setdiff1d(np.arange(p.n), own), assignment)
-        for k, tms in zip(own.tolist(), options, strict=True):
-            filler.place(k, tms.tolist())
-        found.append((place, filler.assignment))
-    return found
+    return [
+        (place, _cheapest(p, own, assignment, options, found, levels)) for place, options in places
+    ]
+
+
+def _cheapest(
+    p: Problem,
+    own: Ints,
+    assignment: Ints,
+    options: list[Ints],
+    found: Evaluation,
+    levels: list[ObjectiveName],
+) -> Ints:
+    """Return the operator where it breaks and costs least, of what was tried of some options.
+
+    Tried are an even spread over all of them, the same at each site alone, and then single
+    subtasks elsewhere.
+
+    Parameters
+    ----------
+    options
+        TaskManagers of each of the operator's subtasks.
+    """
+    known = {(v.kind, v.where) for v in found.violations}
+
+    def worth(moved: Ints) -> tuple[float, ...]:
+        look()
+        other = assess(p, moved)
+        broken = sum((v.kind, v.where) not in known for v in other.violations)
+        return broken, *(float(f"{other.value(name):.9g}") for name in levels)
+
+    sites = set.intersection(*(set(p.tm_site[tms].tolist()) for tms in options))
+    tried = [options]
+    if len(sites) > 1:
+        alone = sorted(sites)[:_MOST_SITES]
+        tried += [[tms[p.tm_site[tms] == s] for tms in options] for s in alone]
+    spread = [_spread(p, own, assignment, each) for each in tried]
+    best, least = min(((moved, worth(moved)) for moved in spread), key=lambda each: each[1])
+    left = min(_MOST_JUDGED, _JUDGED_SUBTASKS // p.n)
+    for k, tms in zip(own.tolist(), options, strict=True):
+        for t in tms.tolist():
+            if left <= 0:
+                return best
+            if t != best[k]:
+                left -= 1
+                moved = best.copy()
+                moved[k] = t
+                after = worth(moved)
+                if after < least:
+                    best, least = moved, after
+    return best
+
+
+def _spread(p: Problem, own: Ints, assignment: Ints, options: list[Ints]) -> Ints:
+    filler = Filler(p)
+    filler.hold(np.setdiff1d(np.arange(p.n), own), assignment)
+    for k, tms in zip(own.tolist(), options, strict=True):
+        filler.place(k, tms.tolist())
+    return filler.assignment
 
 
 def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:

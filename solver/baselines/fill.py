@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]
@@ -42,6 +43,7 @@ class Filler:
 
     def place(self, k: int, among: Iterable[int]) -> None:
         """Place subtask k on the least used of some TaskManagers."""
+        look()
         p = self._p
         o = int(p.subtasks.operator_of[k])
         most = self._most[p.group[o]]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.order import downstream
 from edgeplace.solver.baselines.state import State
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]
@@ -47,6 +48,7 @@ def by_penalty(problem: Problem, state: State) -> list[int]:
     allowed = p.allowed()
     pinned = np.zeros(p.network.n_sites)
     for k in range(p.n):
+        look()
         sites = np.unique(p.tm_site[allowed[k]])
         if len(sites) == 1:
             pinned[sites[0]] += 1

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.routes import Routes
+from edgeplace.solver.clock import look
 from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.evaluate import TOLERANCE, assess
 from edgeplace.solver.problem import Problem
@@ -119,6 +120,7 @@ class State:
 
         The others stay where they are.
         """
+        look()
         p = self._p
         here = int(self.assignment[k])
         if here >= 0:

@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.model import Operator
 from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 
 SELECTIVITY_BELOW = 0.5
@@ -22,11 +24,13 @@ def threshold(problem: Problem) -> NDArray[np.intp]:
     order = list(range(p.n))
     depth = _depth(p)
     order.sort(key=lambda k: (depth[k], k))
+    offloads = [_offloads(p, op) for _, op in p.subtasks.operators]
     for k in order:
+        look()
         allowed = filler.allowed(k)
         servers = allowed[p.is_server[allowed]]
         edge = allowed[~p.is_server[allowed]]
-        if len(edge) and (_offloads(p, k) or not len(servers)):
+        if len(edge) and (offloads[int(p.subtasks.operator_of[k])] or not len(servers)):
             near = edge[p.tm_site[edge] == _main_site(p, k, filler.assignment)]
             free = [t for t in near if filler.room(k, int(t))]
             if free or not len(servers):
@@ -36,8 +40,8 @@ def threshold(problem: Problem) -> NDArray[np.intp]:
     return filler.assignment
 
 
-def _offloads(p: Problem, k: int) -> bool:
-    cost = p.subtasks.operators[int(p.subtasks.operator_of[k])][1].cost
+def _offloads(p: Problem, op: Operator) -> bool:
+    cost = op.cost
     if cost is None:
         return False
     rates = [
@@ -54,6 +58,7 @@ def _depth(p: Problem) -> list[int]:
     depth = [0] * p.n
     source, target = p.feeding
     for _ in p.subtasks.operators:
+        look()
         for k, j in zip(source.tolist(), target.tolist(), strict=True):
             depth[j] = max(depth[j], depth[k] + 1)
     return depth

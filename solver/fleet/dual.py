@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
 from edgeplace.solver.milp import Milp
+from edgeplace.solver.out_of_time import OutOfTimeError
 
 Floats = NDArray[np.float64]
 
@@ -102,14 +103,20 @@ def highest(
         if best.bound > most or seconds_left() <= 0:
             break
         low, high = np.maximum(centre - reach, 0.0), centre + reach
-        prices, ceiling = _master(cuts, low, high)
+        try:
+            prices, ceiling = _master(cuts, low, high)
+        except OutOfTimeError:
+            break
         at_edge = ((prices <= low * (1 + 1e-9)) & (low > 0)) | (prices >= high * (1 - 1e-9))
         if ceiling - best.bound <= gap * max(abs(best.bound), 1e-300):
             if not at_edge.any():
                 break
             centre, reach = best.prices, np.where(at_edge, reach * 4, reach)
             continue
-        cut = at(prices)
+        try:
+            cut = at(prices)
+        except OutOfTimeError:
+            break
         cuts.append(cut)
         if cut.bound > best.bound:
             # The box goes where it is better, and grows where its edge was in the way.

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Protocol, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from edgeplace.solver.fleet.part import Part
 
@@ -43,10 +46,14 @@ class _Here:
 
     def map(self, function: Callable[[Part], R]) -> list[R]:
         """Return what a function says of each part, in their order."""
-        if self._workers == 1:
-            return [function(part) for part in self._parts]
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(function, self._parts))
+        # Each worker is one thread: BLAS would start one for every core in each of them.
+        with threadpool_limits(1, user_api="blas"):
+            if self._workers == 1:
+                return [function(part) for part in self._parts]
+            with ThreadPoolExecutor(self._workers) as pool:
+                # Threads do not see the clock of the call by themselves.
+                asked = [pool.submit(copy_context().run, function, part) for part in self._parts]
+                return [answer.result() for answer in asked]
 
     def close(self) -> None:
         """Keep nothing."""

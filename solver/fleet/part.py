@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
@@ -139,6 +141,7 @@ class Part:
         """Yield the costs of so many copies at a time as fit a processor's cache."""
         step = max(_CELLS // self.fits.shape[1], 1)
         for first in range(0, len(self.fits), step):
+            look()
             own = slice(first, first + step)
             some = Part(self.terms, self.features[own], self.price[own], self.fits[own])
             yield own, some.costs(prices)

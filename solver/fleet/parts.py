@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.channels import Channels
+from edgeplace.solver.clock import look
 from edgeplace.solver.fleet.conditions import Conditions
 from edgeplace.solver.fleet.layout import Kind, Layout
 from edgeplace.solver.fleet.part import Part, Terms
@@ -180,6 +181,7 @@ def _held(
     layout: Layout, kind: Kind, patterns: Patterns, loads: tuple[Channels, Work], first: int
 ) -> tuple[Floats, Bools]:
     """Return the features of some copies, and which patterns hold at each."""
+    look()
     copies = slice(first, min(first + _COPIES, kind.count))
     conditions = Conditions(layout, kind, patterns, loads, copies)
     fits = np.ones((len(conditions.features), len(patterns.places)), bool)

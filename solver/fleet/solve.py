@@ -7,11 +7,13 @@ tie the copies together. See docs/formulation.md.
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 
 from edgeplace.model import InvalidInputError, PlanMismatchError, Status
 from edgeplace.solver.best_plan import OPTIMAL_GAP
+from edgeplace.solver.clock import limited, look
 from edgeplace.solver.fleet.executor import Executor, Threads
 from edgeplace.solver.fleet.fleet import Fleet
 from edgeplace.solver.fleet.layout import Layout
@@ -20,6 +22,7 @@ from edgeplace.solver.fleet.pools import find_plan
 from edgeplace.solver.fleet.prices import find_prices
 from edgeplace.solver.fleet.result import FleetResult
 from edgeplace.solver.fleet.tiled import tiled
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.verdict import judge
 
 
@@ -39,8 +42,8 @@ def solve_fleet(
     gap
         Relative gap that is near enough.
     time_limit_s
-        Wall time after which what is known is answered; reading the fleet in and checking the plan
-        are not cut short.
+        Wall time of the whole call; None: until proved. Of this, as much is kept for checking the
+        plan as was needed for reading the fleet in.
     workers
         Threads that price copies.
     executor
@@ -67,17 +70,38 @@ def solve_fleet(
             "use 1 worker or more, and a seed of 0 or more",
         )
     clock = _Clock(time_limit_s, progress or (lambda text: None))
+    known = _Known()
+    try:
+        with limited(time_limit_s):
+            return _solved(fleet, gap, executor or Threads(workers), seed, clock, known)
+    except OutOfTimeError:
+        return _none(Status.UNKNOWN, None, clock, known.bound)
+
+
+@dataclass
+class _Known:
+    """What is proved so far."""
+
+    bound: float = 0.0
+
+
+def _solved(
+    fleet: Fleet, gap: float, executor: Executor, seed: int, clock: "_Clock", known: _Known
+) -> FleetResult:
     layout = Layout.of(fleet)
+    look()
     try:
         parts = Parts.of(layout)
     except Homeless as e:
         return _none(Status.INFEASIBLE, str(e), clock)
+    clock.keep_for_check()
     clock.passed(
         "patterns", f"{parts.n_copies:,} copies, {', '.join(map(str, parts.n_patterns))} patterns"
     )
-    with closing((executor or Threads(workers)).spread(parts.parts)) as spread:
+    with limited(clock.searching_s()), closing(executor.spread(parts.parts)) as spread:
         dual = find_prices(parts, spread, seed, gap, clock.seconds_left)
         clock.passed("prices", f"wan is at least {dual.best.bound:.9g}")
+        known.bound = dual.best.bound
         if dual.exceeds:
             return _none(Status.INFEASIBLE, parts.shortage(dual.best.prices), clock)
         chosen, bound = find_plan(parts, spread, dual, gap, clock.seconds_left)
@@ -127,10 +151,21 @@ class _Clock:
         self._began = self._last = time.monotonic()
         self._limit, self._tell = limit, tell
         self._parts: dict[str, float] = {}
+        self._kept = 0.0
+
+    def keep_for_check(self) -> None:
+        """Keep as much time for checking the plan as has passed."""
+        self._kept = time.monotonic() - self._began
 
     def seconds_left(self) -> float:
-        """Return the seconds until the limit."""
-        return np.inf if self._limit is None else self._began + self._limit - time.monotonic()
+        """Return the seconds until the search must end."""
+        if self._limit is None:
+            return np.inf
+        return self._began + self._limit - self._kept - time.monotonic()
+
+    def searching_s(self) -> float | None:
+        """Return the seconds until the search must end, None without a limit."""
+        return None if self._limit is None else max(self.seconds_left(), 0.0)
 
     def passed(self, part: str, text: str) -> None:
         """Note the end of a part."""

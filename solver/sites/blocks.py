@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.relaxation import Relaxation
 
@@ -15,6 +16,8 @@ Bools = NDArray[np.bool_]
 MOST_PATTERNS = 20_000
 """Ways to place a block that are worth trying all."""
 MOST_LINKING = 12
+_SORTING_S = 2.5e-7
+"""Time to sort one place of one subtask in among others, measured."""
 MOST_SETTINGS = 4096
 """Ways to place all linking subtasks together."""
 
@@ -55,6 +58,7 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     loose = {k for k, roomy in zip(free.tolist(), anywhere.tolist(), strict=True) if roomy}
     linking: list[int] = []
     while True:
+        look()
         found = _components(free.tolist(), near, crowded, set(linking))
         logs = np.log(width)
         large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
@@ -82,6 +86,7 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
 
 def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     """Return the TaskManagers of each subtask; at a site with room, one that has it."""
+    afford(_SORTING_S * int(relaxed.may.sum()))
     p = relaxed.problem
     order = np.lexsort((np.arange(p.m), ~relaxed.roomy, p.tm_site))
     rank = np.empty(p.m, np.intp)
@@ -130,6 +135,7 @@ def _by_node(p: Problem, places: Sequence[Ints], node: Ints) -> list[list[int]]:
     """Return the subtasks with a choice that may run on each node that is short of something."""
     on: dict[int, list[int]] = {}
     for k in range(p.n):
+        look()
         if len(places[k]) > 1:
             for v in set(node[places[k]].tolist()) - {-1}:
                 on.setdefault(v, []).append(k)

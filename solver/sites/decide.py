@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.far_hosts import Hub
@@ -129,6 +130,7 @@ def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
     if found is None:
         return None
     alone, constant = unary(problem, found)
+    look()
     stacked = stacks(problem, found, relaxed.roomy, alone, with_least)
     total = _linking(problem, found, alone)
     n = len(found.linking)
@@ -195,6 +197,7 @@ def _linking(p: Problem, found: Blocks, unary: list[Floats]) -> Floats:
     for g, k in enumerate(found.linking):
         total = total + unary[k].reshape([-1 if i == g else 1 for i in range(n)])
     for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
+        look()
         if k in position and j in position:
             a, b = p.tm_site[found.places[k]], p.tm_site[found.places[j]]
             pairs = np.repeat(a, len(b)), np.tile(b, len(a))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.sites.relaxation import Relaxation
 from edgeplace.solver.tree import Tree
 from edgeplace.solver.verdict import bytes_on_links
@@ -52,6 +53,7 @@ class Hub:
     @classmethod
     def of(cls, relaxed: Relaxation) -> "Hub | None":
         """Return the hub at the root of the tree, None if no TaskManager takes everything."""
+        look()
         p, tree = relaxed.problem, relaxed.problem.network.tree
         count = (relaxed.may & relaxed.free[:, None]).sum(axis=0) * relaxed.roomy
         if tree is None or len(tree.parent) < 2 or not count.any():

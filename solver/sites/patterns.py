@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks
 
@@ -106,6 +107,7 @@ def by_shape(p: Problem, found: Blocks, roomy: Bools) -> Iterator[tuple[Shape, I
     channels = _channels(p, found, position)
     grouped: dict[Shape, list[tuple[Ints, Floats]]] = {}
     for members, (inner, outer, flow) in zip(found.members, channels, strict=True):
+        look()
         shape = _shape(p, found, roomy, members, inner, outer)
         grouped.setdefault(shape, []).append((members, flow))
     for shape, own in grouped.items():
@@ -137,6 +139,7 @@ def _channels(
         p.bytes_per_s[matters].tolist(),
         strict=True,
     ):
+        look()
         if k in position and j in position:
             continue
         if j in position:
@@ -250,6 +253,7 @@ def costs(
     for i in range(m):
         cost += alone[:, i, pattern[:, i]]
     for c, (i, j) in enumerate(shape.inner):
+        look()
         table = _price(p, site[:, i, : shape.width[i]], site[:, j, : shape.width[j]])
         cost += flow[:, c, None] * table[:, pattern[:, i], pattern[:, j]]
     return places, pattern, np.where(_holds(p, shape, members, places, pattern), cost, np.inf)

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import afford
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+_PLACE_S = 1e-7
+"""Time to look at one place of one subtask, measured."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Relaxation:
 
 def _roomy(p: Problem, may: Bools) -> Bools:
     """Return the TaskManagers whose limits, and whose node's, cannot bind."""
+    afford(_PLACE_S * int(may.sum()))
     k, t = np.nonzero(may)
 
     def most(each: Floats) -> Floats:

@@ -10,6 +10,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.worker_load.loads import Loads
 
 Ints = NDArray[np.intp]
@@ -36,6 +37,7 @@ def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | N
     kinds, p = loads.kinds, loads.kinds.problem
     count = np.zeros((len(kinds.members), p.m), np.intp) if start is None else start.copy()
     for k in np.lexsort([-kinds.compute.max(axis=1), kinds.allowed.sum(axis=1)]).tolist():
+        look()
         missing = int(kinds.size[k] - count[k].sum())
         if not missing:
             continue

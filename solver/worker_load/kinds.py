@@ -24,8 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.caps_load import Reading, Weights, exchanges
+from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem import Problem
 
+_PAIR_S = 2e-7
+"""Time to sort the places and costs of subtasks, for each TaskManager, measured."""
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -87,6 +90,7 @@ class Kinds:
     def find(cls, problem: Problem, reading: Reading = "flink") -> "Kinds":
         """Return the coarsest kinds that counts of them say all about."""
         p, weights = problem, Weights.of(problem, reading)
+        afford(_PAIR_S * p.n * p.m)
         if reading == "caps":
             colour, joined = p.subtasks.operator_of, list(_as_caps(p))
         else:
@@ -169,6 +173,7 @@ def _told_apart(p: Problem, weights: Weights) -> tuple[Ints, list[Joined]]:
     own = np.concatenate([*traits, p.allowed()], axis=1)
     colour: Ints = np.unique(own, axis=0, return_inverse=True)[1].ravel()
     while True:
+        look()
         colour = _refined(p, colour)
         joined = list(_joined(p, colour))
         odd = _odd(joined, np.bincount(colour))
@@ -200,6 +205,7 @@ def _refined(p: Problem, colour: Ints) -> Ints:
     outwards = np.repeat([0, 1], int(heard.sum()))
     like = np.tile(_numbered([p.stream[: p.n_feeding][heard], flow[heard]]), 2)
     while True:
+        look()
         met = _numbered([outwards, like, colour[partners]])
         seen, times = np.unique(ends * (int(met.max(initial=0)) + 1) + met, return_counts=True)
         subtask, what = np.divmod(seen, int(met.max(initial=0)) + 1)
@@ -244,6 +250,7 @@ def _odd(joined: list[Joined], size: Ints) -> int | None:
     stars: nx.MultiGraph[int] = nx.MultiGraph()
     stars.add_nodes_from(range(len(size)))
     for j in joined:
+        look()
         if j.everyone:
             continue
         if min(j.outs, j.ins) > 1 or nx.has_path(stars, j.source, j.target):

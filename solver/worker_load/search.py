@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,9 +22,13 @@ from edgeplace.model import (
 )
 from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.caps_load import Reading, largest_load
+from edgeplace.solver.baselines.flink_spread import flink_spread
 from edgeplace.solver.baselines.found import Budget
+from edgeplace.solver.clock import Clock, limited, prolonged
 from edgeplace.solver.evaluate import assess
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.verdict import judge
 from edgeplace.solver.worker_load.exchange import exchanged, spread
 from edgeplace.solver.worker_load.kinds import Kinds
 from edgeplace.solver.worker_load.loads import Loads
@@ -41,6 +46,10 @@ _START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.5, 0.8
 _LOOSER = (1.0, 1.001, 1.003, 1.01)
 """How far above what the bound can reach the patterns of each mix may be."""
 _CUTS = 3
+_LATE_S = 0.5
+"""Time beyond the limit for a first plan."""
+_CAPS_PAIR_S = 2e-7
+"""Time to number what CAPS places, for each subtask and TaskManager, measured."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +135,13 @@ def balance(
     """
     if not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(f"time limit {time_limit_s} must not be negative", "use 0 or more")
-    began = time.monotonic()
-    problem = build(job_graph, cluster, rules)
-    left = None if time_limit_s is None else time_limit_s - (time.monotonic() - began)
-    found = decide(problem, left, seed, reading)
+    with limited(time_limit_s) as clock:
+        try:
+            with prolonged(_LATE_S):
+                problem = build(job_graph, cluster, rules)
+        except OutOfTimeError:
+            return Balance(None, None, math.inf, 0.0, False)
+        found = decide(problem, clock.left(), seed, reading)
     if found.assignment is None:
         return Balance(None, None, found.value, found.bound, found.proved)
     evaluation = assess(problem, found.assignment)
@@ -153,15 +165,22 @@ def decide(
     PlanMismatchError
         If `largest_load` does not confirm it: a bug of edgeplace.
     """
-    began = time.monotonic()
-    limit = math.inf if time_limit_s is None else time_limit_s
+    with limited(time_limit_s) as clock:
+        return _decide(problem, clock, seed, reading)
+
+
+def _decide(problem: Problem, clock: Clock, seed: int, reading: Reading) -> Decided:
     if not problem.m or not problem.allowed().any(axis=1).all():
         return Decided(None, math.inf, math.inf)
-    loads = Loads.of(Kinds.find(problem, reading))
-    search = _Search(loads, seed, began + (1 - _CAPS_SHARE) * limit)
-    search.run()
+    try:
+        loads = Loads.of(Kinds.find(problem, reading))
+    except OutOfTimeError:
+        return _at_once(problem, reading)
+    search = _Search(loads, seed, clock.end_of(1 - _CAPS_SHARE))
+    with suppress(OutOfTimeError):
+        search.run()
     if search.count is None:
-        return Decided(None, math.inf, search.bound)
+        return Decided(None, math.inf, search.bound) if search.bound else _at_once(problem, reading)
     assignment = search.loads.kinds.dealt(search.count)
     value = largest_load(problem, assignment, reading)
     # Sums of floats in another order; what is taken off them may be a million times what is left.
@@ -171,15 +190,33 @@ def decide(
         )
     found = Decided(assignment, value, min(search.bound, value))
     if not found.proved:
-        found = _with_caps(problem, found, began + limit - time.monotonic(), reading)
+        found = _with_caps(problem, found, clock, reading)
     if not problem.allowed()[np.arange(problem.n), found.assignment].all():
         raise PlanMismatchError("the balanced plan has a subtask where it may not run")
     return found
 
 
-def _with_caps(problem: Problem, known: Decided, seconds: float, reading: Reading) -> Decided:
+def _at_once(problem: Problem, reading: Reading) -> Decided:
+    """Return how Flink spreads slots, if they suffice, where there was no time for a search."""
+    nothing = Decided(None, math.inf, 0.0)
+    with prolonged(_LATE_S):
+        try:
+            assignment = flink_spread(problem)
+        except OutOfTimeError:
+            return nothing
+    verdict = judge(problem, assignment)
+    allowed = problem.allowed()[np.arange(problem.n), assignment]
+    if not allowed.all() or (verdict.slots > problem.tm_slots).any():
+        return nothing
+    return Decided(assignment, largest_load(problem, assignment, reading), 0.0)
+
+
+def _with_caps(problem: Problem, known: Decided, clock: Clock, reading: Reading) -> Decided:
     """Return CAPS's plan in place of one that is not proved, if it is better."""
-    theirs = caps(problem, Budget(max(seconds, 0.0)), reading).assignment
+    theirs = None
+    with suppress(OutOfTimeError):
+        clock.afford(_CAPS_PAIR_S * problem.n * problem.m)
+        theirs = caps(problem, Budget(clock.left()), reading).assignment
     if theirs is None:
         return known
     value = largest_load(problem, theirs, reading)

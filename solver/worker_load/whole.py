@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.clock import look
 from edgeplace.solver.cpsat import run
 from edgeplace.solver.linear_model import power_of_two
 from edgeplace.solver.worker_load.loads import Loads
@@ -87,6 +88,7 @@ class WholeLoads:
             for k in range(len(kinds.members))
         ]
         for i, w in enumerate(workers):
+            look()
             own = [row[i] for row in self.count]
             self._within_slots(own, min(int(p.tm_slots[w]), p.n))
             self._within_limit(own, w)

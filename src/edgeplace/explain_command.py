@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import time
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -61,6 +62,7 @@ def _overview(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    began = time.monotonic()
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     evaluation = evaluate(job, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
@@ -69,9 +71,8 @@ def _overview(
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
-            worth = prices(
-                job, cluster, plan, rules, current, objective, args.time_limit, args.backend
-            )
+            left = max(args.time_limit - (time.monotonic() - began), 0.0)
+            worth = prices(job, cluster, plan, rules, current, objective, left, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective)
         console.heading("what binds, the tightest first")

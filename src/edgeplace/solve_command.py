@@ -26,10 +26,18 @@ from edgeplace.model import (
 from edgeplace.quantities import size
 from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
+from edgeplace.solver.clock import running
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
+from edgeplace.whole_call import share_s, within_time_limit
+
+_OUT_OF_TIME = (
+    "the time limit was over before everything was compared: placements of others, and changes to "
+    "the job that would help, may be missing"
+)
 
 
+@within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
     for path in filter(None, (args.output, args.schedulercfg, args.report)):
@@ -47,6 +55,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
     ]
     local = advice(job, cluster, result, rules, current)
+    if running().left() == 0.0:
+        result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
     if result.plan and args.output:
         write(result.plan, args.output)
     if result.plan and args.schedulercfg:
@@ -75,7 +85,8 @@ def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -
         case.rules,
         objective=args.objective.split(","),
         current=case.current,
-        time_limit_s=args.time_limit,
+        # The rest is for the case without the settings, and for what is compared.
+        time_limit_s=share_s(0.6 if args.set else 0.9),
         gap=args.gap,
         backend=args.backend,
         progress=tell,

@@ -195,20 +195,31 @@ def show_conflict(console: Console, result: Result) -> None:
         console.text("no plan exists; time ran out before the reason was found", style="red")
         return
     console.text("no plan exists", style="bold red")
+    near = "the nearest plan exceeds:" if found.nearest else "a plan that is near exceeds:"
+    console.heading(near)
+    for v in found.shortfalls:
+        console.text(f"  {limit(v)}")
+    if not found.nearest:
+        console.text("it was not proved that no other plan is nearer", style="dim")
+    console.text()
+    state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
+    if not found.minimal:
+        state += "; whether less is enough is not known"
+    console.text(f"cure ({state}): {found.cure}", style="bold")
     if found.members:
         known = (
             "drop any one of them and the others can all hold"
             if found.irreducible
-            else "not narrowed down"
+            else "fewer of them may be enough"
         )
         console.heading(f"these cannot all hold ({known}):")
         for member in found.members:
             console.text(f"  {member}")
-    console.heading("the nearest plan exceeds:")
-    for v in found.shortfalls:
-        console.text(f"  {limit(v)}")
-    state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
-    console.text()
-    console.text(f"cure ({state}): {found.cure}", style="bold")
+    elif found.not_narrowed:
+        console.text(
+            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down: "
+            "time limit",
+            style="dim",
+        )
     if all(v.kind in RATED for v in found.shortfalls):
         console.text("--objective throughput,wan shows the share of the demand that can be served")

@@ -15,9 +15,11 @@ from edgeplace.model import (
     Status,
 )
 from edgeplace.solver import solve
+from edgeplace.solver.clock import limited
 from edgeplace.solver.conflict import find_conflict
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import build
+from edgeplace.solver.shortages import Shortages
 
 
 @pytest.mark.parametrize(
@@ -55,18 +57,29 @@ def test_rules_that_contradict_each_other_are_both_named():
     assert result.conflict.cure.startswith("drop or change the rule")
 
 
-@pytest.mark.parametrize("answer", [AssertionError("too large to be stated"), OutOfTimeError])
-def test_a_conflict_that_takes_longer_than_is_left_is_not_looked_for(answer):
-    """By its size, or where the model of it is not built in time."""
+def test_what_there_is_no_time_to_state_is_not_begun_and_only_its_number_is_told():
     job, cluster = filter_job(50_000.0), filter_cluster(1000.0)
     problem = build([job], cluster)
-    places = problem.n * problem.m
-    seconds_each = 1.1 / places if isinstance(answer, AssertionError) else 0.9 / places
     with (
-        patch("edgeplace.solver.conflict._PLACE_S", seconds_each),
-        patch("edgeplace.solver.conflict.formulate", side_effect=answer),
+        limited(60.0),
+        patch("edgeplace.solver.conflict._PLACE_S", 61.0 / (problem.n * problem.m)),
+        patch("edgeplace.solver.conflict.formulate", side_effect=AssertionError("too large")),
     ):
-        assert find_conflict(problem, False, 1.0) is None
+        found = find_conflict(problem, Shortages(), False)
+    assert found.members == ()
+    assert not found.irreducible
+    assert not found.nearest
+    assert found.confirmed
+
+
+def test_a_conflict_that_was_not_narrowed_down_is_a_number():
+    job, cluster = filter_job(50_000.0), filter_cluster(1000.0)
+    problem = build([job], cluster)
+    with patch("edgeplace.solver.conflict._quick_xplain", side_effect=OutOfTimeError):
+        found = find_conflict(problem, Shortages(), False)
+    assert found.members == ()
+    assert found.not_narrowed > 1
+    assert found.confirmed
 
 
 def test_no_task_managers_is_an_answer():

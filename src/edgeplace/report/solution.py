@@ -179,9 +179,11 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
         sites = ", ".join(r.sites[:_MOST_SITES]) + (f" and {many:,} more" if many > 0 else "")
         name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
         rows.append((name, sites, because(r)))
-    body = long_table(
-        "What the nearest other place would cost or break", ("operator", "runs at", "because"), rows
-    )
+    said = "What the nearest other place would cost or break"
+    untold = sum(len(job.operators) for job in case.jobs) - len(found)
+    if untold:
+        said += f"; the time limit left no time for {untold:,} operators"
+    body = long_table(said, ("operator", "runs at", "because"), rows)
     return Section("why", "Why each operator is where it is", body)
 
 

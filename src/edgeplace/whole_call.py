@@ -1,0 +1,28 @@
+"""The time limit of a command is that of all it does, from when its arguments are read."""
+
+import argparse
+from collections.abc import Callable
+from functools import wraps
+
+from edgeplace.console import Console
+from edgeplace.solver.clock import limited, running
+from edgeplace.status import ExitStatus
+
+Run = Callable[[argparse.Namespace, Console], ExitStatus]
+
+
+def within_time_limit(run: Run) -> Run:
+    """Return a command whose searches, comparisons and explanations share `--time-limit`."""
+
+    @wraps(run)
+    def timed(args: argparse.Namespace, console: Console) -> ExitStatus:
+        with limited(args.time_limit):
+            return run(args, console)
+
+    return timed
+
+
+def share_s(share: float) -> float | None:
+    """Return the seconds that are a share of what is left, None without a limit."""
+    left = running().left()
+    return None if left is None else left * share
