@@ -6,10 +6,13 @@
 import json
 import math
 import multiprocessing
+import os
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +25,8 @@ from edgeplace.model.result import ObjectiveLevel
 Case = dict[str, Any]
 Answer = dict[str, Any]
 BACKENDS = ("milp", "cp-sat")
-HARD_LIMIT_S = 60.0
-"""A call on a small instance that takes longer does not end."""
+HARD_LIMIT_S = 20.0
+"""CPU time: a call on a small instance that takes more does not end."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,9 @@ def _answer(case: Case, backend: str) -> Answer:
 
 
 def _serve(line: Connection) -> None:
+    import edgeplace.solver  # noqa: F401 - loading it is no part of a call
+
+    line.send("ready")
     while True:
         try:
             case, backend = json.loads(line.recv())
@@ -123,20 +129,28 @@ class Solver:
         self._process = self._context.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
+        self._line.recv()
 
     def __call__(self, case: Case, backend: str) -> Answer:
         """Return the answer, or {"error": "hang"} or {"error": "death"}."""
         self._line.send(json.dumps([case, backend]))
+        begun, last = self._cpu_s(), time.monotonic() + 30 * self.hard_limit_s
         try:
-            if self._line.poll(self.hard_limit_s):
-                answer: Answer = json.loads(self._line.recv())
-                return answer
-            said = {"error": "hang", "said": f"no answer after {self.hard_limit_s:g} s"}
+            while self._cpu_s() - begun < self.hard_limit_s and time.monotonic() < last:
+                if self._line.poll(1.0):
+                    answer: Answer = json.loads(self._line.recv())
+                    return answer
+            said = {"error": "hang", "said": f"no answer after {self.hard_limit_s:g} s of CPU"}
         except EOFError:
             said = {"error": "death", "said": "the process that solved it ended"}
         self.close()
         self._start()
         return said
+
+    def _cpu_s(self) -> float:
+        """Return the CPU time that the process has had; a busy machine is no finding."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         """End the process."""
@@ -234,7 +248,9 @@ def _differences(
     for level, (name, value, bound, _) in zip(true.levels, answer["levels"], strict=False):
         final = float(ours.values[name][0])
         said = f"level {name}: value {value!r}, bound {bound!r}, optimum {level.optimum!r}"
-        if status == "optimal" and value > level.optimum + level.slack:
+        if not math.isclose(value, final, rel_tol=1e-9, abs_tol=1e-9 * level.scale):
+            yield "value not of plan", f"{said}, of the plan {final!r}"
+        if status == "optimal" and value > level.cap + level.slack:
             yield "value too high", said
         if value < level.lowest - level.slack:
             yield "value too low", said
@@ -242,11 +258,19 @@ def _differences(
             yield "bound above optimum", said
         if bound > value + PARTING * max(abs(value), abs(bound)):
             yield "bound above value", said
-        if status == "optimal" and final > level.cap + level.slack:
-            yield "tolerance exceeded", f"{said}, of the plan {final!r}"
-        if final > value * (1 + level.tolerance) + level.slack:
-            yield "value not of plan", f"{said}, of the plan {final!r}"
 
 
 PARTING = 1e-9
 """Share by which a bound may exceed its value by rounding alone."""
+
+
+def main() -> None:
+    """Print what is not as it should be in the cases of files."""
+    with Solver() as solver:
+        for name in sys.argv[1:]:
+            found = check(json.loads(Path(name).read_text()), solver)
+            print(f"{name}: {len(found)} mismatches", *found, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

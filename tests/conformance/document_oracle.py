@@ -143,8 +143,6 @@ class Document:
 
     def _traffic(self) -> None:
         self.rate = np.zeros(len(self.subtasks))
-        # Watermarks/s: a source has none without records; all others pass theirs on.
-        self.marks = np.zeros(len(self.subtasks))
         raw: list[tuple[int, int, float, float, int]] = []
         for j, job in enumerate(self.jobs):
             fed = {s.target for s in job.streams}
@@ -152,15 +150,13 @@ class Document:
                 if op.id not in fed:
                     given = op.cost.demand.rates_per_s if op.cost and op.cost.demand else ()
                     for i in range(op.parallelism):
-                        k = self.at[j, op.id, i]
-                        self.rate[k] = given[i if len(given) > 1 else 0]
-                        if job.watermark_interval_ms:
-                            self.marks[k] = min(1000 / job.watermark_interval_ms, self.rate[k])
+                        self.rate[self.at[j, op.id, i]] = given[i if len(given) > 1 else 0]
             for name in _downwards(job):
                 for stream in job.streams:
                     if stream.source == name:
                         raw += self._dealt(j, job, stream)
         self.channels = [self._channel(*c) for c in raw]
+        self.written = [self._checkpointed(s) for s in self.subtasks]
 
     def _dealt(
         self, j: int, job: JobGraph, stream: Stream
@@ -178,7 +174,6 @@ class Document:
         gate = {to: sum(x == to and f * size > 0 for _, x, f, size in flows) for _, to, *_ in flows}
         for k, l_, records, _ in flows:
             self.rate[l_] += records
-            self.marks[l_] = max(self.marks[l_], self.marks[k])
         return [(*flow, gate[flow[1]]) for flow in flows]
 
     def _channel(self, k: int, l_: int, records: float, size: float, gate: int) -> Channel:
@@ -192,7 +187,7 @@ class Document:
         sent = max(size, min(buffer, flow * hold)) if records > 0 else 0.0
         forth, back = flow, 0.0
         if self.cluster.mtu_bytes is not None:
-            seen = records + float(self.marks[k])
+            seen = records + self._watermarks(self.subtasks[k].job)
             ticks = min(seen, 1 / timeout) if timeout > 0 else seen
             buffers = flow / buffer + ticks
             payload = flow + FRAME * buffers
@@ -202,6 +197,24 @@ class Document:
             forth = payload + IP_TCP * buffers * packets + IP_TCP * buffers
             back = (CREDIT + IP_TCP) * buffers + IP_TCP * buffers * (packets - 1) / 2
         return Channel(k, l_, records, flow, gate, hold, fill, sent, forth, back)
+
+    def _watermarks(self, job: int) -> float:
+        """Return the watermarks/s on every channel of a job: as many as records, at most."""
+        every = self.jobs[job].watermark_interval_ms
+        fastest = max(self.rate[k] for k, s in enumerate(self.subtasks) if s.job == job and s.is_source)
+        return min(1000 / every, float(fastest)) if every else 0.0
+
+    def _checkpointed(self, subtask: Subtask) -> float:
+        """Return the bytes/s that a subtask sends to the checkpoint storage."""
+        every = self.jobs[subtask.job].checkpoint_interval_ms
+        if every is None or self.cluster.checkpoint_storage is None:
+            return 0.0
+        cost = subtask.operator.cost
+        state = ((cost.checkpointed_bytes if cost else None) or 0.0) / subtask.operator.parallelism
+        if self.cluster.mtu_bytes is not None:
+            state *= 1 + IP_TCP / (self.cluster.mtu_bytes - IP_TCP)
+            state += OF_SOURCE if subtask.is_source else OF_OTHER
+        return state / (every / 1000)
 
     # Places.
 
@@ -327,7 +340,8 @@ class Document:
         for kind, used, capacity, grows in self._limits:
             cap = np.broadcast_to(np.asarray(capacity, float), (n,))
             over = used > cap * (1 + EXACT)
-            near |= (np.abs(used - cap) <= cap * EXACT) & (used > 0) & (kind != "slots")
+            close = np.abs(used - np.where(np.isfinite(cap), cap, 0.0)) <= np.abs(cap) * EXACT
+            near |= close & np.isfinite(cap) & (used > 0) & (kind != "slots")
             broken[kind] = broken.get(kind, np.zeros(n, bool)) | over
             if grows:
                 rated |= over
@@ -384,18 +398,9 @@ class Document:
             use += c.back_bytes_per_s * crosses[b, a]
         home = self.cluster.checkpoint_storage
         if home is not None:
-            to = self.site_ids.index(home)
-            for k, s in enumerate(self.subtasks):
-                every = self.jobs[s.job].checkpoint_interval_ms
-                if every is None:
-                    continue
-                cost = s.operator.cost
-                written = (cost.checkpointed_bytes if cost else None) or 0.0
-                state = written / s.operator.parallelism
-                if self.cluster.mtu_bytes is not None:
-                    state *= 1 + IP_TCP / (self.cluster.mtu_bytes - IP_TCP)
-                    state += OF_SOURCE if s.is_source else OF_OTHER
-                use += state / (every / 1000) * crosses[sites[:, k], np.full(n, to)]
+            to = np.full(n, self.site_ids.index(home))
+            for k, written in enumerate(self.written):
+                use += written * crosses[sites[:, k], to]
         prices = np.array([e.price_per_byte for e in self.links])
         for e, link in enumerate(self.links):
             if link.bandwidth_bytes_per_s is not None:
@@ -418,8 +423,8 @@ class Document:
         home = self.cluster.checkpoint_storage
         if home is not None:
             to = self.site_ids.index(home)
-            for k, s in enumerate(self.subtasks):
-                if self.jobs[s.job].checkpoint_interval_ms is not None:
+            for k in range(len(self.subtasks)):
+                if self.written[k] > 0:
                     out |= ~joined[sites[:, k], to]
         return out
 

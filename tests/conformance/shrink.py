@@ -49,7 +49,10 @@ def _smaller(case: Case) -> Iterator[Case]:
         ("cluster", "nodes"),
         ("cluster", "sites"),
     ):
-        for i in range(len(_get(case, path)) - 1, -1, -1):
+        every = _get(case, path)
+        if path in (("jobs",), ("objective",)) and len(every) == 1:
+            continue
+        for i in range(len(every) - 1, -1, -1):
             smaller = copy.deepcopy(case)
             dropped = _get(smaller, path).pop(i)
             if path == ("jobs",) and smaller["current"]:
@@ -110,7 +113,8 @@ def _narrower(case: Case) -> Iterator[Case]:
 
 
 _KEPT = {"id", "name", "source", "target", "site", "node", "operators", "kind", "slots", "cores",
-         "node_class", "parallelism", "true_rate_per_s", "ship_strategy"}  # fmt: skip
+         "node_class", "parallelism", "true_rate_per_s", "ship_strategy", "streams", "sites", "nodes",
+         "task_managers", "links", "rules", "cost"}  # fmt: skip
 
 
 def _leaves(data: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
