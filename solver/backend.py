@@ -42,9 +42,6 @@ class Backend(Protocol):
     """A solver loaded with one model, to which rows may be added."""
 
     name: str
-    coarse: bool
-    """True if real columns are rounded by more than the evaluator would overlook: a bound is a
-    bound, but a value may be met by no plan."""
 
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows."""

@@ -12,6 +12,8 @@ from edgeplace.solver.verdict import Verdict, judge
 
 Ints = NDArray[np.intp]
 OPTIMAL_GAP = 1e-6
+TIE = 1e-9
+"""Values that differ by less, as a share, are equal: sums of floats are no more exact."""
 
 
 class BestPlan:
@@ -45,7 +47,12 @@ class BestPlan:
     def offer(self, assignment: Ints) -> Verdict:
         """Keep an assignment if it holds and is better, level by level; return what it comes to."""
         found = judge(self._problem, assignment)
-        if self.holds(found) and (self.verdict is None or self._better(found, self.verdict)):
+        known = self.verdict
+        if (
+            self.holds(found)
+            and self.keeps_caps(found)
+            and (known is None or self._better(found, known))
+        ):
             self.verdict = found
             value = found.value(self._levels[0].name)
             before = self.incumbents[-1].value if self.incumbents else float("inf")
@@ -54,11 +61,14 @@ class BestPlan:
                 self.incumbents.append(Incumbent(at_s=at_s, value=value))
         return found
 
+    def keeps_caps(self, found: Verdict) -> bool:
+        """Return whether a plan is good enough in the levels that are done."""
+        done = zip(self._levels, self.caps, strict=False)
+        return all(found.value(level.name) <= cap * (1 + TIE) for level, cap in done)
+
     def _better(self, new: Verdict, old: Verdict) -> bool:
-        for i, level in enumerate(self._levels):
+        for level in self._levels[len(self.caps) :]:
             a, b = new.value(level.name), old.value(level.name)
-            if i < len(self.caps):
-                a, b = max(a, self.caps[i]), max(b, self.caps[i])
-            if abs(a - b) > OPTIMAL_GAP * max(abs(a), abs(b)):
+            if abs(a - b) > TIE * max(abs(a), abs(b)):
                 return a < b
         return False

@@ -25,6 +25,7 @@ class Channels:
     n_feeding: int
     live: Bools
     exchange_ms: Floats
+    spread_ms: Floats
     buffer_bytes: Floats
     fill_ms: Floats
     window_bytes: Floats
@@ -40,7 +41,8 @@ class Channels:
         # A record that is larger than a buffer is there when its last buffer is.
         sent = np.minimum(flow * held / 1000, cluster.buffer_bytes)
         sent = np.maximum(sent, traffic.record_bytes)
-        exchange = exchanges_ms(held, traffic.source, traffic.target, flow > 0)
+        live = traffic.records_per_s > 0
+        exchange, spread = exchanges_ms(held, traffic.source, traffic.target, live)
         wire = on_wire(
             flow,
             traffic.records_per_s + traffic.watermarks_per_s,
@@ -62,8 +64,9 @@ class Channels:
             target=np.concatenate([traffic.target, traffic.source[back]]),
             bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
             n_feeding=len(flow),
-            live=np.concatenate([traffic.records_per_s > 0, none > 0]),
+            live=np.concatenate([live, none > 0]),
             exchange_ms=np.concatenate([exchange, none]),
+            spread_ms=np.concatenate([spread, none]),
             buffer_bytes=np.concatenate([sent, none]),
             fill_ms=np.concatenate([fill, none + np.inf]),
             window_bytes=np.concatenate([window, none + np.inf]),

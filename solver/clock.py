@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from edgeplace.solver.linear_model import LinearModel
+from edgeplace.solver.out_of_time import OutOfTimeError
 
 
 class Clock:
@@ -25,10 +26,10 @@ class Clock:
         return np.inf if left is None else time.monotonic() + left * share
 
     def check(self, model: LinearModel) -> None:
-        """Raise `TimeoutError` if a solver may not look at the clock again in time."""
+        """Raise `OutOfTimeError` if a solver may not look at the clock again in time."""
         left = self.left()
         if left is not None and overrun_s(model) > left:
-            raise TimeoutError
+            raise OutOfTimeError
 
 
 def overrun_s(model: LinearModel) -> float:

@@ -22,6 +22,7 @@ from edgeplace.solver.cure import cured, describe
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.linear_model import Affine, Kind, Limited, LinearModel, Row
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]
@@ -60,7 +61,7 @@ def find_conflict(problem: Problem, soft: bool, seconds: float | None) -> Confli
     deadline = time.monotonic() + given
     try:
         form = formulate(problem, (), explicit=True, deadline=deadline)
-    except TimeoutError:
+    except OutOfTimeError:
         return None
     if soft:
         rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in RATED}
@@ -208,7 +209,7 @@ def _clash(form: Formulation, deadline: float) -> tuple[list[Limited], bool]:
         return [], False
     try:
         return _quick_xplain([], limits, infeasible), True
-    except TimeoutError:
+    except OutOfTimeError:
         return limits, False
 
 
@@ -222,7 +223,7 @@ def _quick_xplain(
     if check:
         clashes = infeasible(background)
         if clashes is None:
-            raise TimeoutError
+            raise OutOfTimeError
         if clashes:
             return []
     if len(candidates) == 1:

@@ -34,10 +34,6 @@ class CpSat:
             power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
             for upper, real in zip(model.upper, self._real, strict=True)
         ]
-        # Steps of a millionth are as fine as the evaluator looks.
-        self.coarse = any(
-            real and steps < 1 << 20 for real, steps in zip(self._real, self._steps, strict=True)
-        )
         self._top = [
             math.ceil(upper * steps) for upper, steps in zip(model.upper, self._steps, strict=True)
         ]
@@ -84,7 +80,7 @@ class CpSat:
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
-        coefficients, scale = self._scaled(objective.terms, 0.5)
+        coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
         self._model.clear_hints()
         for column, value in (start or {}).items():
@@ -103,7 +99,9 @@ class CpSat:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:
             raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
-        bound = solver.best_objective_bound / scale + objective.constant
+        # Real columns fall between two steps: what is minimised may be less by one of each.
+        lost = sum(v / self._steps[c] for c, v in objective.terms.items() if self._real[c])
+        bound = solver.best_objective_bound / scale - lost + objective.constant
         values = None if status == cp_model.UNKNOWN else self._values(solver.value)
         proved = status == cp_model.OPTIMAL
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
@@ -141,6 +139,8 @@ def run(
     """
     # Its own handler would stop the search as if the time were up, and tell nobody.
     solver.parameters.catch_sigint_signal = False
+    # This part of the presolve of OR-Tools 9.15 loses optima (google/or-tools#5293).
+    solver.parameters.presolve_inclusion_work_limit = 0
     # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
     running: Future[cp_model.CpSolverStatus] = Future()
 
@@ -154,14 +154,16 @@ def run(
     try:
         Thread(target=search).start()
         return running.result(), True
-    except KeyboardInterrupt:
+    except BaseException as error:
         if running.cancel():
             raise
         # It cannot be stopped before it has begun.
         while not running.done():
             solver.stop_search()
             wait([running], timeout=0.1)
-        return running.result(), False
+        if isinstance(error, KeyboardInterrupt):
+            return running.result(), False
+        raise
 
 
 class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]

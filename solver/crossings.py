@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.choices import Choices
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]
@@ -59,7 +60,7 @@ class Crossings(Protocol):
 
         Raises
         ------
-        TimeoutError
+        OutOfTimeError
             If the deadline passes.
         """
 
@@ -155,7 +156,7 @@ class TreeCrossings:
         parts = []
         for i in range(0, max(len(source), 1), step):
             if time.monotonic() > deadline:
-                raise TimeoutError("the model is too large to be built in time")
+                raise OutOfTimeError("the model is too large to be built in time")
             parts.append(self._crossed(source[i : i + step], target[i : i + step], i))
         return _joined(parts)
 
@@ -249,7 +250,7 @@ class PairCrossings:
         begin = 0
         while begin < len(source) or not parts:
             if time.monotonic() > deadline:
-                raise TimeoutError("the model is too large to be built in time")
+                raise OutOfTimeError("the model is too large to be built in time")
             done = ends[begin - 1] if begin else 0
             end = max(int(np.searchsorted(ends, done + _CELLS, side="right")), begin + 1)
             parts.append(self._crossed(source[begin:end], target[begin:end], begin))

@@ -24,13 +24,18 @@ def held_ms(
     return held
 
 
-def exchanges_ms(held: Floats, source: Ints, target: Ints, live: NDArray[np.bool_]) -> Floats:
-    """Return the part of each channel in the 95th percentile of a path, shape (n_channels,).
+def exchanges_ms(
+    held: Floats, source: Ints, target: Ints, live: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the parts of each channel in the 95th percentile of a path, shape (n_channels,) each.
 
     Timers tick at equal intervals. Of the channels of a path, the one that holds records longest
     spreads their arrival over all of that time; the others meet them at moments of their own, half
-    of it on average. So a path has half of each, and half of the longest once more: counted where
-    a channel holds longer than all before it.
+    of it on average. So a path has half of each, and half of the longest once more.
+
+    Where all paths to a channel agree on how much longer it holds than any before, that half is
+    part of the channel. Elsewhere it depends on the path: the path has it once, on the channel of
+    its choice, and the longest path chooses its longest.
 
     Parameters
     ----------
@@ -40,14 +45,26 @@ def exchanges_ms(held: Floats, source: Ints, target: Ints, live: NDArray[np.bool
         Subtasks at its ends.
     live
         Whether it has traffic.
+
+    Returns
+    -------
+    tuple
+        What every path has of a channel, and what it has once, of one of its channels.
     """
-    longest = np.zeros(int(max(source.max(initial=-1), target.max(initial=-1))) + 1)
+    n = int(max(source.max(initial=-1), target.max(initial=-1))) + 1
+    a, b = source[live], target[live]
+    fed = np.zeros(n, bool)
+    fed[b] = True
+    least = most = np.zeros(n)
+    # One round per stage of the longest path: the graph has no cycle.
     while True:
-        before = np.zeros_like(longest)
-        at_most = np.maximum(longest[source], held)
-        np.maximum.at(before, target[live], at_most[live])
-        if (before == longest).all():
+        low, high = np.where(fed, np.inf, 0.0), np.zeros(n)
+        np.minimum.at(low, b, np.maximum(least[a], held[live]))
+        np.maximum.at(high, b, np.maximum(most[a], held[live]))
+        if (low == least).all() and (high == most).all():
             break
-        longest = before
-    share: Floats = held / 2 + np.maximum(held - longest[source], 0) / 2
-    return share
+        least, most = low, high
+    disputed = live & (least[source] < most[source]) & (held > least[source])
+    if disputed.any():
+        return held / 2, held / 2
+    return held / 2 + np.maximum(held - most[source], 0) / 2, np.zeros_like(held)

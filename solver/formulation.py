@@ -1,6 +1,6 @@
 """The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,10 @@ from edgeplace.solver.crossings import (
 from edgeplace.solver.envelopes import envelopes
 from edgeplace.solver.latency_rows import horizon_ms, latency
 from edgeplace.solver.limit_rows import cpu, slots, space
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, merged
+from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, merged, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.rule_rows import moves, rules
 from edgeplace.solver.units import Units
-from edgeplace.solver.verdict import Verdict
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -46,6 +45,8 @@ class Formulation:
     ----------
     rho
         Column of the largest utilisation; None unless `throughput` is an objective.
+    rho_unit
+        What one unit of that column stands for.
     crossings
         How the model states which links channels cross.
     """
@@ -55,6 +56,7 @@ class Formulation:
     choices: Choices
     sites: Sites
     rho: int | None
+    rho_unit: float
     crossings: Crossings
 
     def bundles(self) -> Bundles | None:
@@ -115,7 +117,8 @@ class Formulation:
         """
         rows: list[Row] = []
         if self.rho is not None:
-            rows += self._credit_rows(assignment, float(values[self.rho]) * (1 + 1e-7) + 1e-9)
+            largest = float(values[self.rho]) * self.rho_unit
+            rows += self._credit_rows(assignment, largest * (1 + 1e-7))
         elif any(v.kind == "credit window" for v in found.violations):
             rows += self._credit_rows(assignment, 1.0)
         if rows or not found.violations:
@@ -128,7 +131,8 @@ class Formulation:
             if v.kind in ("memory", "disk")
             for row in self._covers(assignment, v)
         ]
-        return covers or [self._exclude(assignment)]
+        excluding = self.excluding(assignment)
+        return covers or ([excluding] if excluding else [])
 
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
@@ -143,7 +147,10 @@ class Formulation:
             if (columns >= 0).all():
                 yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
 
-    def _exclude(self, assignment: Ints) -> Row:
+    def excluding(self, assignment: Ints) -> Row | None:
+        """Return a row that cuts off one plan, None where subtasks are not told apart."""
+        if (self.choices.units.size > 1).any():
+            return None
         columns = self.choices.x[np.arange(self.problem.n), assignment]
         return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
 
@@ -176,6 +183,7 @@ class Formulation:
                     if self.rho is None:
                         rows[k, j, s, d, stream] = Row(both.terms, 1.0 - both.constant)
                     else:
+                        share /= self.rho_unit
                         scaled = Affine().add(both, share).add_term(self.rho, -1.0)
                         rows[k, j, s, d, stream] = Row(scaled.terms, share - scaled.constant)
         return list(rows.values())
@@ -197,7 +205,7 @@ def formulate(
     form: CrossingForm | None = None,
     counted: bool = False,
     may: Bools | None = None,
-    known: Verdict | None = None,
+    most: Mapping[ObjectiveName, float] | None = None,
     deadline: float = np.inf,
 ) -> Formulation:
     """Return the linear model of a problem.
@@ -218,15 +226,15 @@ def formulate(
     may
         Where each subtask may run, shape (n_subtasks, n_tms), where more is known of that than
         the rules say.
-    known
-        A plan's verdict. What the first objective need not exceed bounds its column, which
-        CP-SAT cuts into steps.
+    most
+        What some objectives need not exceed: all plans that are wanted stay within. It bounds
+        their columns, which CP-SAT cuts into steps, and gives the unit of their rows.
     deadline
         Monotonic time at which to give up building.
 
     Raises
     ------
-    TimeoutError
+    OutOfTimeError
         If the model is not built by the deadline.
     """
     p = problem
@@ -245,21 +253,23 @@ def formulate(
     sites = Sites(p, choices)
     form = form or (PairCrossings if p.network.tree is None else TreeCrossings)
     crossings = form(p, model, sites)
-    rho = None
+    most = most or {}
+    rho, unit = None, 1.0
     if "throughput" in objective:
         largest = _largest_utilisation(p) if soft_rates else 1.0
-        if known and objective[0] == "throughput":
-            largest = min(largest, known.utilisation * _ROOM)
-        rho = model.column(Kind.REAL, largest)
-        model.objectives["throughput"] = Affine({rho: 1.0})
+        if most.get("throughput", 0.0) > 0:
+            largest = min(largest, most["throughput"])
+        unit = power_of_two(largest)
+        rho = model.column(Kind.REAL, largest / unit)
+        model.objectives["throughput"] = Affine({rho: unit})
     slots(p, model, choices)
-    cpu(p, model, choices, rho, explicit)
+    cpu(p, model, choices, rho, unit, explicit)
     space(p, model, choices)
     pairs, pair_of, flow = _pairs(p, units, with_latency)
     crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
-    _links(p, model, choices, crossings, crossed, flow, rho)
+    _links(p, model, choices, crossings, crossed, flow, rho, unit)
     rules(p, model, choices, explicit)
     if with_moves:
         moves(p, model, choices)
@@ -267,18 +277,41 @@ def formulate(
         horizon = horizon_ms(p)
         if p.rules.max_latency_ms is not None and not explicit:
             horizon = min(horizon, p.rules.max_latency_ms * _ROOM)
-        if known and objective[0] == "latency":
-            horizon = min(horizon, known.latency_ms * _ROOM)
-        latency(p, model, choices, crossings, crossed, pair_of, horizon)
+        wanted = most.get("latency", 0.0)
+        if wanted > 0:
+            horizon = min(horizon, wanted)
+        slowest = power_of_two(wanted) if wanted > 0 else 1.0
+        latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
     k = units.first[choices.unit]
     cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
     model.objectives["server_cores"] = _affine(choices.column, cores)
-    return Formulation(p, model, choices, sites, rho, crossings)
+    return Formulation(p, model, choices, sites, rho, unit, crossings)
 
 
 def _affine(column: Ints, value: Floats) -> Affine:
     used = value != 0
     return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
+
+
+def _not_below(c: Choices, column: Ints, value: Floats, constant: float) -> Affine:
+    """Return an expression of the costs of columns, none of them below 0.
+
+    A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
+    than the best plan can then be seen column by column.
+    """
+    cost = np.zeros(int(max(c.column.max(initial=-1), column.max(initial=-1))) + 1)
+    cost[column] = value
+    least = np.full(len(c.units.size), np.inf)
+    np.minimum.at(least, c.unit, cost[c.column])
+    lower = np.where(least < 0, least, 0.0)
+    # Larger by the rounding of the sums that it comes from: less than that is nothing.
+    scale = np.zeros(len(lower))
+    np.maximum.at(scale, c.unit, np.abs(cost[c.column]))
+    each = cost[c.column] - lower[c.unit]
+    cost[c.column] = np.where(each > 1e-14 * scale[c.unit], each, 0.0)
+    constant += float((lower * c.units.size).sum())
+    used = np.flatnonzero(cost)
+    return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
 
 
 def _largest_utilisation(p: Problem) -> float:
@@ -320,6 +353,7 @@ def _links(
     crossed: Crossed,
     flow: Floats,
     rho: int | None,
+    unit: float,
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
@@ -334,8 +368,7 @@ def _links(
     _, columns, cost = merged(
         *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
     )
-    wan = model.objectives["wan"] = _affine(columns, cost)
-    wan.constant = float(fixed @ net.price)
+    model.objectives["wan"] = _not_below(c, columns, cost, float(fixed @ net.price))
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
@@ -349,8 +382,9 @@ def _links(
         load = (
             np.concatenate([load[0], rows]),
             np.concatenate([load[1], np.full(len(rows), rho)]),
-            np.concatenate([load[2], -np.ones(len(rows))]),
+            np.concatenate([load[2] / unit, -np.ones(len(rows))]),
         )
+        bound /= unit
     model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
 
 

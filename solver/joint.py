@@ -1,6 +1,6 @@
 """A model over groups of TaskManagers, and plans read from it; see `solver/groups.py`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,7 @@ class JointFormulation:
         deadline: float,
         may: Bools | None = None,
         room: Floats | None = None,
+        most: Mapping[ObjectiveName, float] | None = None,
     ) -> "JointFormulation":
         """Build the model for one objective.
 
@@ -65,15 +66,17 @@ class JointFormulation:
         room
             Share of the cores of each TaskManager that its group may give out, shape (n_tms,):
             the model then relaxes nothing, but its plans are dealt more easily.
+        most
+            See `formulate`.
 
         Raises
         ------
-        TimeoutError
+        OutOfTimeError
             If the deadline passes.
         """
         joined = None if may is None else groups.joined(may)
         joint = groups.joint if room is None else groups.with_room(room)
-        form = formulate(joint, [name], counted=True, may=joined, deadline=deadline)
+        form = formulate(joint, [name], counted=True, may=joined, most=most, deadline=deadline)
         if len(form.model.upper) >= LARGE:
             _pack(groups, form)
         return cls(groups, form, load, seconds_left)

@@ -50,19 +50,29 @@ def slots(p: Problem, model: LinearModel, c: Choices) -> None:
     )
 
 
-def cpu(p: Problem, model: LinearModel, c: Choices, rho: int | None, explicit: bool) -> None:
-    """CPU: busy share of each task thread, and cores of each node, against their limits."""
+def cpu(
+    p: Problem, model: LinearModel, c: Choices, rho: int | None, unit: float, explicit: bool
+) -> None:
+    """CPU: busy share of each task thread, and cores of each node, against their limits.
+
+    Parameters
+    ----------
+    rho
+        Column of the largest utilisation, None where that is 1.
+    unit
+        What one unit of that column stands for.
+    """
     k = c.units.first[c.unit]
     node = p.tm_node[c.tm]
     share = p.cores[k, p.tm_class[c.tm]] / p.node_cores[node]
     _, one = np.unique(c.unit * len(p.node_cores) + node, return_index=True)
     whole = _total(node[one], (share * c.size)[one], len(p.node_cores))
-    _rated(model, node, c.column, share, whole, rho, "node cpu")
+    _rated(model, node, c.column, share, whole, rho, unit, "node cpu")
     busy = p.busy[k, p.tm_class[c.tm]]
     if rho is not None or (explicit and busy.max(initial=0.0) > 1):
         highest = np.zeros(p.n)
         np.maximum.at(highest, k, busy)
-        _rated(model, k, c.column, busy, highest, rho, "subtask busy")
+        _rated(model, k, c.column, busy, highest, rho, unit, "subtask busy")
 
 
 def _rated(
@@ -72,6 +82,7 @@ def _rated(
     share: Floats,
     whole: Floats,
     rho: int | None,
+    unit: float,
     what: str,
 ) -> None:
     """Require utilisations to be at most rho, or 1 where rho is no column."""
@@ -81,7 +92,7 @@ def _rated(
     used = np.flatnonzero(whole > 0)
     row = np.concatenate([row, used])
     column = np.concatenate([column, np.full(len(used), rho)])
-    share = np.concatenate([share, -np.ones(len(used))])
+    share = np.concatenate([share / unit, -np.ones(len(used))])
     _rows(model, row, column, share, np.zeros(len(whole)), whole > 0, what)
 
 

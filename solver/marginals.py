@@ -81,9 +81,13 @@ class Marginals:
         return near & np.isfinite(self.least)
 
     def wider(self, wan: float) -> float:
-        """Return up to which `wan` to look next: about twice as many places, infinite for all."""
+        """Return up to which `wan` to look next: about twice as many places, infinite for all.
+
+        It is more than `wan`.
+        """
         places = np.sort(self.least[np.isfinite(self.least)])
-        wanted = 2 * max(int((places <= wan).sum()), 2 * len(self.least))
+        within = int(np.searchsorted(places, wan, side="right"))
+        wanted = max(2 * max(within, 2 * len(self.least)), within)
         return float(places[wanted]) if wanted < len(places) else np.inf
 
 

@@ -16,13 +16,15 @@ _ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
 """How often the relaxation is tightened at most, and how often in vain: by less than a share."""
 _PROOF_GAP = 1e-7
 """Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
+_LARGEST, _RESOLUTION = 1e4, 1e-6
+"""What the largest coefficient of an objective is scaled to, and what HiGHS does not tell from 0
+then: its tolerances are absolute, 1e-7."""
 
 
 class Milp:
     """A `LinearModel` in HiGHS. Incumbents and bounds survive a time limit or Ctrl-C."""
 
     name = "milp"
-    coarse = False
 
     def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
         self._highs = highspy.Highs()
@@ -72,7 +74,11 @@ class Milp:
         solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
         values = np.array(highs.getSolution().col_value) if solved else None
         proved = status == highspy.HighsModelStatus.kOptimal and solved
-        bound = info.mip_dual_bound / scale if np.isfinite(info.mip_dual_bound) else -float("inf")
+        bound = -float("inf")
+        if np.isfinite(info.mip_dual_bound):
+            bound = (info.mip_dual_bound - _RESOLUTION) / scale
+            if not objective.terms:
+                bound = objective.constant
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
         if not finished:
             raise SolverInterrupt(answer)
@@ -93,7 +99,7 @@ class Milp:
         highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
         ends = np.inf if seconds is None else time.monotonic() + seconds
         highs.clearSolver()
-        known = None
+        known: tuple[float, NDArray[np.float64]] | None = None
         stalled = 0
         for _ in range(_ROUNDS):
             highs.setOptionValue("time_limit", float(max(ends - time.monotonic(), 0.0)))
@@ -101,11 +107,11 @@ class Milp:
                 raise KeyboardInterrupt
             if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
                 break
-            least = highs.getInfo().objective_function_value / scale
             solution = highs.getSolution()
             before = known
-            known = least, np.maximum(np.array(solution.col_dual), 0.0) / scale
-            if before:
+            known = self._safe(np.array(solution.row_dual), scale, objective)
+            least = known[0]
+            if before is not None:
                 # A row may only turn one optimum into another that is as good.
                 stalled = stalled + 1 if least - before[0] < _LITTLE * abs(least) else 0
             if stalled == _STALLED:
@@ -117,11 +123,40 @@ class Milp:
         highs.changeColsIntegrality(self._columns, every, kinds)
         return known
 
+    def _safe(
+        self, dual: NDArray[np.float64], scale: float, objective: Affine
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return a bound that holds whatever HiGHS's tolerances, and reduced costs to go with it.
+
+        Any multipliers of the rows give a bound (Neumaier and Shcherbina, Math. Program. 99, 2004).
+        """
+        lp = self._highs.getLp()
+        lower, upper = np.array(lp.row_lower_), np.array(lp.row_upper_)
+        # A multiplier of a side that has no bound is the solver's rounding.
+        dual = np.where(np.isfinite(np.where(dual > 0, lower, upper)), dual, 0.0)
+        matrix = lp.a_matrix_
+        start, value = np.array(matrix.start_), np.array(matrix.value_)
+        outer = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        inner = np.array(matrix.index_, np.intp)
+        by_row = matrix.format_ == highspy.MatrixFormat.kRowwise
+        row, column = (outer, inner) if by_row else (inner, outer)
+        price = np.bincount(column, weights=value * dual[row], minlength=self._columns)
+        cost = np.zeros(self._columns)
+        cost[list(objective.terms)] = list(objective.terms.values())
+        reduced = cost * scale - price
+        used = dual != 0
+        least = float(dual[used] @ np.where(dual > 0, lower, upper)[used])
+        least += float(np.minimum(reduced, 0.0) @ np.array(lp.col_upper_))
+        least += float(np.maximum(reduced, 0.0) @ np.array(lp.col_lower_))
+        return least / scale + objective.constant, np.maximum(reduced, 0.0) / scale
+
     def _aim(self, objective: Affine) -> float:
         """Set the objective, and return what it is scaled by."""
         cost = np.zeros(self._columns)
         cost[list(objective.terms)] = list(objective.terms.values())
-        scale = power_of_two(1e4 / max(np.abs(cost).max(initial=0.0), 1e-300))
+        # An objective that is constant has no scale.
+        largest = float(np.abs(cost).max(initial=0.0))
+        scale = power_of_two(_LARGEST / largest) if largest > 0 else 1.0
         every = np.arange(self._columns, dtype=np.int32)
         self._highs.changeColsCost(self._columns, every, cost * scale)
         self._highs.changeObjectiveOffset(objective.constant * scale)
@@ -197,6 +232,11 @@ def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | No
         highs.cancelSolve()
         highs.wait()
         return False
+    except BaseException:
+        # Whoever raised it waits for it; HiGHS must not go on with what is given up.
+        highs.cancelSolve()
+        highs.wait()
+        raise
     finally:
         if found:
             highs.cbMipImprovingSolution -= note

@@ -35,6 +35,8 @@ class Network:
 
     Attributes
     ----------
+    ends
+        Sites at the two ends of each directed link.
     names
         ``a -> b`` of each directed link.
     capacity_bytes_per_s
@@ -46,6 +48,8 @@ class Network:
         One-way delay and weight of a byte, shape (n_links,).
     tree
         The tree that the sites form, if they form one with links in both directions, else None.
+    site_ids
+        Names of the sites; a tree does not need them, for it has no two routes.
     """
 
     n_sites: int
@@ -56,6 +60,7 @@ class Network:
     delay_ms: Floats
     price: Floats
     tree: Tree | None
+    site_ids: tuple[str, ...] = ()
     _last: dict[int, Ints] = field(default_factory=dict)
     """By site: the last link on the route from it to each site, `_HERE` or `_NOWHERE`."""
 
@@ -82,6 +87,7 @@ class Network:
             delay_ms=np.array([a.delay_ms for a in links]),
             price=np.array([a.price_per_byte for a in links]),
             tree=Tree.of(len(site), ends),
+            site_ids=tuple(site),
         )
 
     @cached_property
@@ -165,7 +171,9 @@ class Network:
         return joined
 
     def route(self, a: int, b: int) -> tuple[int, ...] | None:
-        """Return the links from site a to site b: least delay, then fewest links, then first named.
+        """Return the links from site a to site b: least delay, then fewest links.
+
+        Of such routes the one whose last site before b has the first id, as text; and so on back.
 
         None if b cannot be reached.
         """
@@ -189,8 +197,9 @@ class Network:
         before, _ = nx.dijkstra_predecessor_and_distance(self._graph, a)
         last = np.full(self.n_sites, _NOWHERE)
         for b, sites in before.items():
-            # Of routes that are equally good the one that was found first.
-            last[b] = self._graph.edges[sites[0], b]["link"] if sites else _HERE
+            # Of routes that are equally good one that does not depend on the order in the file.
+            first = min(sites, key=lambda s: self.site_ids[s], default=-1)
+            last[b] = self._graph.edges[first, b]["link"] if sites else _HERE
         return last
 
     def joined(self, cluster: Cluster, links: Sequence[Link]) -> "Network":

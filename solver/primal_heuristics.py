@@ -18,6 +18,7 @@ from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.joint import JointFormulation, NotDealtError
 from edgeplace.solver.linear_model import NEGLIGIBLE, LinearModel
 from edgeplace.solver.neighbourhood import Neighbourhoods
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -136,7 +137,7 @@ class PrimalHeuristics:
             try:
                 near = parts.near(self._best.verdict.assignment)
                 parts.decided(self._among(near, _LOOKING_S))
-            except TimeoutError:
+            except OutOfTimeError:
                 # Too large to be looked at in what is left: there may be smaller parts.
                 parts.decided(False)
 

@@ -48,8 +48,11 @@ class Problem:
     live
         Channels with records, shape (n_channels,); answers have none.
     exchange_ms
-        How long a record waits until its buffer is sent, filled or at the buffer timeout: nearly as
-        long as that takes where it starts, half as long on average further on.
+        How long a record waits until its buffer is sent, filled or at the buffer timeout: half of
+        that time, and the other half where it is longer than all before it.
+    spread_ms
+        That other half where paths to the channel differ in what is before it: a path has it of
+        one of its channels. 0 everywhere if `exchange_ms` says all.
     buffer_bytes
         Bytes of the channel that are sent at once: what a buffer then holds, at least a record.
     fill_ms
@@ -85,6 +88,7 @@ class Problem:
     n_feeding: int
     live: Bools
     exchange_ms: Floats
+    spread_ms: Floats
     buffer_bytes: Floats
     fill_ms: Floats
     window_bytes: Floats

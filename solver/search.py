@@ -14,6 +14,7 @@ from edgeplace.model import (
     Conflict,
     LevelResult,
     ObjectiveLevel,
+    ObjectiveName,
     PlanMismatchError,
     Result,
     Status,
@@ -21,14 +22,15 @@ from edgeplace.model import (
 )
 from edgeplace.solver.agreement import check_agreement
 from edgeplace.solver.backend import Answer, Backend, Outcome, SolverInterrupt
-from edgeplace.solver.best_plan import OPTIMAL_GAP, BestPlan
+from edgeplace.solver.best_plan import OPTIMAL_GAP, TIE, BestPlan
 from edgeplace.solver.clock import Clock, overrun_s
 from edgeplace.solver.evaluate import report
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.joint import JointFormulation, NotDealtError
-from edgeplace.solver.linear_model import LARGE, NEGLIGIBLE, Affine, Kind, LinearModel, Row
+from edgeplace.solver.linear_model import LARGE, Affine, Kind, LinearModel, Row
 from edgeplace.solver.marginals import Marginals
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.primal_heuristics import Build, PrimalHeuristics, Readable, offer_found
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites import decide, shared_plan
@@ -42,6 +44,14 @@ _BUILDING_SHARE = 0.5
 """Share of the time left for building a model; the rest is to search in it."""
 _PROVING_SHARE = 0.75
 """Share of the time left for the proof of the first level; the rest is to look for plans."""
+_COARSE = 1e3
+"""How many times what the best plan costs a coefficient may be, so that solvers can tell."""
+_MOST_EXCLUDED = 100
+"""How many plans are cut off, one by one, of which a model says too little."""
+
+
+class _CoarseUnitError(Exception):
+    """A far better plan is known now than when the units of a model were chosen."""
 
 
 class Search:
@@ -83,6 +93,8 @@ class Search:
         """The bound that `decide` gave; the solvers may raise `_floor` above it."""
         self._led: tuple[Readable, Backend] | None = None
         self._marginals: Marginals | None = None
+        self._excluded: list[Ints] = []
+        """Plans that were cut off since the model says too little of them."""
         self._priced: tuple[Readable, float, Floats] | None = None
         """A model of the first level, its relaxed optimum and the reduced costs of its columns."""
         self._best = BestPlan(problem, levels, soft, clock.began)
@@ -124,7 +136,7 @@ class Search:
                 # The first level alone needs a far smaller model than all of them.
                 try:
                     self._lead()
-                except TimeoutError:
+                except OutOfTimeError:
                     self._stopped_by = StoppedBy.TIME_LIMIT
                 if self._stopped_by is StoppedBy.TIME_LIMIT:
                     if self.best is None:
@@ -134,7 +146,7 @@ class Search:
                 self._rest()
         except KeyboardInterrupt:
             self._stopped_by = StoppedBy.INTERRUPT
-        except TimeoutError:
+        except OutOfTimeError:
             self._stopped_by = StoppedBy.TIME_LIMIT
 
     def _decided(self) -> bool:
@@ -168,14 +180,17 @@ class Search:
                 return
             if level.name not in ("moves", "throughput") and self._problem.rules.max_moves is None:
                 apart = np.zeros(self._problem.m, bool)
+                # It ends: each time more TaskManagers are told apart.
                 while (groups := Groups.alike(self._problem, apart)) is not None:
                     build = partial(self._joint, groups)
                     try:
                         self._descend_from_near(build, level)
                         return
                     except NotDealtError as e:
-                        apart |= e.full
                         self._heuristics.mend(e.near)
+                        if apart[e.full].all():
+                            break
+                        apart |= e.full
             self._descend_from_near(partial(self._by_itself, True), level)
         except SubtasksCountedError:
             self._descend_from_near(partial(self._by_itself, False), level)
@@ -191,6 +206,7 @@ class Search:
             self._clock.end_of(_BUILDING_SHARE),
             may,
             room,
+            self._most(self._levels[:1]),
         )
 
     def _by_itself(
@@ -200,6 +216,15 @@ class Search:
 
     def _descend_from_near(self, build: Build, level: ObjectiveLevel) -> None:
         """Minimise the first level, first where the relaxation points to, then everywhere."""
+        # It ends: each time the unit of the objective is at least 64 times smaller.
+        while True:
+            try:
+                self._descend_in(build, level)
+                return
+            except _CoarseUnitError:
+                continue
+
+    def _descend_in(self, build: Build, level: ObjectiveLevel) -> None:
         form = build()
         backend = self._load(form.model)
         if len(form.model.upper) >= LARGE:
@@ -235,17 +260,18 @@ class Search:
         self._raise_floor(found.bound)
         self._best.offer(found.plan(p))
         beyond = found.bound
-        while beyond < np.inf:
+        # It ends: each time either all that is better than the best plan was looked at, or `beyond`
+        # grows to a higher one of finitely many marginals.
+        while True:
             known = self.best.value("wan") if self.best else np.inf
             beyond = min(found.wider(beyond), known)
             form = self._formulate([level], counted=True, may=self._no_worse_than(beyond))
             self._clock.check(form.model)
-            answer = self._minimise(
-                form, self._load(form.model), level, form.model.objectives["wan"], beyond
-            )
+            answer = self._minimise(form, self._load(form.model), level, beyond)
             if answer is None:
                 break
-            if self._reached(answer.bound) or answer.outcome is Outcome.STOPPED:
+            known = self.best.value("wan") if self.best else np.inf
+            if answer.outcome is Outcome.STOPPED or beyond >= known or self._reached(answer.bound):
                 self._settle(level, answer)
                 break
         return True
@@ -254,30 +280,45 @@ class Search:
         """Return where subtasks may run in plans with at most so much `wan`, None if not known."""
         if self._marginals is None:
             return None
-        near = self._marginals.near(wan * (1 + OPTIMAL_GAP) + NEGLIGIBLE)
+        near = self._marginals.near(wan * (1 + OPTIMAL_GAP))
         return near[:, self._problem.tm_site]
 
     def _rest(self) -> None:
         if self._led is not None:
             # The model of all levels is larger still.
             self._clock.check(self._led[0].model)
-        form = self._formulate(self._levels, may=self._within_cap())
-        backend = self._load(form.model)
-        self._cap(form, backend, self._levels[0], self._best.caps[0])
+        may = self._within_cap()
+        form, backend = self._capped(may)
         for level in self._levels[1:]:
-            if not self._descend(form, backend, level):
+            # It ends as in `_descend_from_near`.
+            while True:
+                try:
+                    go_on = self._descend(form, backend, level)
+                    break
+                except _CoarseUnitError:
+                    form, backend = self._capped(may)
+            if not go_on:
                 return
             self._cap(form, backend, level, self._best.caps[-1])
 
-    def _within_cap(self) -> Bools | None:
-        """Return where subtasks may run without making the first level worse than its cap.
+    def _capped(self, may: Bools | None) -> tuple[Formulation, Backend]:
+        """Return a model of all levels in which those that are done are kept."""
+        form = self._formulate(self._levels, may=may)
+        backend = self._load(form.model)
+        for level, cap in zip(self._levels, self._best.caps, strict=False):
+            self._cap(form, backend, level, cap)
+        return form, backend
 
-        None if that is not known.
+    def _within_cap(self) -> Bools | None:
+        """Return where subtasks run in plans that keep the cap of the first level, maybe elsewhere.
+
+        All such plans are kept, so none is lost that is best in the later levels. None if nothing
+        is known of that.
         """
-        p, cap, name = self._problem, self._best.caps[0], self._levels[0].name
+        p, cap, name = self._problem, self._best.caps[0] * (1 + TIE), self._levels[0].name
         if self._relaxed is not None:
-            found = decide(p, p.keeps_up, max(cap - self._relaxed, 0.0) + NEGLIGIBLE)
-            return None if found is None else found.within(cap + NEGLIGIBLE)
+            found = decide(p, p.keeps_up, max(cap - self._relaxed, 0.0) + TIE * cap)
+            return None if found is None else found.within(cap)
         if self._led is None:
             return self._no_worse_than(cap)
         form, backend = self._led
@@ -288,33 +329,49 @@ class Search:
         if relaxed is None:
             return None
         least, growth = relaxed
-        return form.within(growth, cap - least + OPTIMAL_GAP * abs(cap) + NEGLIGIBLE)
+        return form.within(growth, cap - least + OPTIMAL_GAP * abs(cap))
 
     def _formulate(
         self, levels: Sequence[ObjectiveLevel], counted: bool = False, may: Bools | None = None
     ) -> Formulation:
+        """Return the model of some levels, the first one among them."""
         return formulate(
             self._problem,
             [v.name for v in levels],
             soft_rates=self._soft,
             counted=counted,
             may=may,
-            known=self.best,
+            most=self._most(levels),
             deadline=self._clock.end_of(_BUILDING_SHARE),
         )
+
+    def _most(self, levels: Sequence[ObjectiveLevel]) -> dict[ObjectiveName, float]:
+        """Return what levels come to at most in all plans that are looked for."""
+        most: dict[ObjectiveName, float] = {}
+        if self.best is not None:
+            # The best plan keeps the caps so far, so the next level comes to no more than it has.
+            caps = len(self._best.caps)
+            for i, level in enumerate(levels[: caps + 1]):
+                value = self._best.caps[i] if i < caps else self._allowed(level)
+                most[level.name] = value * (1 + OPTIMAL_GAP)
+        return most
+
+    def _allowed(self, level: ObjectiveLevel) -> float:
+        """Return what a plan may come to in a level if nothing better is found, inf without one."""
+        return self.best.value(level.name) * (1 + level.tolerance) if self.best else np.inf
 
     def _descend(self, form: Readable, backend: Backend, level: ObjectiveLevel) -> bool:
         """Minimise one level; return whether its value is proved or near enough to go on.
 
         Raises
         ------
-        TimeoutError
+        OutOfTimeError
             If the model is too large for the time left: a solver looks at the clock too seldom.
         """
         self._clock.check(form.model)
         if not self._bounds:
             self._led = form, backend
-        answer = self._minimise(form, backend, level, form.model.objectives[level.name])
+        answer = self._minimise(form, backend, level)
         return answer is not None and self._settle(level, answer)
 
     def _settle(self, level: ObjectiveLevel, answer: Answer) -> bool:
@@ -343,30 +400,36 @@ class Search:
 
     @staticmethod
     def _short(value: float, bound: float) -> bool:
-        return value - bound > OPTIMAL_GAP * abs(value) + NEGLIGIBLE
+        return value - bound > OPTIMAL_GAP * abs(value)
 
     def _cap(self, form: Formulation, backend: Backend, level: ObjectiveLevel, cap: float) -> None:
-        """Keep a level that is done at its value."""
+        """Keep a level that is done at its value.
+
+        The evaluator has the last word on that; see `BestPlan.keeps_caps`.
+        """
+        limit = self._without_dear(form, backend, form.model.objectives[level.name], cap)
         # Divided by the cap, so that the solver's absolute tolerance is a relative one.
-        unit = 1 / cap if cap > 1 else 1.0
-        limit = Affine().add(form.model.objectives[level.name], unit)
-        slack = cap * unit + 1e-9 - limit.constant
-        terms, kinds = limit.terms, form.model.kinds
-        most = slack * (1 + OPTIMAL_GAP) + NEGLIGIBLE
-        out = {c for c, v in terms.items() if v > most and kinds[c] is not Kind.REAL}
-        if min(terms.values(), default=0.0) >= 0:
-            # Beside the others, such coefficients can be too large for a solver's arithmetic.
-            backend.add_rows([Row({c: 1.0}, 0.0) for c in out])
-            terms = {c: v for c, v in terms.items() if c not in out}
-        backend.add_rows([Row(terms, slack)] if terms else [])
+        unit = 1 / cap if cap > 0 else 1.0
+        # What rounding may do to a sum of which the constant is a part.
+        rounding = TIE * max(cap, abs(limit.constant))
+        terms = {c: v * unit for c, v in limit.terms.items()}
+        if terms:
+            backend.add_rows([Row(terms, (cap - limit.constant + rounding) * unit)])
+
+    def _without_dear(
+        self, form: Readable, backend: Backend, objective: Affine, most: float
+    ) -> Affine:
+        """Rule out columns that alone cost more than all may; return the objective without them.
+
+        Beside the others, their coefficients are too large for a solver's arithmetic.
+        """
+        out = _dear(form, objective, most)
+        backend.add_rows([Row({c: 1.0}, 0.0) for c in out])
+        kept = {c: v for c, v in objective.terms.items() if c not in out}
+        return Affine(kept, objective.constant)
 
     def _minimise(
-        self,
-        form: Readable,
-        backend: Backend,
-        level: ObjectiveLevel,
-        objective: Affine,
-        beyond: float = np.inf,
+        self, form: Readable, backend: Backend, level: ObjectiveLevel, beyond: float = np.inf
     ) -> Answer | None:
         """Minimise one level until the evaluator agrees; None: nothing more can be learnt.
 
@@ -375,11 +438,19 @@ class Search:
         beyond
             What no plan that the model leaves out has less than.
         """
+        for assignment in self._excluded:
+            self._best.offer(assignment)
+        objective = form.model.objectives[level.name]
+        met: set[bytes] = set()
+        # It ends: each round meets a plan that was not met before, or cuts one off, or rules out a
+        # column.
         while True:
             left = self._clock.left()
             if left == 0.0:
                 self._stopped_by = StoppedBy.TIME_LIMIT
                 return None
+            if self._too_coarse(form, objective, level):
+                objective = self._without_dear(form, backend, objective, self._allowed(level))
             start = form.start(self.best.assignment) if self.best else None
             if not self._bounds and left is not None:
                 left = min(left * _PROVING_SHARE, max(left - overrun_s(form.model), left / 2))
@@ -397,30 +468,79 @@ class Search:
                     if e.answer.values is not None:
                         self._best.offer(form.assignment(e.answer.values))
                 raise
-            answer = replace(answer, bound=min(answer.bound, beyond))
+            # No term is ever below 0, and of plans that were cut off the best is known.
+            known = self.best.value(level.name) if self.best and self._excluded else np.inf
+            answer = replace(answer, bound=max(min(answer.bound, beyond, known), 0.0))
             self._raise_floor(answer.bound)
             if answer.outcome is Outcome.INFEASIBLE:
-                if beyond < np.inf:
-                    return answer
-                if self.best is not None:
-                    raise PlanMismatchError(
-                        f"{backend.name} says that no plan exists, but the evaluator knows one",
-                        "please report this with the input files",
-                    )
-                self.infeasible = True
-                return None
+                return self._without_plan(backend, level, answer, beyond)
             if answer.values is None:
                 self._stopped_by = self._gave_up()
                 return answer
             assignment = form.assignment(answer.values)
             found = self._best.offer(assignment)
-            rows = self._missed(form, answer.values, assignment, found)
+            rows: list[Row] = []
+            again = assignment.tobytes() in met
+            met.add(assignment.tobytes())
+            if not again:
+                rows = self._missed(form, answer.values, assignment, found)
+            elif not self._best.holds(found):
+                rows = self._excluding(form, assignment)
+                if not rows:
+                    raise SubtasksCountedError
+            if answer.outcome is Outcome.OPTIMAL and not rows and self.best is not None:
+                value = self.best.value(level.name)
+                near = max(self._gap, OPTIMAL_GAP) * abs(value)
+                if abs(value - answer.bound) > near and self._too_coarse(form, objective, level):
+                    continue
+                if value - answer.bound > near:
+                    if _largest_unit(form, objective) > 64 * self._allowed(level) > 0:
+                        raise _CoarseUnitError
+                    rows = self._excluding(form, assignment)
             if not rows:
-                check_agreement(backend, level.name, objective, answer, found, self.best)
+                check_agreement(backend, level.name, answer, self.best)
                 return answer
             backend.add_rows(rows)
             if answer.outcome is Outcome.STOPPED and self.best is not None:
                 return answer
+
+    def _without_plan(
+        self, backend: Backend, level: ObjectiveLevel, answer: Answer, beyond: float
+    ) -> Answer | None:
+        """Return what follows where a model has no plan."""
+        if beyond < np.inf:
+            return answer
+        if self.best is None:
+            self.infeasible = True
+            return None
+        if self._excluded:
+            return answer
+        raise PlanMismatchError(
+            f"{backend.name} says that no plan exists, but the evaluator knows one",
+            "please report this with the input files",
+        )
+
+    def _too_coarse(self, form: Readable, objective: Affine, level: ObjectiveLevel) -> bool:
+        """Return whether the best plan costs so little that solvers do not tell it from nothing.
+
+        That is, beside what columns cost that can be ruled out.
+        """
+        out = _dear(form, objective, _COARSE * self._allowed(level))
+        return bool(out)
+
+    def _excluding(self, form: Readable, assignment: Ints) -> list[Row]:
+        """Return a row that cuts off a plan of which the model says too little.
+
+        A solver's rounding is to blame; the plan was offered, and is so again in later levels.
+        Empty where that has been done too often, or subtasks are not told apart.
+        """
+        if len(self._excluded) >= _MOST_EXCLUDED or not isinstance(form, Formulation):
+            return []
+        row = form.excluding(assignment)
+        if row is None:
+            return []
+        self._excluded.append(assignment)
+        return [row]
 
     def _raise_floor(self, bound: float) -> None:
         """Note a bound of the first level."""
@@ -454,19 +574,20 @@ class Search:
         found = report(self.best)
         results = []
         for i, level in enumerate(self._levels):
+            value = found.value(level.name)
             bound = self._floor if i == 0 else 0.0
             if i < len(self._bounds):
                 bound = self._bounds[i]
             results.append(
                 LevelResult(
                     name=level.name,
-                    value=found.value(level.name),
-                    bound=bound,
+                    value=value,
+                    bound=min(bound, value),
                     tolerance=level.tolerance,
                 )
             )
         proved = len(self._bounds) == len(self._levels) and all(
-            r.value * (1 - OPTIMAL_GAP) <= b * (1 + r.tolerance) + NEGLIGIBLE
+            r.value * (1 - OPTIMAL_GAP) <= b * (1 + r.tolerance)
             for r, b in zip(results, self._bounds, strict=True)
         )
         return Result(
@@ -480,3 +601,18 @@ class Search:
             backend=backend,
             notes=notes,
         )
+
+
+def _dear(form: Readable, objective: Affine, most: float) -> set[int]:
+    """Return the columns of an objective that are 0 in all plans that come to no more than this."""
+    if min(objective.terms.values(), default=0.0) < 0 or not np.isfinite(most):
+        return set()
+    room = most - objective.constant + TIE * max(most, abs(objective.constant))
+    kinds = form.model.kinds
+    return {c for c, v in objective.terms.items() if v > room and kinds[c] is not Kind.REAL}
+
+
+def _largest_unit(form: Readable, objective: Affine) -> float:
+    """Return the unit of the column that `latency` or `throughput` is, 0 for other terms."""
+    kinds = form.model.kinds
+    return max((v for c, v in objective.terms.items() if kinds[c] is Kind.REAL), default=0.0)

@@ -260,13 +260,16 @@ def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:
         delay[far[which]] += waits_ms(p, far[which], links)
     live = np.flatnonzero(p.live)
     source, target, delay = p.source[live], p.target[live], delay[live]
+    spread = p.spread_ms[live]
     service = p.service_ms[np.arange(p.n), cls]
-    done = service
+    done = ended = service
+    """The longest path to a subtask, before and after it had its longest exchange."""
     # One round per stage of the longest path: the graph has no cycle.
     while True:
-        arrival = np.zeros(p.n)
+        arrival, last = np.zeros(p.n), np.zeros(p.n)
         np.maximum.at(arrival, target, done[source] + delay)
-        after = service + arrival
-        if (after == done).all():
-            return float(done.max(initial=0.0))
-        done = after
+        np.maximum.at(last, target, np.maximum(ended[source], done[source] + spread) + delay)
+        after, at_end = service + arrival, service + last
+        if (after == done).all() and (at_end == ended).all():
+            return float(ended.max(initial=0.0))
+        done, ended = after, at_end

@@ -7,6 +7,7 @@ from edgeplace.solver.baselines.found import Budget, Found
 from edgeplace.solver.clock import Clock
 from edgeplace.solver.evaluate import assess
 from edgeplace.solver.formulation import CrossingForm, formulate
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
 
@@ -25,7 +26,7 @@ def least_wan(problem: Problem, form: CrossingForm, budget: Budget) -> Found:
     try:
         # Half of the time is for building: without the rest to search in, it would be wasted.
         model = formulate(problem, ["wan"], form=form, deadline=clock.end_of(1 / 2))
-    except TimeoutError:
+    except OutOfTimeError:
         return Found(None, 0.0)
     milp = Milp(model.model, budget.seed)
     while True:

@@ -143,16 +143,27 @@ class Conditions:
             a, b = q.channels[:, c].tolist()
             if b in into and self._has_records(c):
                 into[b].append((a, c))
-        done: dict[int, Floats] = {}
+        done: dict[int, tuple[Floats, Floats]] = {}
 
-        def finish(m: int) -> Floats:
+        def finish(m: int) -> tuple[Floats, Floats]:
+            """Return the longest path to m, before and after it had its longest exchange."""
             if m not in done:
                 own: Floats = service[self._copies, m, p.tm_class[tm[m]]]
-                arrivals = [finish(a) + self._delay(c, legs.get(c)) for a, c in into[m]]
-                done[m] = own + np.maximum.reduce(arrivals) if arrivals else own
+                early, late = [], []
+                for a, c in into[m]:
+                    before, after = finish(a)
+                    delay = self._delay(c, legs.get(c))
+                    spread = self._of_channel(self._channels.spread_ms, c)
+                    early.append(before + delay)
+                    late.append(np.maximum(after, before + spread) + delay)
+                done[m] = (
+                    (own + np.maximum.reduce(early), own + np.maximum.reduce(late))
+                    if into[m]
+                    else (own, own)
+                )
             return done[m]
 
-        longest: Floats = np.maximum.reduce([finish(m) for m in members.tolist()])
+        longest: Floats = np.maximum.reduce([finish(m)[1] for m in members.tolist()])
         return longest
 
     def _delay(self, channel: int, leg: Leg | None) -> Floats:

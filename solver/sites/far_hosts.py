@@ -2,15 +2,16 @@
 
 Let z be a site of a tree network, b one of the branches at z, and h a TaskManager outside b that
 holds all that may ever run there. Take a plan with subtask g in b, and change b to what it is in
-another plan, in which g is not there and what leaves b goes to h. On the links of b, `wan` was at
-least
+another plan, in which g is not there: what leaves b goes to h, and what comes to b could be there,
+at z or at h only. On the links of b, `wan` was at least
 
     D = what g exchanges with subtasks that can never be in b, at the price of b's link to z,
 
-and is now U, that of the other plan. On the way from z to h it grows by at most M = what all that
-may be in b exchanges, at the price of that way. If D > U + M, no optimal plan of the relaxed
-problem has g in b: an isolating cut (Dahlhaus et al., SIAM J. Comput. 23, 1994) that holds with
-capacities, since only h takes on more.
+and is now U, that of the other plan. On the way between z and h it grows by at most M = what all
+that may be in b exchanges, at the price of that way, there or back. If D > U + M, no optimal plan
+of the relaxed problem has g in b: an isolating cut (Dahlhaus et al., SIAM J. Comput. 23, 1994) that
+holds with capacities, since only h takes on more. If D > U + M + slack, a plan with g in b costs
+more than slack above the optimum: what is left out is in none of the plans within the slack.
 """
 
 from dataclasses import dataclass
@@ -65,13 +66,18 @@ class Hub:
 
         Take subtasks with a choice that hang together by their channels, and a branch where none of
         those that they exchange with must be. Whichever of them are in the branch, all that they
-        send and get crosses its link to the hub: at home they send and get the same with less
-        `wan`, and leave room in the branch.
+        send and get crosses its link to the hub: at home they send and get the same with no more
+        `wan`, and leave room in the branch. So some optimal plan has none of them there.
+
+        It is less by one of their channels at least, over the branch's link: by one between those
+        that are there and those that are not, or, if all are there, by one to a subtask without
+        a choice. Where there is none of the latter, all may be in the branch and cost nothing.
 
         Parameters
         ----------
         slack
-            How much less it must be at least; None: there need be no more than an optimal plan.
+            How much less it must be at least, so that plans within the slack are all kept; None:
+            there need be no more than an optimal plan.
         """
         relaxed, p = self.relaxed, self.relaxed.problem
         if self.tm_branch[self.home] >= 0:
@@ -83,10 +89,12 @@ class Hub:
         touches = np.zeros((p.n, n_branches), bool)
         held = np.where(free, -1, self.tm_branch[relaxed.may.argmax(axis=1)])
         least = np.full(p.n, np.inf)
+        tied = np.zeros(p.n, bool)
         for own, other in ((source, target), (target, source)):
             np.minimum.at(least, part[own], flow)
             at = free[own] & (held[other] >= 0)
             touches[part[own[at]], held[other[at]]] = True
+            tied[part[own[free[own] & ~free[other]]]] = True
         writes = free & (p.checkpoint_bytes_per_s > 0)
         if p.storage_site is not None and self.site_branch[p.storage_site] >= 0:
             touches[part[writes], self.site_branch[p.storage_site]] = True
@@ -95,7 +103,7 @@ class Hub:
             price = np.minimum(
                 p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
             )
-            lone = np.where(np.isfinite(least), least, 0.0)
+            lone = np.where(tied & np.isfinite(least), least, 0.0)
             touches |= lone[:, None] * price[None, :] <= slack * (1 + 1e-9)
         stuck = np.zeros(p.n, bool)
         stuck[part[free & ~relaxed.may[:, self.home]]] = True
@@ -120,7 +128,14 @@ class Hub:
         crowded = may & ~self.relaxed.roomy
         wanted = _reach(crowded, branch, self.site_branch)
         own = wanted.argmax(axis=1)
-        one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)
+        # What could be in two branches is at home: from the other one it would not be free to come.
+        only = self.may_reach.sum(axis=1) == 1
+        if branch[self.home] >= 0:
+            beyond = self.may_reach.copy()
+            beyond[:, branch[self.home]] = False
+            elsewhere = (branch == branch[self.home]) & (np.arange(len(branch)) != self.home)
+            only = (beyond.sum(axis=1) == 1) & ~may[:, elsewhere].any(axis=1)
+        one = (wanted.sum(axis=1) == 1) & only & ~crowded[:, branch < 0].any(axis=1)
         places: Bools = crowded & one[:, None] & (branch == own[:, None])
         places[:, self.home] |= may[:, self.home]
         stuck = ~self.relaxed.free | ~may[:, self.home]
@@ -156,7 +171,7 @@ class Hub:
         got = np.bincount(p.target, weights=p.bytes_per_s, minlength=p.n)
         hub, home = np.array([tree.root]), p.tm_site[[self.home]]
         out, back = p.network.along(price, home, hub)[0], p.network.along(price, hub, home)[0]
-        m = (sent * out + got * back) @ (reach & free[:, None])
+        m = ((sent + got) * max(float(out), float(back))) @ (reach & free[:, None])
         # Everything that may be in a branch must be free to go home.
         goes = np.array(
             [(relaxed.may[:, self.home] | ~free | ~reach[:, b]).all() for b in range(n)], bool

@@ -97,8 +97,21 @@ class Oracle:
             g.add_edge(a, b, weight=round(link.delay_ms * 1e6) * len(cluster.sites) + 1)
         self.path = {}
         for a in g:
-            for b, nodes in nx.single_source_dijkstra_path(g, a).items():
-                self.path[a, b] = list(itertools.pairwise(nodes))
+            distance = nx.single_source_dijkstra_path_length(g, a)
+            for b in distance:
+                route = [b]
+                while route[0] != a:
+                    # Of equal routes the one whose last site has the first name.
+                    route.insert(
+                        0,
+                        min(
+                            c
+                            for c in g.predecessors(route[0])
+                            if distance.get(c, float("inf")) + g.edges[c, route[0]]["weight"]
+                            == distance[route[0]]
+                        ),
+                    )
+                self.path[a, b] = list(itertools.pairwise(route))
         self.out = defaultdict(list)
         for c in self.channels:
             if c[2] > 0:
@@ -308,15 +321,9 @@ class Oracle:
             whole = max(cl.buffer_bytes / w, 1 / rec) if w else float("inf")
             return min(self.job.buffer_timeout_ms, 1000 * whole)
 
-        longest = dict.fromkeys(self.subtasks, 0.0)
-        for _ in self.job.operators:
-            for k in self.subtasks:
-                for _, j, rec, w, *_ in self.out[k]:
-                    if w:
-                        longest[j] = max(longest[j], longest[k], held(rec, w))
-
-        def walk(k):
-            rest = 0.0
+        def walk(k, longest):
+            """Of the longest path from k on: half of the longest wait of all counts once more."""
+            rest = longest / 2
             for _, j, rec, w, size, _ in self.out[k]:
                 fill = 1000 * cl.buffer_bytes / w if w else float("inf")
                 wait = held(rec, w)
@@ -333,11 +340,12 @@ class Oracle:
                             trip += 1000 * cl.buffer_bytes / link.bandwidth_bytes_per_s
                         short = trip - cl.buffers_per_channel * fill
                         hop_ms += short + min(fill, trip) if short > 0 else 0
-                exchange = wait / 2 + max(wait - longest[k], 0) / 2
-                rest = max(rest, exchange + hop_ms + walk(j))
+                rest = max(rest, wait / 2 + hop_ms + walk(j, max(longest, wait)))
             return service(k) + rest
 
-        return max(walk(k) for k in self.subtasks)
+        # Records come from sources: a path begins nowhere else.
+        begins = set(self.subtasks) - {j for k in self.out for _, j, *_ in self.out[k]}
+        return max(walk(k, 0.0) for k in begins)
 
     def everything(self):
         """Yield (placement, verdict) of every assignment."""

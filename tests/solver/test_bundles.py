@@ -28,6 +28,7 @@ from edgeplace.solver import solve
 from edgeplace.solver.formulation import formulate
 from edgeplace.solver.groups import Groups
 from edgeplace.solver.milp import Milp
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import build
 from edgeplace.solver.verdict import judge
 
@@ -181,7 +182,7 @@ def test_a_large_model_without_a_plan_in_time_starts_from_a_local_search():
     with (
         patch("edgeplace.solver.search.decide", return_value=None),
         patch("edgeplace.solver.primal_heuristics.BASELINES", {}),
-        patch("edgeplace.solver.search.Search._lead", side_effect=TimeoutError),
+        patch("edgeplace.solver.search.Search._lead", side_effect=OutOfTimeError),
         patch("edgeplace.solver.primal_heuristics.PrimalHeuristics.polish"),
     ):
         result = solve(job, cluster, rules, objective=("wan",), time_limit_s=60)

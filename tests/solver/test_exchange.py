@@ -32,14 +32,23 @@ def test_a_buffer_goes_when_it_is_full_or_the_timer_ticks(bytes_per_s, records_p
 )
 def test_of_a_path_the_longest_counts_whole_and_the_others_half(held, whole):
     waits = np.array(held, float)
-    of_each = exchanges_ms(waits, np.arange(3), np.arange(1, 4), np.ones(3, bool))
+    of_each, once = exchanges_ms(waits, np.arange(3), np.arange(1, 4), np.ones(3, bool))
     assert of_each.sum() == pytest.approx(whole)
+    assert not once.any()
+
+
+def test_where_paths_differ_in_what_was_before_the_longest_is_chosen_by_the_path():
+    """100 and 20 meet before 50: that is the longest of one of them only."""
+    held = np.array([100.0, 20.0, 50.0])
+    source, target = np.array([0, 1, 2]), np.array([2, 2, 3])
+    each, once = exchanges_ms(held, source, target, np.ones(3, bool))
+    assert each == pytest.approx(held / 2)
+    assert once == pytest.approx(held / 2)
 
 
 def test_idle_channels_hold_nothing_back():
     held = np.array([100.0, 20.0, 50.0])
     source, target = np.array([0, 1, 2]), np.array([2, 2, 3])
-    busy = exchanges_ms(held, source, target, np.ones(3, bool))
-    idle = exchanges_ms(held, source, target, np.array([False, True, True]))
-    assert busy == pytest.approx([100, 20, 25])
+    idle, once = exchanges_ms(held, source, target, np.array([False, True, True]))
     assert idle == pytest.approx([100, 20, 40])
+    assert not once.any()

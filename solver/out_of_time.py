@@ -1,0 +1,9 @@
+"""How the parts of the solver tell one another that there is no time left."""
+
+
+class OutOfTimeError(Exception):
+    """What was asked for cannot be done in the time left.
+
+    Not `TimeoutError`: that one is raised by others as well, by a signal handler for example, and
+    must reach whoever waits for it.
+    """
