@@ -111,9 +111,9 @@ def _serve(line: Connection) -> None:
     while True:
         try:
             case, backend = json.loads(line.recv())
-        except EOFError:
+            line.send(json.dumps(_answer(case, backend)))
+        except (EOFError, BrokenPipeError):
             return
-        line.send(json.dumps(_answer(case, backend)))
 
 
 class Solver:
