@@ -1,0 +1,71 @@
+"""`solve` and the evaluator against what docs/formulation.md says, on instances tried out whole.
+
+`EDGEPLACE_CONFORMANCE=10000 pytest tests/conformance` tries so many generated instances;
+`benchmarks/conformance.py` does the same with a progress line, and goes on where it ended.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from check import Parsed, Solver, check
+from generate import FAMILIES, generate
+
+CASES = Path(__file__).parent / "cases"
+GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "500"))
+AT_ONCE = 50
+
+
+@pytest.fixture(scope="module")
+def solver() -> Iterator[Solver]:
+    with Solver() as it:
+        yield it
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.json")), ids=lambda p: p.stem)
+def test_a_case_that_once_differed_does_not(path: Path, solver: Solver) -> None:
+    assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(p, marks=pytest.mark.xfail(strict=True, reason=json.loads(p.read_text())["open"]))
+        for p in sorted((CASES / "open").glob("*.json"))
+    ],
+    ids=lambda p: p.stem,
+)
+def test_a_case_that_still_differs(path: Path, solver: Solver) -> None:
+    assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
+
+
+@pytest.mark.parametrize("first", range(0, GENERATED, AT_ONCE))
+def test_generated_cases(first: int, solver: Solver) -> None:
+    wrong = {}
+    for seed in range(first, min(first + AT_ONCE, GENERATED)):
+        found = check(generate(seed, most_plans=MOST_PLANS), solver)
+        if found:
+            wrong[seed] = [str(m) for m in found]
+    assert not wrong
+
+
+MOST_PLANS = 1000
+
+
+def test_the_generator_makes_cases_of_all_kinds() -> None:
+    """Feasible and not, with every rule, strategy and level: else the suite finds nothing."""
+    cases = [generate(seed, MOST_PLANS) for seed in range(len(FAMILIES) * 8)]
+    assert {c["family"] for c in cases} == set(FAMILIES)
+    kinds = {r["kind"] for c in cases for r in c["rules"]["rules"]}
+    assert len(kinds) == 8
+    strategies = {s["ship_strategy"] for c in cases for j in c["jobs"] for s in j["streams"]}
+    assert len(strategies) == 8
+    assert {v.split(":")[0] for c in cases for v in c["objective"]} == {
+        "wan", "latency", "server_cores", "moves", "throughput",
+    }  # fmt: skip
+    assert any(":" in v for c in cases for v in c["objective"])
+    assert any(c["current"] for c in cases)
+    assert all(Parsed.of(c) for c in cases)
+    assert generate(7) == generate(7)
