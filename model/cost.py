@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 
 
 class ClassCost(Frozen):
@@ -23,7 +23,7 @@ class ClassCost(Frozen):
     origin: Literal["measured", "stated", "estimated"] = "measured"
     busy_s: NonNegative = 0.0
     """Busy seconds that the figure rests on."""
-    samples: int = Field(default=0, ge=0)
+    samples: Whole = Field(default=0, ge=0)
     """Counter differences that the figure rests on."""
     relative_spread: NonNegative | None = None
     """Standard deviation over mean of the rates of single samples, weighted by busy time."""
@@ -130,8 +130,8 @@ class Costs(Frozen):
     version: Literal[1] = 1
     job: str
     """Name of the job."""
-    from_ms: int | None = None
-    to_ms: int | None = None
+    from_ms: Whole | None = None
+    to_ms: Whole | None = None
     operators: tuple[OperatorCost, ...]
     streams: tuple[StreamCost, ...] = ()
     placement: dict[str, tuple[str | None, ...]] = {}

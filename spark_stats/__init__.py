@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from edgeplace.spark_stats.measurement import Measurement, SampleCounts, measure
     from edgeplace.spark_stats.quarantine import BadLine, Quarantine
 
+_BROUGHT_BY_THE_EXTRA = ("pyspark", "py4j")
+
 __all__ = ["BadLine", "Measurement", "Quarantine", "SampleCounts", "measure"]
 
 
@@ -25,7 +27,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"edgeplace.spark_stats.{room}"), name)
     except ModuleNotFoundError as e:
-        if e.name is None or e.name.split(".")[0] != "pyspark":
+        if e.name is None or e.name.split(".")[0] not in _BROUGHT_BY_THE_EXTRA:
             raise
         raise MissingExtraError(
             "reading metric logs needs PySpark, which is not installed",

@@ -9,14 +9,12 @@ from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.model import (
     Cluster,
     Costs,
-    InvalidInputError,
     JobGraph,
     Plan,
     Rules,
-    load,
-    parse,
     read,
 )
+from edgeplace.model.content import bytes_of
 
 
 @dataclass(frozen=True)
@@ -61,14 +59,11 @@ def read_plan(path: str, job: JobGraph, cluster: Cluster) -> Plan:
     InvalidInputError
         If the file is neither, or does not belong to the job and the cluster.
     """
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    raw = bytes_of(path)
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
     if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
-        return parse(load(path), Plan, path)
+        return read(path, Plan)
     return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
 
 

@@ -1,8 +1,11 @@
 """`edgeplace demo`: the whole way, from a recorded metric log to a proven plan."""
 
+import argparse
+
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case_files import placed
 from edgeplace.console import Console
+from edgeplace.flink_signals import ended_like_ctrl_c
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Rules, read
 from edgeplace.picture import show_job, show_sites
@@ -14,7 +17,7 @@ from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs, show_policies, show_proof
 
 
-def run(console: Console) -> ExitStatus:
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show the recorded job, measure it, place it, and say why."""
     log = path("demo/metrics.jsonl.gz")
     cluster = read(path("demo/cluster.yaml"), Cluster)
@@ -32,7 +35,7 @@ def run(console: Console) -> ExitStatus:
     console.heading("2. measure: what each operator costs, by Spark from the metric log")
     from edgeplace.spark_stats import measure
 
-    with console.progress("starting Spark") as report:
+    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         measured = measure([log], cluster, progress=report)
     values = sum(measured.samples.values.values())
     console.text(f"  {count(values)} metric values in {log.name}")

@@ -279,7 +279,7 @@ def test_a_folder_is_no_output_file(edgeplace, job, cluster, tmp_path):
         (("--gap", "nan"), "gap nan", "use 0 or more"),
         (("--time-limit", "-1"), "must not be negative", "use 0 or more"),
         (("--time-limit", "nan"), "time limit nan", "use 0 or more"),
-        (("--current", "none"), "none: cannot be read", "check the path"),
+        (("--current", "none"), "none: no such file", "check the path"),
         (("--rules", "none.yaml"), "none.yaml: no such file", "check the path"),
         (("--costs", "none.json"), "none.json: no such file", "check the path"),
     ],
