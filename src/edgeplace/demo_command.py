@@ -15,6 +15,7 @@ from edgeplace.solve_command import status_of
 from edgeplace.solver import policies, solve, why
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs, show_policies, show_proof
+from edgeplace.terms import Terms
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     show_sites(console, [job], cluster, result.plan, result.evaluation)
 
     console.heading("why each operator is where it is")
-    show_reasons(console, why(job, cluster, result.plan, rules, current))
+    show_reasons(console, why(job, cluster, result.plan, rules, current), Terms.of(cluster))
     for note in result.notes:
         console.text(f"note: {note}", style="dim")
 

@@ -11,11 +11,11 @@ from edgeplace.held_at_lost_site import refused
 from edgeplace.model import Cluster, InvalidInputError, Status
 from edgeplace.outputs import Outputs
 from edgeplace.pareto_picture import as_svg, as_text
-from edgeplace.quantities import count, milliseconds, size
-from edgeplace.reasons import say_what_wan_is
+from edgeplace.quantities import count, milliseconds
 from edgeplace.solver import Front, pareto
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict
+from edgeplace.terms import Terms
 
 _SECONDS = 60.0
 _PICTURE = "--pareto"
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             )
         )
     if args.pareto and front.points:
-        outputs.text(_PICTURE, as_svg(front.points))
+        outputs.text(_PICTURE, as_svg(front.points, Terms.of(case.cluster)))
     if args.json:
         found = {**as_json(front), "notes": said}
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -94,10 +94,11 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
     if not front.points:
         console.text("no plan found in this time: give more with --time-limit", style="yellow")
         return
+    terms = Terms.of(cluster)
     rows = [
         (
             str(i),
-            size(p.evaluation.wan_cost, "/s"),
+            terms.value("wan", p.evaluation.wan_cost),
             milliseconds(p.evaluation.latency_ms),
             count(p.evaluation.server_cores),
             p.asked,
@@ -105,7 +106,9 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
         )
         for i, p in enumerate(front.points, start=1)
     ]
-    console.table(("", ">WAN", ">worst path", ">server cores", "asked for", "proved"), rows)
+    console.table(
+        ("", f">{terms.title('wan')}", ">worst path", ">server cores", "asked for", "proved"), rows
+    )
     console.text("proved: no plan is as good in all three and better in one", style="dim")
     if front.unasked:
         console.text(
@@ -115,8 +118,9 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
         )
     if len(front.points) > 1:
         console.text()
-        console.text(as_text(front.points))
-    say_what_wan_is(console, cluster)
+        console.text(as_text(front.points, terms))
+    if said := terms.explanation():
+        console.text(said, style="dim")
 
 
 def _status(front: Front) -> ExitStatus:
