@@ -5,7 +5,13 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 import networkx as nx
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
@@ -77,6 +83,16 @@ class Operator(Frozen):
                 # The field itself says what is wrong.
                 p = 1
             data = {**data, "max_parallelism": default_max_parallelism(p)}
+        return data
+
+    @model_serializer(mode="wrap")
+    def _without_the_default(
+        self, rest: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        data: dict[str, Any] = rest(self)
+        derived = default_max_parallelism(self.parallelism)
+        if info.exclude_defaults and self.max_parallelism == derived:
+            data.pop("max_parallelism", None)
         return data
 
     @model_validator(mode="after")

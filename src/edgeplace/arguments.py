@@ -3,7 +3,6 @@
 import argparse
 
 from edgeplace import __version__
-from edgeplace.amounts import gap, seconds
 from edgeplace.flink_arguments import add_flink
 from edgeplace.model import DEFAULT_OBJECTIVE, OBJECTIVES
 from edgeplace.status import ExitStatus
@@ -145,8 +144,8 @@ def _add_solve(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="show the plans that trade WAN bytes, latency and server cores for one another, and "
         "draw them into a file (time limit of all searches: 60 s unless said)",
     )
-    solve.add_argument("--time-limit", type=seconds, metavar="S", help="wall time of the search")
-    solve.add_argument("--gap", type=gap, default=0.0, help=_GAP)
+    solve.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    solve.add_argument("--gap", default="0", help=_GAP)
     solve.add_argument(
         "--backend", choices=("milp", "cp-sat"), default="milp", help="default: %(default)s"
     )
@@ -215,7 +214,6 @@ def _add_explain(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     explain.add_argument(
         "--time-limit",
-        type=seconds,
         default=10.0,
         metavar="S",
         help="wall time of all searches for --prices (default: %(default)s)",
@@ -272,12 +270,11 @@ def _add_bench(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     bench.add_argument("--rules", metavar="FILE", help="rules for JOB (YAML or JSON)")
     bench.add_argument(
         "--time-limit",
-        type=seconds,
         default=10.0,
         metavar="S",
         help="wall time of one run (default: %(default)s)",
     )
-    bench.add_argument("--gap", type=gap, default=0.0, help=_GAP)
+    bench.add_argument("--gap", default="0", help=_GAP)
     bench.add_argument(
         "--seed",
         type=int,

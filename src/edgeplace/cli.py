@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None, console: "Console | None" = None) ->
         FlinkUnreachableError,
         PlanNotWrittenError,
     )
+    from edgeplace.amounts import read_amounts
     from edgeplace.arguments import parser
     from edgeplace.console import Console
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None, console: "Console | None" = None) ->
     except SystemExit as e:
         return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
     try:
+        read_amounts(args)
         return _run(args, console)
     except MissingExtraError as e:
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from edgeplace.case_files import Case, read_case, read_plan
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.explain_tables import (
     show_difference,
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if not args.json:
         if said := Terms.of(case.cluster).explanation():
             console.text(said, style="dim")
+        for note in cluster_notes(case.cluster):
+            console.text(f"note: {note}", style="dim")
     else:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return ExitStatus.OK

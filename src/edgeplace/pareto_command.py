@@ -6,6 +6,7 @@ from pathlib import Path
 
 from edgeplace import settings
 from edgeplace.case_files import read_case
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.held_at_lost_site import refused
 from edgeplace.model import Cluster, InvalidInputError, Status
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
     outputs = Outputs(console, {_PICTURE: args.pareto}, read_here, args.json)
     case, said = settings.apply(read_case(args), args.set)
+    said = (*said, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:
         none = refused(case, args.backend)
         front = (

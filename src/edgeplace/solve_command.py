@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from edgeplace import pareto_command, settings
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case_files import Case, read_case
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.explain_tables import show_shifts
 from edgeplace.held_at_lost_site import refused
@@ -48,11 +49,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     )
     now = read_case(args)
     case, said = settings.apply(now, args.set)
+    odd = cluster_notes(now.cluster)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
         compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
         unset, unknown = _unset(now, args, tell) if compare else (None, ())
-    result = result.model_copy(update={"notes": (*said, *result.notes, *unknown)})
+    result = result.model_copy(update={"notes": (*said, *odd, *result.notes, *unknown)})
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     if result.plan:
         plan = result.plan.model_copy(update={"supposing": tuple(args.set)})

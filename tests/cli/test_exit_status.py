@@ -195,7 +195,6 @@ def test_version_is_printed(edgeplace):
         (("slove",), "invalid choice: 'slove'"),
         (("solve", "job.json"), "required: CLUSTER"),
         (("solve", "job.json", "c.yaml", "--backend", "cplex"), "invalid choice: 'cplex'"),
-        (("solve", "job.json", "c.yaml", "--time-limit", "soon"), "invalid float value: 'soon'"),
         (("costs",), "required: LOG"),
     ],
 )
