@@ -16,6 +16,7 @@ from edgeplace.model import (
 )
 from edgeplace.outputs import Outputs
 from edgeplace.quantities import count
+from edgeplace.spark_stats import measure
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs
 
@@ -25,8 +26,6 @@ _COSTS, _QUARANTINE = "-o", "--quarantine"
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    from edgeplace.spark_stats import measure
-
     outputs = Outputs(
         console,
         {_COSTS: args.output, _QUARANTINE: args.quarantine},

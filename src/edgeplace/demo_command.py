@@ -13,6 +13,7 @@ from edgeplace.quantities import count
 from edgeplace.reasons import show_reasons
 from edgeplace.solve_command import status_of
 from edgeplace.solver import policies, solve, why
+from edgeplace.spark_stats import measure
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs, show_policies, show_proof
 from edgeplace.terms import Terms
@@ -34,8 +35,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.text(f"  rule: {rule.title()}")
 
     console.heading("2. measure: what each operator costs, by Spark from the metric log")
-    from edgeplace.spark_stats import measure
-
     with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         measured = measure([log], cluster, progress=report)
     values = sum(measured.samples.values.values())

@@ -3,8 +3,10 @@
 This module imports little: its handler is there before what takes long to import.
 """
 
+import _thread
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ def leave_at_once() -> None:
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _leave)
+    sys.unraisablehook = _pass_on
 
 
 def raises() -> None:
@@ -68,6 +71,14 @@ def _watch(reader: int) -> None:
             countdown.start()
     if countdown:
         countdown.cancel()
+
+
+def _pass_on(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again where Ctrl-C came in a callback, which can raise nothing."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
