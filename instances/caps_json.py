@@ -172,7 +172,6 @@ def _operator(entry: Mapping[str, Any], rate: float, node_class: str) -> dict[st
         "id": key,
         "name": entry["name"],
         "parallelism": entry["parallelism"],
-        "max_parallelism": max(128, entry["parallelism"]),
         "slot_sharing_group": key,
         "born_at": ("anywhere",) if source else (),
         "cost": {

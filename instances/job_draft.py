@@ -135,7 +135,6 @@ class JobDraft:
                 id=name,
                 name=name,
                 parallelism=parallelism,
-                max_parallelism=max(128, parallelism),
                 slot_sharing_group=name if self._slot_each else "default",
                 born_at=born_at,
                 memory_bytes=memory_bytes,

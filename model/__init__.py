@@ -2,16 +2,7 @@
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
 from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
-from edgeplace.model.document import (
-    check_writable,
-    dump,
-    load,
-    looks_like,
-    parse,
-    read,
-    write,
-    write_text,
-)
+from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
     EdgeplaceError,
     InvalidInputError,
@@ -19,6 +10,7 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     DEFAULT_OBJECTIVE,
@@ -100,6 +92,7 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
+    "check_outputs",
     "check_writable",
     "dump",
     "load",

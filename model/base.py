@@ -1,12 +1,28 @@
 """The frozen base of every noun."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+MOST = 1e18
+"""Largest quantity: sums and products of such figures are still numbers."""
+LEAST = 1e-18
+"""Smallest quantity above 0, for the same reason."""
+
+
+def _no_boolean(value: Any) -> Any:
+    # Python takes True for 1, and YAML takes `on` for True.
+    if isinstance(value, bool):
+        raise PydanticCustomError("no_number", "Input should be a number, not yes or no")
+    return value
+
 
 Id = Annotated[str, Field(min_length=1)]
-NonNegative = Annotated[float, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Whole = Annotated[int, BeforeValidator(_no_boolean)]
+NonNegative = Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, le=MOST)]
+Positive = Annotated[float, BeforeValidator(_no_boolean), Field(ge=LEAST, le=MOST)]
+Share = Annotated[float, BeforeValidator(_no_boolean), Field(gt=0, le=1)]
 
 
 class Frozen(BaseModel):

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError
 
 _TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
@@ -35,6 +35,9 @@ class NodeClass(Frozen):
 class Node(Frozen):
     """A machine."""
 
+    beside_fields: ClassVar[tuple[str, ...]] = _TM_FIELDS
+    """What a node may carry in a file: it is its TaskManager's."""
+
     id: Id
     site: Id
     node_class: Id = "default"
@@ -48,7 +51,7 @@ class TaskManager(Frozen):
     id: Id
     """Its resource id (`taskmanager.resource-id`) or any unique name."""
     node: Id
-    slots: int = Field(ge=0)
+    slots: Whole = Field(ge=0)
     host: str = ""
     """Address that Flink knows it by (`taskmanager.host`); empty: the id."""
     memory_bytes: NonNegative | None = None
@@ -89,17 +92,17 @@ class Cluster(Frozen):
     node_classes: tuple[NodeClass, ...] = ()
     checkpoint_storage: str | None = None
     """Site of the checkpoint storage; None: checkpoint traffic is not counted."""
-    cpu_target: float = Field(default=0.8, gt=0, le=1)
+    cpu_target: Share = 0.8
     """Share of a node's cores that plans may use."""
-    link_target: float = Field(default=0.8, gt=0, le=1)
+    link_target: Share = 0.8
     """Share of a link's bandwidth that plans may use."""
-    buffers_per_channel: int = Field(default=2, ge=0)
+    buffers_per_channel: Whole = Field(default=2, ge=0)
     """`taskmanager.network.memory.buffers-per-channel`; fixed since Flink 2.0."""
-    floating_buffers_per_gate: int = Field(default=8, ge=0)
+    floating_buffers_per_gate: Whole = Field(default=8, ge=0)
     """`taskmanager.network.memory.floating-buffers-per-gate`; fixed since Flink 2.0."""
-    buffer_bytes: int = Field(default=32768, ge=1)
+    buffer_bytes: Whole = Field(default=32768, ge=1)
     """`taskmanager.memory.segment-size`"""
-    mtu_bytes: int | None = Field(default=None, ge=576)
+    mtu_bytes: Whole | None = Field(default=None, ge=576)
     """Largest IP packet on the way between sites. With it, links carry headers, acknowledgements,
     credits and the messages of checkpoints too; None: records and state only."""
     notes: tuple[str, ...] = ()
@@ -122,6 +125,19 @@ class Cluster(Frozen):
         if not extra:
             return data
         return {**data, "nodes": nodes, "task_managers": [*listed, *extra]}
+
+    @classmethod
+    def in_file(cls, data: Any, where: tuple[int | str, ...]) -> tuple[int | str, ...]:
+        """Return where in a file something of the cluster is: of a TaskManager, at its node."""
+        if where[:1] != ("task_managers",) or not isinstance(data, dict):
+            return where
+        carriers = [
+            i for i, n in enumerate(data.get("nodes") or ()) if isinstance(n, dict) and "slots" in n
+        ]
+        match where[1:]:
+            case (int(i), *rest) if i >= (listed := len(data.get("task_managers") or ())):
+                return ("nodes", carriers[i - listed], *rest)
+        return where
 
     @model_validator(mode="after")
     def _is_a_cluster(self) -> Self:

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 
 ENOUGH_BUSY_SHARE = 0.05
 """Share of the time that subtasks have to be busy for their rate to be taken as it was measured.
@@ -37,7 +37,7 @@ class ClassCost(Frozen):
     weak: str = ""
     """Why the figure may be far off, such as `busy 0.40% of the time`; empty: nothing is known to
     speak against it. A plan that rests on it says so."""
-    samples: int = Field(default=0, ge=0)
+    samples: Whole = Field(default=0, ge=0)
     """Counter differences that the figure rests on."""
     relative_spread: NonNegative | None = None
     """Standard deviation over mean of the rates of single samples, weighted by busy time."""
@@ -144,8 +144,8 @@ class Costs(Frozen):
     version: Literal[1] = 1
     job: str
     """Name of the job."""
-    from_ms: int | None = None
-    to_ms: int | None = None
+    from_ms: Whole | None = None
+    to_ms: Whole | None = None
     operators: tuple[OperatorCost, ...]
     streams: tuple[StreamCost, ...] = ()
     placement: dict[str, tuple[str | None, ...]] = {}

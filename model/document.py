@@ -1,18 +1,17 @@
 """Reading and writing the documents: JSON or YAML, versioned, validated."""
 
-import gzip
 import json
-import os
-import tempfile
-import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from edgeplace.model.complaint import complaint, shown
+from edgeplace.model.content import text_of
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.output import write_text
+from edgeplace.model.yaml_text import load_yaml
 
 D = TypeVar("D", bound=BaseModel)
 
@@ -35,32 +34,6 @@ _MARKS: dict[str, dict[str, type]] = {
 """Keys that tell each kind of document, by `format`: files written by hand may not name it."""
 
 
-class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """Safe YAML that refuses a key given twice instead of keeping the last."""
-
-    def construct_document(self, node: Any) -> Any:
-        # Before anything is constructed: merge keys rewrite the nodes while it is.
-        left, done = [node], set()
-        while left:
-            at = left.pop()
-            if id(at) in done or isinstance(at, yaml.ScalarNode):
-                continue
-            done.add(id(at))
-            if isinstance(at, yaml.SequenceNode):
-                left += at.value
-                continue
-            seen = set()
-            for key_node, value_node in at.value:
-                key = str(key_node.value)
-                if key in seen and key != "<<":
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key!r} is given twice", key_node.start_mark
-                    )
-                seen.add(key)
-                left.append(value_node)
-        return super().construct_document(node)
-
-
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -78,26 +51,18 @@ def load(path: str | Path) -> Any:
     InvalidInputError
         If the file cannot be read or parsed; the message has file and line.
     """
-    path = Path(path)
-    try:
-        raw = path.read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode()
-    except FileNotFoundError:
-        raise InvalidInputError(f"{path}: no such file", "check the path") from None
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e}", "is the file whole?") from e
+    text = text_of(path)
     if not text.strip():
-        raise InvalidInputError(f"{path}: the file is empty", "write the document again")
+        raise InvalidInputError(f"{path}: the file is empty", "give a file with a document in it")
+    is_json = text.lstrip()[0] in "{["
     try:
-        if text.lstrip()[0] in "{[":
-            return json.loads(text, object_pairs_hook=_each_key_once)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)
     except json.JSONDecodeError as e:
         raise InvalidInputError(
             f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "mend the file at that line"
         ) from e
     except (yaml.YAMLError, ValueError, RecursionError) as e:
-        kind = "JSON" if text.lstrip()[0] in "{[" else "YAML"
+        kind = "JSON" if is_json else "YAML"
         raise InvalidInputError(f"{path}: not valid {kind}: {e}", "mend the file there") from e
 
 
@@ -114,8 +79,15 @@ def looks_like(data: Any) -> str | None:
     )
 
 
-def parse(data: Any, kind: type[D], origin: str) -> D:
+def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None) -> D:
     """Return plain data as a document of a kind.
+
+    Parameters
+    ----------
+    origin
+        What the messages call the data.
+    file
+        Where the data are from: the messages then name lines.
 
     Raises
     ------
@@ -126,8 +98,8 @@ def parse(data: Any, kind: type[D], origin: str) -> D:
     expected = kind.model_fields["format"].default if "format" in kind.model_fields else None
     if not isinstance(data, dict):
         raise InvalidInputError(
-            f"{origin}: expected {expected or kind.__name__}, found a {type(data).__name__}",
-            "give the right file",
+            f"{origin}: expected {_TITLES.get(str(expected), kind.__name__)}, found {_plain(data)}",
+            "give the right file; a document is a mapping, `name: value` in YAML",
         )
     found = looks_like(data)
     # With all keys of its own kind, others are strays: they are named below.
@@ -139,30 +111,24 @@ def parse(data: Any, kind: type[D], origin: str) -> D:
         )
     if expected and data.get("format", expected) != expected:
         raise InvalidInputError(
-            f"{origin}: this is {data['format']!r}, expected {expected!r}", "give the right file"
+            f"{origin}: this is {shown(data['format'])}, expected {expected!r}",
+            f"give the right file: {_TITLES.get(expected, expected)}",
         )
     if expected and data.get("version", 1) != 1:
         raise InvalidInputError(
-            f"{origin}: version {data['version']!r} of {expected!r} is not known",
+            f"{origin}: version {shown(data['version'])} of {expected!r} is not known",
             "this release reads version 1",
         )
     try:
         return kind.model_validate(data)
     except ValidationError as e:
-        problems = []
-        for error in e.errors():
-            where = ".".join(str(p) for p in error["loc"])
-            said = error["msg"].removeprefix("Value error, ")
-            got = (
-                ""
-                if error["type"] in ("value_error", "missing")
-                else f" (got {error['input']!r:.80})"
-            )
-            problems.append(f"{where}: {said}{got}" if where else said)
-        more = f"\n  and {len(problems) - 8} more" if len(problems) > 8 else ""
-        raise InvalidInputError(
-            f"{origin}: " + "\n  ".join(problems[:8]) + more, "correct the fields named"
-        ) from e
+        what, cure = complaint(e, kind, data, file)
+        raise InvalidInputError(f"{origin}: {what}", cure) from e
+
+
+def _plain(data: Any) -> str:
+    kinds = {list: "a list", str: "a text", int: "a number", float: "a number"}
+    return f"{kinds.get(type(data), 'nothing of the kind')}: {shown(data)}"
 
 
 def read(path: str | Path, kind: type[D]) -> D:
@@ -173,7 +139,7 @@ def read(path: str | Path, kind: type[D]) -> D:
     InvalidInputError
         As for `load` and `parse`.
     """
-    return parse(load(path), kind, str(path))
+    return parse(load(path), kind, str(path), path)
 
 
 def dump(document: BaseModel, yaml_style: bool = False) -> str:
@@ -192,52 +158,3 @@ def write(document: BaseModel, path: str | Path) -> None:
     """Write a document: YAML if the name ends in .yaml or .yml, else JSON."""
     path = Path(path)
     write_text(dump(document, path.suffix in (".yaml", ".yml")), path)
-
-
-def check_writable(path: str | Path) -> None:
-    """Find out before long work whether its result can be written.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise InvalidInputError(
-            f"{path}: cannot be written: is a folder", "give the name of a file"
-        )
-    if not os.access(path.parent, os.W_OK):
-        raise InvalidInputError(
-            f"{path}: cannot be written: no folder there that may be written to",
-            "choose another place",
-        )
-
-
-def write_text(text: str | Iterable[str], path: str | Path) -> None:
-    """Write a file, from one text or from parts, so that readers see it whole or not at all.
-
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be written.
-    """
-    path = Path(path)
-    try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as f:
-                f.writelines([text] if isinstance(text, str) else text)
-                f.flush()
-                os.fsync(f.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(part, 0o666 & ~mask)
-            os.replace(part, path)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
-    except OSError as e:
-        raise InvalidInputError(
-            f"{path}: cannot be written: {e.strerror}", "choose another place"
-        ) from e

@@ -5,12 +5,30 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 import networkx as nx
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
+
+MOST_PARALLELISM = 32768
+
+
+def default_max_parallelism(parallelism: int) -> int:
+    """Return the key groups that Flink gives an operator whose maximum parallelism is not set.
+
+    As `KeyGroupRangeAssignment.computeDefaultMaxParallelism` does.
+    """
+    half_more = parallelism + parallelism // 2
+    power_of_two = 1 << max(half_more - 1, 0).bit_length()
+    return min(max(power_of_two, 128), MOST_PARALLELISM)
 
 
 class ShipStrategy(StrEnum):
@@ -39,9 +57,10 @@ class Operator(Frozen):
 
     id: Id
     name: Id
-    parallelism: int = Field(ge=1, le=32768)
-    max_parallelism: Annotated[int, Field(ge=1, le=32768)] = 128
-    """Number of key groups; a HASH stream deals these to the subtasks."""
+    parallelism: Whole = Field(ge=1, le=MOST_PARALLELISM)
+    max_parallelism: Annotated[Whole, Field(ge=1, le=MOST_PARALLELISM)] = 0
+    """Number of key groups; a HASH stream deals these to the subtasks. Left out: as Flink derives
+    it from the parallelism."""
     slot_sharing_group: Id = "default"
     chained: tuple[str, ...] = ()
     """Operators chained into this vertex; a cut between them is hidden from placement."""
@@ -55,8 +74,26 @@ class Operator(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _cost_is_its_own(cls, data: Any) -> Any:
-        return _with_names(data, operator="id")
+    def _complete(cls, data: Any) -> Any:
+        data = _with_names(data, operator="id")
+        if isinstance(data, dict) and "max_parallelism" not in data:
+            try:
+                p = int(data.get("parallelism", 1))
+            except (TypeError, ValueError, OverflowError):
+                # The field itself says what is wrong.
+                p = 1
+            data = {**data, "max_parallelism": default_max_parallelism(p)}
+        return data
+
+    @model_serializer(mode="wrap")
+    def _without_the_default(
+        self, rest: SerializerFunctionWrapHandler, info: SerializationInfo
+    ) -> dict[str, Any]:
+        data: dict[str, Any] = rest(self)
+        derived = default_max_parallelism(self.parallelism)
+        if info.exclude_defaults and self.max_parallelism == derived:
+            data.pop("max_parallelism", None)
+        return data
 
     @model_validator(mode="after")
     def _fits_parallelism(self) -> Self:

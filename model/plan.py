@@ -13,6 +13,9 @@ class Plan(Frozen):
     version: Literal[1] = 1
     jobs: dict[Id, dict[Id, tuple[Id, ...]]]
     """Job name -> operator id -> TaskManager id of each subtask, by subtask index."""
+    supposing: tuple[str, ...] = ()
+    """What `solve --set` supposed: the plan is for a job or a cluster that is not there. Empty for
+    what is."""
 
     def of(self, job: str) -> dict[str, tuple[str, ...]]:
         """Return the placement of one job: operator id -> TaskManager of each subtask."""

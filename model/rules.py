@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from edgeplace.model.base import Frozen, Id, NonNegative
+from edgeplace.model.base import Frozen, Id, NonNegative, Whole
 
 Level = Literal["site", "node", "task_manager"]
 Operators = Annotated[tuple[Id, ...], Field(min_length=1)]
@@ -31,7 +31,7 @@ class Pin(Rule):
     """Subtasks run at a place."""
 
     kind: Literal["pin"] = "pin"
-    subtasks: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    subtasks: tuple[Annotated[Whole, Field(ge=0)], ...] = ()
     """Indices from 0; empty: all."""
     to: Id
     """A site, node or TaskManager."""
@@ -71,7 +71,7 @@ class AtMost(Rule):
     """At most `count` subtasks of these operators run together."""
 
     kind: Literal["at_most"] = "at_most"
-    count: int = Field(ge=0)
+    count: Whole = Field(ge=0)
     level: Level = "node"
 
 
@@ -108,5 +108,5 @@ class Rules(Frozen):
     rules: tuple[AnyRule, ...] = ()
     max_latency_ms: NonNegative | None = None
     """Limit on the worst source-to-sink path."""
-    max_moves: int | None = Field(default=None, ge=0)
+    max_moves: Whole | None = Field(default=None, ge=0)
     """Limit on subtasks that leave their current TaskManager; needs a current placement."""

@@ -124,6 +124,10 @@ def reader_named(name: str) -> Reader:
 def _listed(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(p.absolute() for p in path.iterdir() if p.is_file())
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(
+            f"{path} is no file on a disk, but a pipe or a device", "save the log to a file first"
+        )
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}", "give the path of a recorded log")
     return [path.absolute()]

@@ -1,14 +1,18 @@
 """The Spark session that is used where the caller brings none."""
 
 import atexit
+import logging
 import os
 import shutil
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from edgeplace.spark_stats.gateway import jvm
 from edgeplace.spark_stats.jvm import find_java_home
 
 
@@ -28,7 +32,7 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     Raises
     ------
     MissingExtraError
-        If there is no Java of version 17 or later.
+        If there is no Java of version 17 or later, or it does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -38,6 +42,8 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    # What py4j would print, it raises too.
+    logging.getLogger("py4j").addHandler(logging.NullHandler())
     settings = {
         "spark.driver.memory": driver_memory,
         "spark.driver.host": "127.0.0.1",
@@ -53,7 +59,9 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     builder = SparkSession.builder.master(f"local[{cores}]").appName("edgeplace")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    # One of a session that was stopped is used again.
+    with nullcontext() if SparkContext._gateway else jvm(settings):
+        return builder.getOrCreate()
 
 
 def _quiet(folder: Path) -> Path:

@@ -264,7 +264,10 @@ def _where(cell: Mapping[str, Any]) -> str:
 
 
 def _summary(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one row for each job and WAN: what each policy sustains, and the bytes it takes."""
+    """Yield one row for each job and WAN: what each policy sustains, and the bytes it takes.
+
+    The best is in bold, whoever it is.
+    """
     yield f"| job | Mbit/s | {' | '.join(POLICIES)} | WAN at one rate: all-server | edgeplace |"
     yield f"|---|---|{'---|' * len(POLICIES)}---|---|"
     for key in dict.fromkeys((c["workload"], c["mbit_per_s"]) for c in cells):
@@ -274,8 +277,7 @@ def _summary(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             if (c["workload"], c["mbit_per_s"]) == key
             for policy in c["policies"]
         }
-        rates = [_sustained(own[policy]["full"]) for policy in POLICIES]
-        rates[-1] = f"**{rates[-1]}**"
+        rates = _best_in_bold([own[policy]["full"] for policy in POLICIES])
         wan = [
             _short(own[policy]["steady"]["wan_bytes_per_s"]) + "B/s"
             for policy in ("all-server", EDGEPLACE)
@@ -294,6 +296,13 @@ def _row(cell: Mapping[str, Any], idle: float) -> str:
         f"| {_short(steady['wan_bytes_per_s'])}B/s | {_short(said['wan_bytes_per_s'] + idle)}B/s "
         f"| {latency} | {server:.3f} |"
     )
+
+
+def _best_in_bold(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what each sustains, the most in bold, and all that read like it."""
+    shown = [_sustained(full) for full in found]
+    best = shown[max(range(len(found)), key=lambda i: found[i]["per_subtask"])]
+    return [f"**{text}**" if text == best else text for text in shown]
 
 
 def _sustained(full: Mapping[str, Any]) -> str:

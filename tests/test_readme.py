@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from edgeplace.cli import main, parser
+from edgeplace.arguments import parser
+from edgeplace.cli import main
 from edgeplace.console import Console
 from edgeplace.instances import path
 from edgeplace.model import Cluster, parse

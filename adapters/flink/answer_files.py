@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from io import BufferedReader
+from io import BufferedIOBase
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from edgeplace.adapters.flink.rest_answer import Answer
 from edgeplace.adapters.flink.saved_answers import Kind, Placement, SavedAnswers, gather
 from edgeplace.model import InvalidInputError, JobGraph, load, looks_like, parse
+from edgeplace.model.content import opened
 
 _KIND_OF_PATH: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("job", re.compile(r"/jobs/([0-9a-f]{32})")),
@@ -164,7 +165,7 @@ def load_job(path: str | Path, *, job: str | None = None) -> tuple[JobGraph, Pla
     else:
         data = load(path)
         if isinstance(data, dict) and ("format" in data or "operators" in data or looks_like(data)):
-            return parse(data, JobGraph, str(path)), None
+            return parse(data, JobGraph, str(path), path), None
         known = _recognised(data)
         if known is None or known[0] != "job":
             raise InvalidInputError(
@@ -217,15 +218,16 @@ def _is_log(path: Path) -> bool:
             # The first line may be half a line, and a log cut off early ends in an error.
             head = iter(lambda: f.readline(_HEAD_BYTES), b"")
             return any(b'"edgeplace_log"' in line for line in islice(head, 3))
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error, InvalidInputError):
         # `load` says what is wrong with the file.
         return False
 
 
-def _opened(path: str | Path) -> gzip.GzipFile | BufferedReader:
-    with open(path, "rb") as f:
-        zipped = f.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if zipped else open(path, "rb")
+def _opened(path: str | Path) -> BufferedIOBase:
+    file = opened(path)
+    zipped = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if zipped else file
 
 
 def _lines(path: str | Path) -> Iterator[bytes]:

@@ -35,7 +35,8 @@ def read_plan(path: str | Path) -> Plan | str:
     Raises
     ------
     InvalidInputError
-        If the file cannot be read, is too large for a plan, or is none.
+        If the file cannot be read, is too large for a plan, is none, or is one for what
+        `solve --set` supposed.
     """
     path = Path(path)
     try:
@@ -48,7 +49,13 @@ def read_plan(path: str | Path) -> Plan | str:
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
     if is_json or not is_schedulercfg(path):
-        return parse(load(path), Plan, str(path))
+        plan = parse(load(path), Plan, str(path))
+        if plan.supposing:
+            raise InvalidInputError(
+                f"{path} is a plan for what is not there: solve --set {' '.join(plan.supposing)}",
+                "solve again without --set, for the job and the cluster as they are",
+            )
+        return plan
     try:
         return raw.decode()
     except UnicodeDecodeError as e:

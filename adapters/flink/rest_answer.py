@@ -8,6 +8,7 @@ from edgeplace.model import InvalidInputError
 
 Answer = Mapping[str, Any]
 SAVE_AGAIN = "save the answer again while the job runs"
+CHECK_ADDRESS = "is --jobmanager the address of Flink's REST API, with nothing in between?"
 
 
 def need(answer: Any, key: str, kind: type | UnionType, where: str) -> Any:
@@ -19,15 +20,20 @@ def need(answer: Any, key: str, kind: type | UnionType, where: str) -> Any:
         If it is missing or of another type; an error of Flink's is quoted.
     """
     if not isinstance(answer, Mapping):
-        raise InvalidInputError(f"{where}: expected an object, found {answer!r:.60}", SAVE_AGAIN)
+        raise InvalidInputError(f"{where}: expected an object, found {answer!r:.60}", _cure(where))
     value = answer.get(key)
     if isinstance(value, kind) and not isinstance(value, bool):
         return value
     if "errors" in answer:
         raise InvalidInputError(
             f"{where} is an error of Flink's: {' '.join(map(str, answer['errors']))[:200]}",
-            SAVE_AGAIN,
+            _cure(where),
         )
     raise InvalidInputError(
-        f"{where}: {key!r} is {f'{value!r:.60}' if key in answer else 'missing'}", SAVE_AGAIN
+        f"{where}: {key!r} is {f'{value!r:.60}' if key in answer else 'missing'}", _cure(where)
     )
+
+
+def _cure(where: str) -> str:
+    """Return what to do about an answer that is none: one of a running Flink is called so."""
+    return CHECK_ADDRESS if where.startswith("the answer to /") else SAVE_AGAIN

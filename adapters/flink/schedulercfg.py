@@ -36,6 +36,7 @@ from edgeplace.adapters.flink.schedulercfg_names import (
 from edgeplace.adapters.flink.schedulercfg_problems import Problems, cut, did_you_mean, quoted
 from edgeplace.adapters.flink.schedulercfg_render import render, render_capsys
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
+from edgeplace.model.content import bytes_of
 
 __all__ = ["Dialect", "parse", "read", "render", "render_capsys"]
 
@@ -59,9 +60,7 @@ def read(
         If the file cannot be read, and as for `parse`.
     """
     try:
-        text = Path(path).read_bytes().decode()
-    except OSError as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+        text = bytes_of(path).decode()
     except UnicodeDecodeError as e:
         line = e.object.count(b"\n", 0, e.start) + 1
         raise InvalidInputError(f"{path}:{line}: not UTF-8", "save the file as UTF-8") from e

@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeplace.adapters.flink.rest_answer import SAVE_AGAIN, Answer, need
 from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, parse
+from edgeplace.model.job import default_max_parallelism
 
 _STREAMING_EXCHANGES = ("pipelined", "pipelined_bounded", "pipelined_approximate")
 _DISABLED_INTERVAL_MS = 2**53
@@ -195,9 +196,7 @@ def _max_parallelism(vertex: Answer, notes: list[str]) -> int:
     stated = vertex.get("maxParallelism")
     if isinstance(stated, int) and stated > 0:
         return stated
-    p: int = vertex["parallelism"]
-    # Flink's default, KeyGroupRangeAssignment.computeDefaultMaxParallelism.
-    default = min(max(1 << (p + p // 2 - 1).bit_length(), 128), 32768)
+    default = default_max_parallelism(vertex["parallelism"])
     notes.append(f"{vertex['name']!r}: max parallelism is not in the answer, {default} is assumed")
     return default
 

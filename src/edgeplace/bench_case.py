@@ -20,10 +20,10 @@ from edgeplace.model import (
     load,
     read,
 )
-from edgeplace.quantities import percent, size
-from edgeplace.reasons import say_what_wan_is
+from edgeplace.quantities import percent
 from edgeplace.solver import policies
 from edgeplace.tables import show_policies
+from edgeplace.terms import Terms
 
 
 def is_case(words: Sequence[str]) -> bool:
@@ -70,7 +70,7 @@ def compared(case: Instance, answers: Mapping[str, Answer]) -> list[tuple[str, E
     return sorted(rows, key=lambda row: (not row[1].feasible, _wan(row[1])))
 
 
-def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]) -> str:
+def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: Terms) -> str:
     """Return which placement is best and by how much, or that there is none.
 
     Parameters
@@ -90,7 +90,8 @@ def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]) -> str:
             f"{reason}"
         )
     (best, least), *others = holding
-    text = f"best: {best}, with the least WAN of all that hold, {size(least, '/s')}"
+    text = f"best: {best}, with the least {terms.title('wan')} of all that hold, "
+    text += terms.value("wan", least)
     if others:
         text += f"; {_less(least, *others[0])}"
     if all_server := [row for row in others[1:] if row[0] == "all-server"]:
@@ -114,8 +115,10 @@ def show_case(
 ) -> None:
     """Print placements side by side, then how these came about."""
     show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
-    console.text(verdict(rows, runs), style="bold")
-    say_what_wan_is(console, case.cluster)
+    terms = Terms.of(case.cluster)
+    console.text(verdict(rows, runs, terms), style="bold")
+    if said := terms.explanation():
+        console.text(said, style="dim")
     console.heading("proofs and times")
     console.table(*proofs_table(runs))
     for r in runs:

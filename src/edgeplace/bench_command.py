@@ -25,6 +25,8 @@ from edgeplace.solver.baselines import PUBLISHED
 from edgeplace.status import ExitStatus
 
 ALL = (*OWN, *PUBLISHED)
+_SITES = 8
+"""Of an instance over a real network."""
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -33,6 +35,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         raise InvalidInputError(
             f"--time-limit {args.time_limit:g}, --gap {args.gap:g}, --jobs {args.jobs}",
             "give a time limit above 0, a gap of 0 or more, and 1 job or more",
+        )
+    if args.sites is not None and not args.topology:
+        raise InvalidInputError(
+            "--sites counts the edge sites of an instance over a real network",
+            "give the network too: --topology FILE",
         )
     case = is_case(args.instances)
     instances = _instances(args, case)
@@ -96,7 +103,8 @@ def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
         raise InvalidInputError(
             "--costs and --rules belong to a job of your own", "edgeplace bench JOB CLUSTER ..."
         )
-    found = [from_network(args.topology, args.sites, args.seed)] if args.topology else []
+    sites = _SITES if args.sites is None else args.sites
+    found = [from_network(args.topology, sites, args.seed)] if args.topology else []
     return found if found and not args.instances else [*named(args.instances), *found]
 
 

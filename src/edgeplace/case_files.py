@@ -13,10 +13,9 @@ from edgeplace.model import (
     JobGraph,
     Plan,
     Rules,
-    load,
-    parse,
     read,
 )
+from edgeplace.model.content import bytes_of
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,24 @@ def read_plan(path: str, job: JobGraph, cluster: Cluster) -> Plan:
     InvalidInputError
         If the file is neither, or does not belong to the job and the cluster.
     """
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    raw = bytes_of(path)
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
     if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
-        return parse(load(path), Plan, path)
+        return _of_one_job(read(path, Plan), job, path)
     return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
+
+
+def _of_one_job(plan: Plan, job: JobGraph, path: str) -> Plan:
+    """Return the plan, if it is not of other jobs beside this one."""
+    others = [name for name in plan.jobs if name != job.name]
+    if others and job.name in plan.jobs:
+        raise InvalidInputError(
+            f"{path}: the plan places {job.name!r} and {', '.join(map(repr, others))}: the slots, "
+            "cores and links that the others take would be left out",
+            "give a plan of one job; edgeplace.evaluate and edgeplace.solve of Python take several",
+        )
+    return plan
 
 
 def placed(

@@ -23,8 +23,16 @@ class Console:
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.out = _rich(out or sys.stdout)
+        self.out = self._documents = _rich(out or sys.stdout)
         self.err = _rich(err or sys.stderr)
+
+    def print_to_standard_error(self) -> None:
+        """Keep standard output for one document."""
+        self.out = self.err
+
+    def document(self, text: str) -> None:
+        """Print a document on standard output, as it is."""
+        self._documents.out(text, end="", highlight=False)
 
     def text(self, text: str = "", style: str = "") -> None:
         """Print a line."""
@@ -106,9 +114,17 @@ def visible(text: str, keep: str = "") -> str:
     )
 
 
+class _Rich(RichConsole):
+    """Goes on when its reader has left (`| head`): the command's exit status still counts."""
+
+    def on_broken_pipe(self) -> None:
+        """Print no more."""
+        self.quiet = True
+
+
 def _rich(file: TextIO) -> RichConsole:
     plain = not file.isatty()
-    return RichConsole(
+    return _Rich(
         file=file,
         force_terminal=not plain,
         markup=False,

@@ -7,28 +7,31 @@ import json
 from edgeplace import settings
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.console import Console
+from edgeplace.flink_signals import ended_like_ctrl_c
 from edgeplace.model import (
     Cluster,
     InvalidInputError,
-    check_writable,
     dump,
     read,
-    write,
-    write_text,
 )
+from edgeplace.outputs import Outputs
 from edgeplace.quantities import count
+from edgeplace.spark_stats import measure
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs
 
 _SHOWN = 5
+_COSTS, _QUARANTINE = "-o", "--quarantine"
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    from edgeplace.spark_stats import measure
-
-    for path in filter(None, (args.output, args.quarantine)):
-        check_writable(path)
+    outputs = Outputs(
+        console,
+        {_COSTS: args.output, _QUARANTINE: args.quarantine},
+        (*args.logs, args.cluster, args.job, args.placement),
+        args.json,
+    )
     cluster = read(args.cluster, Cluster) if args.cluster else None
     job = load_job(args.job)[0] if args.job else None
     placement = None
@@ -39,7 +42,13 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 "give --job and --cluster too",
             )
         placement = schedulercfg.read(args.placement, job=job, cluster=cluster)
-    with console.progress("starting Spark") as report:
+    if cluster is None:
+        console.problem(
+            "without --cluster all machines count as one class, 'default': the costs of a Pi and "
+            "of a server are one mean"
+        )
+    # Its JVM and its files go with it.
+    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         measured = measure(
             args.logs,
             cluster,
@@ -48,15 +57,14 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             rates=settings.rates(args.rate, "--rate"),
             progress=report,
         )
-    if args.output:
-        write(measured.costs, args.output)
+    outputs.document(_COSTS, measured.costs)
     if args.parquet:
         from edgeplace.spark_stats.parquet import write_parquet
 
         write_parquet(measured.costs, args.parquet)
     if args.quarantine:
         bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
-        write_text((json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines), args.quarantine)
+        outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines))
     if len(measured.quarantine):
         console.problem(f"{count(len(measured.quarantine))} bad lines were set aside, such as")
         for i, bad in enumerate(measured.quarantine.lines()):
@@ -69,6 +77,5 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(dump(measured.costs))
         return ExitStatus.OK
     show_costs(console, measured.costs)
-    if args.output:
-        console.text(f"costs written to {args.output}")
+    outputs.say_written(_COSTS, "costs")
     return ExitStatus.OK

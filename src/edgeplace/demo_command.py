@@ -1,8 +1,11 @@
 """`edgeplace demo`: the whole way, from a recorded metric log to a proven plan."""
 
+import argparse
+
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case_files import placed
 from edgeplace.console import Console
+from edgeplace.flink_signals import ended_like_ctrl_c
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Rules, read
 from edgeplace.picture import show_job, show_sites
@@ -10,11 +13,13 @@ from edgeplace.quantities import count
 from edgeplace.reasons import show_reasons
 from edgeplace.solve_command import status_of
 from edgeplace.solver import policies, solve, why
+from edgeplace.spark_stats import measure
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_costs, show_policies, show_proof
+from edgeplace.terms import Terms
 
 
-def run(console: Console) -> ExitStatus:
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show the recorded job, measure it, place it, and say why."""
     log = path("demo/metrics.jsonl.gz")
     cluster = read(path("demo/cluster.yaml"), Cluster)
@@ -30,9 +35,7 @@ def run(console: Console) -> ExitStatus:
         console.text(f"  rule: {rule.title()}")
 
     console.heading("2. measure: what each operator costs, by Spark from the metric log")
-    from edgeplace.spark_stats import measure
-
-    with console.progress("starting Spark") as report:
+    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         measured = measure([log], cluster, progress=report)
     values = sum(measured.samples.values.values())
     console.text(f"  {count(values)} metric values in {log.name}")
@@ -50,7 +53,7 @@ def run(console: Console) -> ExitStatus:
     show_sites(console, [job], cluster, result.plan, result.evaluation)
 
     console.heading("why each operator is where it is")
-    show_reasons(console, why(job, cluster, result.plan, rules, current))
+    show_reasons(console, why(job, cluster, result.plan, rules, current), Terms.of(cluster))
     for note in result.notes:
         console.text(f"note: {note}", style="dim")
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from edgeplace.case_files import Case, read_case, read_plan
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.explain_tables import (
     show_difference,
@@ -18,7 +19,7 @@ from edgeplace.explain_tables import (
     show_tightest,
 )
 from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
-from edgeplace.reasons import because, say_what_wan_is, show_reasons
+from edgeplace.reasons import because, show_reasons
 from edgeplace.solver import (
     Difference,
     Moves,
@@ -35,6 +36,7 @@ from edgeplace.solver import (
     why,
 )
 from edgeplace.status import ExitStatus
+from edgeplace.terms import Terms
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -49,7 +51,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     else:
         found = _overview(args, console, case, plan, objective)
     if not args.json:
-        say_what_wan_is(console, case.cluster)
+        if said := Terms.of(case.cluster).explanation():
+            console.text(said, style="dim")
+        for note in cluster_notes(case.cluster):
+            console.text(f"note: {note}", style="dim")
     else:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return ExitStatus.OK
@@ -64,6 +69,7 @@ def _overview(
 ) -> dict[str, Any]:
     began = time.monotonic()
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+    terms = Terms.of(cluster)
     evaluation = evaluate(job, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
     reasons = why(job, cluster, plan, rules, current, objective)
@@ -74,14 +80,14 @@ def _overview(
             left = max(args.time_limit - (time.monotonic() - began), 0.0)
             worth = prices(job, cluster, plan, rules, current, objective, left, args.backend)
     if not args.json:
-        show_terms(console, evaluation, objective)
+        show_terms(console, evaluation, objective, terms)
         console.heading("what binds, the tightest first")
         show_tightest(console, tight)
         console.heading("why each operator is where it is")
-        show_reasons(console, reasons)
+        show_reasons(console, reasons, terms)
         if worth:
             console.heading("what a little more would be worth")
-            show_prices(console, worth)
+            show_prices(console, worth, terms)
         else:
             console.text()
             console.text(
@@ -98,7 +104,9 @@ def _overview(
         "binding": [
             {**_plain(Tight, t), "utilisation": _plain(float, t.limit.utilisation)} for t in tight
         ],
-        "operators": [{**_plain(Reason, r, _NO_PLANS), "because": because(r)} for r in reasons],
+        "operators": [
+            {**_plain(Reason, r, _NO_PLANS), "because": because(r, terms)} for r in reasons
+        ],
         "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
         "notes": list(notes),
     }
@@ -111,6 +119,7 @@ def _subtask(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    terms = Terms.of(case.cluster)
     found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
     if not args.json:
         console.text(f"{found.subtask} runs on {found.task_manager} at {found.site}", style="bold")
@@ -118,8 +127,8 @@ def _subtask(
             if (reason.job, reason.operator) == (found.job, found.operator):
                 away = _away(reason, found, case.cluster)
                 if away.alternatives or not reason.alternatives:
-                    console.text(f"its operator: {because(away)}")
-        show_moves(console, found, objective)
+                    console.text(f"its operator: {because(away, terms)}")
+        show_moves(console, found, objective, terms)
     plain: dict[str, Any] = _plain(Moves, found)
     return plain
 
@@ -145,7 +154,8 @@ def _against(
     other = read_plan(args.against, case.job, case.cluster)
     found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
     if not args.json:
-        show_difference(console, found, objective, (args.against, args.plan))
+        names = (args.against, args.plan)
+        show_difference(console, found, objective, names, Terms.of(case.cluster))
     plain: dict[str, Any] = _plain(Difference, found)
     return plain
 

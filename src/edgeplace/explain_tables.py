@@ -5,19 +5,13 @@ from collections.abc import Sequence
 from edgeplace.console import Console
 from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.quantities import count, counted, milliseconds, percent, size
-from edgeplace.reasons import some, value_of
+from edgeplace.reasons import some
 from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
 from edgeplace.tables import limit, ranges
+from edgeplace.terms import Terms
 
 _MOST_LIMITS = 10
 _MOST_SHIFTS = 40
-_TITLES: dict[ObjectiveName, str] = {
-    "wan": ">WAN",
-    "latency": ">worst path",
-    "server_cores": ">server cores",
-    "moves": ">moves",
-    "throughput": ">utilisation",
-}
 _STEPS = {
     "slots": "1 more slot on",
     "node cpu": "1 more core on",
@@ -48,10 +42,12 @@ def _room(found: Limit) -> str:
     return size(room, "/s") if found.unit == "bytes/s" else counted(room, found.unit)
 
 
-def show_moves(console: Console, found: Moves, objective: Sequence[ObjectiveName]) -> None:
+def show_moves(
+    console: Console, found: Moves, objective: Sequence[ObjectiveName], terms: Terms
+) -> None:
     """Print every other place of a subtask, with each term and how it differs from now."""
     here = ["now", found.site, found.task_manager]
-    rows = [(*here, *(value_of(name, found.terms[name]) for name in objective), "")]
+    rows = [(*here, *(terms.value(name, found.terms[name]) for name in objective), "")]
     styles = ["bold"]
     for i, option in enumerate(found.options, start=1):
         alike = f"{option.tried} and {option.task_managers - 1:,} like it"
@@ -60,7 +56,10 @@ def show_moves(console: Console, found: Moves, objective: Sequence[ObjectiveName
                 str(i),
                 some(option.sites, most=2),
                 option.tried if option.task_managers == 1 else alike,
-                *(_changed(name, found.terms[name], option.terms[name]) for name in objective),
+                *(
+                    _changed(terms, name, found.terms[name], option.terms[name])
+                    for name in objective
+                ),
                 "; ".join(
                     [
                         *(f"breaks {text}" for text in _limits(option.breaks)),
@@ -70,7 +69,13 @@ def show_moves(console: Console, found: Moves, objective: Sequence[ObjectiveName
             )
         )
         styles.append("dim" if option.breaks else "")
-    columns = ["", "site", "TaskManager", *(_TITLES[name] for name in objective), "limits"]
+    columns = [
+        "",
+        "site",
+        "TaskManager",
+        *(f">{terms.title(name)}" for name in objective),
+        "limits",
+    ]
     console.table(columns, rows, styles)
     if found.left_out:
         console.text(
@@ -84,7 +89,7 @@ def _limits(found: Sequence[Limit], most: int = 2) -> list[str]:
     return [*(limit(v) for v in found[:most]), *rest]
 
 
-def _changed(name: ObjectiveName, before: float, after: float) -> str:
+def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> str:
     """Return a term and by how much it differs."""
     if name == "latency" and after < 0:
         return milliseconds(after)
@@ -92,27 +97,29 @@ def _changed(name: ObjectiveName, before: float, after: float) -> str:
     if abs(delta) <= 1e-9 * max(abs(before), abs(after)):
         return "same"
     sign = "+" if delta > 0 else "-"
-    return f"{value_of(name, after)} ({sign}{value_of(name, abs(delta))})"
+    return f"{terms.value(name, after)} ({sign}{terms.value(name, abs(delta))})"
 
 
-def show_prices(console: Console, found: Prices) -> None:
+def show_prices(console: Console, found: Prices, terms: Terms) -> None:
     """Print what one more of each scarce thing is worth."""
-    state = "proved" if found.proved else f"not proved, at least {_first(found, found.bound)}"
-    console.text(f"the best plan as things are: {_first(found, found.value)} ({state})")
+    state = (
+        "proved" if found.proved else f"not proved, at least {_first(terms, found, found.bound)}"
+    )
+    console.text(f"the best plan as things are: {_first(terms, found, found.value)} ({state})")
     rows = []
     for price in found.prices:
         place = f"{price.where} ({price.site})" if price.site else price.where
         gain = found.value - price.value
-        worth = _first(found, gain) if gain > 1e-6 * abs(found.value) else "nothing"
+        worth = _first(terms, found, gain) if gain > 1e-6 * abs(found.value) else "nothing"
         if not (price.proved and found.proved):
             most = found.value - price.bound
-            worth += f", at most {_first(found, most)}"
+            worth += f", at most {_first(terms, found, most)}"
         rows.append(
             (
                 f"{_STEPS[price.kind]} {place}",
                 percent(price.used),
                 worth,
-                _first(found, price.value),
+                _first(terms, found, price.value),
                 "solved again, " + ("proved" if price.proved else "not proved"),
             )
         )
@@ -138,19 +145,23 @@ def show_prices(console: Console, found: Prices) -> None:
         )
 
 
-def _first(found: Prices, value: float) -> str:
-    return value_of(found.objective, value)
+def _first(terms: Terms, found: Prices, value: float) -> str:
+    return terms.value(found.objective, value)
 
 
 def show_difference(
-    console: Console, found: Difference, objective: Sequence[ObjectiveName], names: tuple[str, str]
+    console: Console,
+    found: Difference,
+    objective: Sequence[ObjectiveName],
+    names: tuple[str, str],
+    terms: Terms,
 ) -> None:
     """Print two plans side by side: terms, limits broken and cured, and who moves."""
     rows = [
         (
-            _TITLES[name].lstrip(">"),
-            value_of(name, found.before.value(name)),
-            _changed(name, found.before.value(name), found.after.value(name)),
+            terms.title(name),
+            terms.value(name, found.before.value(name)),
+            _changed(terms, name, found.before.value(name), found.after.value(name)),
         )
         for name in objective
     ]
@@ -187,9 +198,11 @@ def show_shifts(console: Console, found: Sequence[Shift]) -> None:
         console.text(f"and {len(rest):,} more ways, of {moving:,} subtasks", style="dim")
 
 
-def show_terms(console: Console, found: Evaluation, objective: Sequence[ObjectiveName]) -> None:
+def show_terms(
+    console: Console, found: Evaluation, objective: Sequence[ObjectiveName], terms: Terms
+) -> None:
     """Print the terms of a plan in one line, and what it breaks."""
-    terms = (f"{_TITLES[n].lstrip('>')} {value_of(n, found.value(n))}" for n in objective)
-    console.text(", ".join(terms))
+    values = (f"{terms.title(n)} {terms.value(n, found.value(n))}" for n in objective)
+    console.text(", ".join(values))
     for text in _limits(found.violations, most=10):
         console.text(f"does not hold: {text}", style="red")

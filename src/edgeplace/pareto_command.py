@@ -2,20 +2,24 @@
 
 import argparse
 import json
+from pathlib import Path
 
 from edgeplace import settings
 from edgeplace.case_files import read_case
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.held_at_lost_site import refused
-from edgeplace.model import Cluster, InvalidInputError, Status, check_writable, write_text
+from edgeplace.model import Cluster, InvalidInputError, Status
+from edgeplace.outputs import Outputs
 from edgeplace.pareto_picture import as_svg, as_text
-from edgeplace.quantities import count, milliseconds, size
-from edgeplace.reasons import say_what_wan_is
+from edgeplace.quantities import count, milliseconds
 from edgeplace.solver import Front, pareto
 from edgeplace.status import ExitStatus
 from edgeplace.tables import show_conflict
+from edgeplace.terms import Terms
 
 _SECONDS = 60.0
+_PICTURE = "--pareto"
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -26,9 +30,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "choose a point, then ask for it: --objective wan:10%,latency, or max_latency_ms in "
             "the rules; or take its plan from --pareto --json",
         )
-    if args.pareto:
-        check_writable(args.pareto)
+    if args.pareto and args.pareto != "-" and Path(args.pareto).suffix.lower() != ".svg":
+        raise InvalidInputError(
+            f"--pareto {args.pareto}: the picture is SVG, and the file's name does not end so",
+            "name the file FILE.svg; a browser shows it, and converts it by printing",
+        )
+    read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
+    outputs = Outputs(console, {_PICTURE: args.pareto}, read_here, args.json)
     case, said = settings.apply(read_case(args), args.set)
+    said = (*said, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:
         none = refused(case, args.backend)
         front = (
@@ -45,7 +55,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             )
         )
     if args.pareto and front.points:
-        write_text(as_svg(front.points), args.pareto)
+        outputs.text(_PICTURE, as_svg(front.points, Terms.of(case.cluster)))
     if args.json:
         found = {**as_json(front), "notes": said}
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -53,8 +63,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         _show(console, front, case.cluster)
         for note in said:
             console.text(f"note: {note}", style="dim")
-        if args.pareto and front.points:
-            console.text(f"picture written to {args.pareto}")
+        if front.points:
+            outputs.say_written(_PICTURE, "picture")
+    if not front.points:
+        outputs.say_not_written(_PICTURE, "picture", "no plan was found")
     return _status(front)
 
 
@@ -84,10 +96,11 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
     if not front.points:
         console.text("no plan found in this time: give more with --time-limit", style="yellow")
         return
+    terms = Terms.of(cluster)
     rows = [
         (
             str(i),
-            size(p.evaluation.wan_cost, "/s"),
+            terms.value("wan", p.evaluation.wan_cost),
             milliseconds(p.evaluation.latency_ms),
             count(p.evaluation.server_cores),
             p.asked,
@@ -95,7 +108,9 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
         )
         for i, p in enumerate(front.points, start=1)
     ]
-    console.table(("", ">WAN", ">worst path", ">server cores", "asked for", "proved"), rows)
+    console.table(
+        ("", f">{terms.title('wan')}", ">worst path", ">server cores", "asked for", "proved"), rows
+    )
     console.text("proved: no plan is as good in all three and better in one", style="dim")
     if front.unasked:
         console.text(
@@ -105,8 +120,9 @@ def _show(console: Console, front: Front, cluster: Cluster) -> None:
         )
     if len(front.points) > 1:
         console.text()
-        console.text(as_text(front.points))
-    say_what_wan_is(console, cluster)
+        console.text(as_text(front.points, terms))
+    if said := terms.explanation():
+        console.text(said, style="dim")
 
 
 def _status(front: Front) -> ExitStatus:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from html import escape
 
-from edgeplace.quantities import count, milliseconds, size
+from edgeplace.quantities import count, milliseconds
 from edgeplace.solver import Point
+from edgeplace.terms import Terms
 
 _WIDTH, _HEIGHT = 640, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 20, 60
@@ -16,7 +17,7 @@ _COLUMNS, _LINES = 60, 12
 _PALE, _DARK = (0xCF, 0xE3, 0xF3), (0x0B, 0x3C, 0x5D)
 
 
-def as_text(points: Sequence[Point]) -> str:
+def as_text(points: Sequence[Point], terms: Terms) -> str:
     """Return the front as lines of characters: each point by its number in the table.
 
     Points too close for numbers of their own share a list: `1,2`.
@@ -31,18 +32,18 @@ def as_text(points: Sequence[Point]) -> str:
     margin = max(len(high), len(low))
     names = [high, *[""] * (_LINES - 2), low]
     lines = [f"{name:>{margin}} |{_row(row)}" for name, row in zip(names, rows, strict=True)]
-    left, right = (size(f(p.evaluation.wan_cost for p in points), "/s") for f in (min, max))
+    left, right = (terms.value("wan", f(p.evaluation.wan_cost for p in points)) for f in (min, max))
     lines.append(f"{'':>{margin}} +{'-' * (_COLUMNS + 4)}")
     lines.append(f"{'':>{margin}}  {left}{right:>{_COLUMNS + 4 - len(left)}}")
-    return "\n".join([*lines, f"{'':>{margin}}  WAN across, worst path upwards"])
+    return "\n".join([*lines, f"{'':>{margin}}  {terms.title('wan')} across, worst path upwards"])
 
 
-def as_svg(points: Sequence[Point]) -> str:
+def as_svg(points: Sequence[Point], terms: Terms) -> str:
     """Return the front as SVG: WAN across, worst path upwards, the darker the more server cores."""
     across, up = _scale(points, "wan"), _scale(points, "latency")
     dark = _scale(points, "server_cores")
     plot_w, plot_h = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
-    summary = f"{len(points)} plans by WAN bytes, worst path and server cores"
+    summary = f"{len(points)} plans by {terms.title('wan')}, worst path and server cores"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         'font-family="sans-serif" font-size="12">',
@@ -52,13 +53,13 @@ def as_svg(points: Sequence[Point]) -> str:
     ]
     ends: tuple[Callable[..., float], ...] = (min, max)
     for i, end in enumerate(ends):
-        wan = size(end(p.evaluation.wan_cost for p in points), "/s")
+        wan = terms.value("wan", end(p.evaluation.wan_cost for p in points))
         late = milliseconds(end(p.evaluation.latency_ms for p in points))
         anchor = ("start", "end")[i]
         parts.append(_text(_LEFT + i * plot_w, _TOP + plot_h + 18, wan, anchor))
         level = _TOP + _INSET + (1 - i) * (plot_h - 2 * _INSET)
         parts.append(_text(_LEFT - 8, level + 4, late, "end"))
-    title = "WAN across, worst path upwards; the darker, the more server cores"
+    title = f"{terms.title('wan')} across, worst path upwards; the darker, the more server cores"
     parts.append(_text(_LEFT, _HEIGHT - 12, title, "start"))
     at: list[tuple[float, float]] = []
     for i, p in enumerate(points, start=1):
@@ -70,7 +71,7 @@ def as_svg(points: Sequence[Point]) -> str:
             f"{round(a + (b - a) * share):02x}" for a, b in zip(_PALE, _DARK, strict=True)
         )
         said = (
-            f"{i}: {p.asked}; {size(e.wan_cost, '/s')}, {milliseconds(e.latency_ms)}, "
+            f"{i}: {p.asked}; {terms.value('wan', e.wan_cost)}, {milliseconds(e.latency_ms)}, "
             f"{count(e.server_cores)} server cores"
         )
         parts.append(

@@ -58,7 +58,7 @@ def add_balance(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_inputs(balance)
-    balance.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
+    balance.add_argument("--time-limit", metavar="S", help="wall time of the search")
     balance.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
     balance.add_argument("--json", action="store_true", help="print the answer as JSON")
     balance.set_defaults(run="balance_command")
@@ -98,11 +98,10 @@ def add_fleet(
         help="costs of the job of that name, made by `edgeplace costs`; may be given several times",
     )
     fleet.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match")
-    fleet.add_argument("--time-limit", type=float, metavar="S", help="wall time of the search")
+    fleet.add_argument("--time-limit", metavar="S", help="wall time of the search")
     fleet.add_argument(
         "--gap",
-        type=float,
-        default=1e-6,
+        default="1e-6",
         help="relative gap that is good enough (default: %(default)s)",
     )
     fleet.add_argument(

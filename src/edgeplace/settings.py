@@ -129,9 +129,9 @@ def _slower(cluster: Cluster, name: str, factor: float) -> Cluster:
         if plain in {w.replace(" ", "") for w in (f"{a}->{b}", f"{a}-{b}", f"{b}-{a}")}
     ]
     if not named or len({frozenset(way) for way in named}) > 1:
-        found = "several links" if named else "no link"
+        found = "several links are" if named else "no link is"
         raise InvalidInputError(
-            f"--set link:{name}: {found} of the cluster are named so",
+            f"--set link:{name}: {found} named so in the cluster",
             "write link:A-B=0.5 for both directions, link:A->B=0.5 for one; the links are "
             f"{[f'{a}->{b}' for a, b in ways][:8]}",
         )

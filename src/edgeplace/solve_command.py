@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from edgeplace import pareto_command, settings
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case_files import Case, read_case
+from edgeplace.cluster_notes import cluster_notes
 from edgeplace.console import Console
 from edgeplace.explain_tables import show_shifts
 from edgeplace.held_at_lost_site import refused
@@ -19,10 +20,8 @@ from edgeplace.model import (
     Rules,
     Status,
     StoppedBy,
-    check_writable,
-    write,
-    write_text,
 )
+from edgeplace.outputs import Outputs
 from edgeplace.quantities import size
 from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
@@ -36,46 +35,75 @@ _OUT_OF_TIME = (
     "the job that would help, may be missing"
 )
 
+_PLAN, _SCHEDULERCFG, _REPORT = "-o", "--schedulercfg", "--report"
+
 
 @within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    for path in filter(None, (args.output, args.schedulercfg, args.report)):
-        check_writable(path)
     if args.pareto is not None:
         return pareto_command.run(args, console)
+    if args.set and args.schedulercfg:
+        raise InvalidInputError(
+            "--schedulercfg writes what Flink obeys, and --set supposes what is not there",
+            "write the plan with -o, which says what it supposes; once it is so, solve again "
+            "without --set",
+        )
+    outputs = Outputs(
+        console,
+        {_PLAN: args.output, _SCHEDULERCFG: args.schedulercfg, _REPORT: args.report},
+        (args.job, args.cluster, args.costs, args.rules, args.current),
+        args.json,
+    )
     now = read_case(args)
     case, said = settings.apply(now, args.set)
+    odd = cluster_notes(now.cluster)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
-        unset, unknown = _unset(now, args, tell) if args.set else (None, ())
-    result = result.model_copy(update={"notes": (*said, *result.notes, *unknown)})
+        compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
+        unset, unknown = _unset(now, args, tell) if compare else (None, ())
+    result = result.model_copy(update={"notes": (*said, *odd, *result.notes, *unknown)})
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
-    others = [
-        p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
-    ]
-    local = advice(job, cluster, result, rules, current)
-    if running().left() == 0.0:
-        result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
-    if result.plan and args.output:
-        write(result.plan, args.output)
-    if result.plan and args.schedulercfg:
-        text = schedulercfg.render(result.plan.of(job.name), job, cluster)
-        write_text(text, args.schedulercfg)
+    if result.plan:
+        plan = result.plan.model_copy(update={"supposing": tuple(args.set)})
+        outputs.document(_PLAN, plan)
+        if args.schedulercfg:
+            outputs.text(_SCHEDULERCFG, schedulercfg.render(plan.of(job.name), job, cluster))
+    others: list[Policy] = []
+    local: tuple[Advice, ...] = ()
+    # After Ctrl-C there is no time to compare.
+    if result.stopped_by is not StoppedBy.INTERRUPT:
+        found = policies(job, cluster, rules, current)
+        others = [p for p in found if p.name in ("current", "all-server")]
+        local = advice(job, cluster, result, rules, current)
+        if running().left() == 0.0:
+            result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
     if args.report:
         instance = Instance(
             name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
         )
         objective = args.objective.split(",")
-        write_text(solution_page(instance, result, others, local, objective), args.report)
+        outputs.text(_REPORT, solution_page(instance, result, others, local, objective))
     if args.json:
-        found = as_json(result, others, local, unset)
-        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        plain = as_json(result, others, local, unset)
+        console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, job, result, others, local, args, unset)
+        _show(console, job, result, others, local, unset)
         if unset:
             _show_changes(console, now, case, unset, result)
+    _say_where(outputs, result, args.json)
     return status_of(result)
+
+
+def _say_where(outputs: Outputs, result: Result, json: bool) -> None:
+    """Say which files were written, and which were not and may be older."""
+    for option, title in ((_PLAN, "plan"), (_SCHEDULERCFG, "schedulercfg")):
+        if result.plan is None:
+            outputs.say_not_written(option, title, "no plan was found")
+        elif not json:
+            outputs.say_written(option, title)
+    if not json:
+        outputs.say_written(_REPORT, "report")
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
@@ -115,6 +143,8 @@ def _show_changes(console: Console, now: Case, then: Case, unset: Result, result
 
 def status_of(result: Result) -> ExitStatus:
     """Return the exit status that stands for a result."""
+    if result.stopped_by is StoppedBy.INTERRUPT:
+        return ExitStatus.INTERRUPTED
     if result.status is Status.INFEASIBLE:
         return ExitStatus.INFEASIBLE
     if result.status is Status.UNKNOWN:
@@ -160,7 +190,6 @@ def _show(
     result: Result,
     others: Sequence[Policy],
     local: Sequence[Advice],
-    args: argparse.Namespace,
     unset: Result | None,
 ) -> None:
     compared = [(p.name, p.evaluation) for p in others]
@@ -192,8 +221,3 @@ def _show(
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
     for note in result.notes:
         console.text(f"note: {note}", style="dim")
-    for option, path in (("plan", args.output), ("schedulercfg", args.schedulercfg)):
-        if path and result.plan:
-            console.text(f"{option} written to {path}")
-    if args.report:
-        console.text(f"report written to {args.report}")

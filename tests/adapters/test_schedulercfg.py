@@ -94,7 +94,7 @@ def test_files_are_read_as_they_are(tmp_path: Path) -> None:
     path.write_bytes(b"a; b\n\xff; b\n")
     with pytest.raises(InvalidInputError, match=r"schedulercfg:2: not UTF-8"):
         schedulercfg.read(path, job=JOB, cluster=CLUSTER)
-    with pytest.raises(InvalidInputError, match="cannot be read: No such file"):
+    with pytest.raises(InvalidInputError, match="gone: no such file"):
         schedulercfg.read(tmp_path / "gone", job=JOB, cluster=CLUSTER)
 
 

@@ -29,6 +29,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver import evaluate
 from edgeplace.status import ExitStatus
+from edgeplace.terms import Terms
 
 SMALL = "seed-pis-2-1"
 ALL_SERVER = Plan(
@@ -213,7 +214,7 @@ def test_placements_are_ordered_by_whether_they_hold_then_by_the_objectives_wan(
     rows = compared(case, {n: Answer(outcome=Outcome.NONE, evaluation=e) for n, e in found.items()})
     names = [name for name, _ in rows]
     assert names == ["edgeplace (milp)", "noise", "all-server", "most", "broken"]
-    assert verdict(rows, []) == (
+    assert verdict(rows, [], Terms()) == (
         "best: edgeplace (milp), with the least WAN of all that hold, 45 B/s; as much as noise, "
         "25 % less than all-server"
     )

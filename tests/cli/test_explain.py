@@ -234,7 +234,7 @@ def test_the_plan_may_be_a_schedulercfg(edgeplace, job, cluster, on_pis, filter_
     ("more", "what", "cure"),
     [
         (("--subtask", "filter (9/4)"), "no subtask 'filter (9/4)'", "'filter (1/4)'"),
-        (("--against", "none.json"), "none.json: cannot be read", "check the path"),
+        (("--against", "none.json"), "none.json: no such file", "check the path"),
         (("--objective", "speed"), "'speed' is not understood", "use one of wan, latency"),
     ],
 )

@@ -289,7 +289,17 @@ def sleep_in_apply(monkeypatch, sleep):
     monkeypatch.setattr("edgeplace.adapters.flink.apply.time", own)
 
 
+@pytest.fixture
+def as_in_a_terminal():
+    """Let SIGTERM and SIGHUP end the process, though `nohup` runs the tests."""
+    former = {s: signal.signal(s, signal.SIG_DFL) for s in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("as_in_a_terminal")
 def test_a_signal_does_what_ctrl_c_does(apply, flink, plans, monkeypatch, number):
     (plans / "wordcount.schedulercfg").write_text(FORMER)
     flink.agent.judge = lambda job, text: None if text == FORMER else ("moving", [])
@@ -298,3 +308,11 @@ def test_a_signal_does_what_ctrl_c_does(apply, flink, plans, monkeypatch, number
     assert ran.status is ExitStatus.INTERRUPTED
     assert files(plans) == {"wordcount.schedulercfg": FORMER}
     assert signal.getsignal(number) is signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("as_in_a_terminal")
+def test_a_signal_that_is_ignored_stays_so(apply, flink, plans, monkeypatch):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    sleep_in_apply(monkeypatch, lambda seconds: signal.raise_signal(signal.SIGHUP))
+    assert apply().status is ExitStatus.OK
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

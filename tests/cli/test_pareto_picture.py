@@ -8,6 +8,7 @@ from seeds import filter_cluster, filter_job
 from edgeplace.model import Plan
 from edgeplace.pareto_picture import as_svg, as_text
 from edgeplace.solver import Point, evaluate
+from edgeplace.terms import Terms
 
 PIS = tuple(f"pi-{i}" for i in range(4))
 PLAN = Plan(jobs={"filter": {"source": PIS, "filter": PIS, "sink": ("server",)}})
@@ -33,18 +34,24 @@ def front(figures):
 
 @pytest.mark.parametrize("figures", [FAR, SHARED, RISING, FAR[:1]])
 def test_every_point_has_its_number_on_a_terminal(figures):
-    drawn = "\n".join(line.partition("|")[2] for line in as_text(front(figures)).splitlines())
+    drawn = "\n".join(
+        line.partition("|")[2] for line in as_text(front(figures), Terms()).splitlines()
+    )
     assert sorted(map(int, re.findall(r"\d+", drawn))) == list(range(1, len(figures) + 1))
 
 
 def test_points_of_one_cell_are_listed_there():
-    first = as_text(front(SHARED)).splitlines()[0]
+    first = as_text(front(SHARED), Terms()).splitlines()[0]
     assert first.partition("|")[2] == "1,2,3"
 
 
 def test_neighbours_in_a_row_do_not_read_as_one_number():
     close = [(0.0, 1.0, 1.0), (1.0, 1.0, 1.0), (2.0, 1.0, 1.0), (60.0, 1.0, 1.0)]
-    row = next(line for line in as_text(front(close)).splitlines() if "1" in line.partition("|")[2])
+    row = next(
+        line
+        for line in as_text(front(close), Terms()).splitlines()
+        if "1" in line.partition("|")[2]
+    )
     assert row.partition("|")[2].split() == ["1,2,3", "4"]
 
 
@@ -56,7 +63,7 @@ def labels(svg):
 
 @pytest.mark.parametrize("figures", [FAR, SHARED, RISING, FAR[:1]])
 def test_no_circle_covers_a_number_in_the_file(figures):
-    svg = as_svg(front(figures))
+    svg = as_svg(front(figures), Terms())
     numbers = [int(n) for *_, text in labels(svg) for n in text.split(", ")]
     assert sorted(numbers) == list(range(1, len(figures) + 1))
     first_number = min(svg.index(f">{text}</text>") for *_, text in labels(svg))

@@ -248,8 +248,8 @@ def test_a_file_that_cannot_be_written_is_one_message(edgeplace, job, cluster, t
     ran = edgeplace("solve", job, cluster, option, file)
     assert ran.status == 2
     assert ran.err == (
-        f"edgeplace solve: {file}: cannot be written: no folder there that may be written to\n"
-        "  cure: choose another place\n"
+        f"edgeplace solve: {file}: cannot be written: there is no folder {file.parent}\n"
+        f"  cure: make it (mkdir -p {file.parent}), or choose another place\n"
     )
 
 
@@ -276,11 +276,14 @@ def test_a_folder_is_no_output_file(edgeplace, job, cluster, tmp_path):
         (("--objective", "wan:nan%"), "'wan:nan%' is not understood", "wan:5%"),
         (("--objective", ""), "'' is not understood", "use one of"),
         (("--objective", "wan,wan"), "one twice", "name each term once"),
-        (("--gap", "-1"), "must not be negative", "use 0 or more"),
-        (("--gap", "nan"), "gap nan", "use 0 or more"),
-        (("--time-limit", "-1"), "must not be negative", "use 0 or more"),
-        (("--time-limit", "nan"), "time limit nan", "use 0 or more"),
-        (("--current", "none"), "none: cannot be read", "check the path"),
+        (("--gap", "-1"), "--gap '-1' is no gap from 0 to 1", "write --gap 5% or 0.05"),
+        (("--gap", "nan"), "--gap 'nan' is no gap", "write --gap 5% or 0.05"),
+        (("--gap", "5"), "--gap '5' is no gap from 0 to 1", "write --gap 5% or 0.05"),
+        (("--gap", "20"), "--gap '20' is no gap from 0 to 1", "write --gap 20% or 0.2"),
+        (("--time-limit", "-1"), "--time-limit '-1' is no time", "write seconds, 0 or more"),
+        (("--time-limit", "nan"), "--time-limit 'nan' is no time", "write seconds, 0 or more"),
+        (("--time-limit", "soon"), "--time-limit 'soon' is no time", "write seconds, 0 or more"),
+        (("--current", "none"), "none: no such file", "check the path"),
         (("--rules", "none.yaml"), "none.yaml: no such file", "check the path"),
         (("--costs", "none.json"), "none.json: no such file", "check the path"),
     ],
@@ -304,7 +307,7 @@ def test_a_wrong_option_is_one_message_with_its_cure(edgeplace, job, cluster, mo
         ("a: [", "not valid YAML"),
         ("- 1", "found a list"),
         ("format: edgeplace/rules", "like a rules file, a cluster file is expected here"),
-        ("sites: [{id: a}]\nnodse: []", "nodse: Extra inputs are not permitted"),
+        ("sites: [{id: a}]\nnodse: []", "nodse (line 2): there is no field of this name here"),
         ("sites: [{id: a}, {id: a}]", "two of kind site have the id 'a'"),
         ("sites: [{id: a}]\nversion: 2", "version 2 of 'edgeplace/cluster' is not known"),
     ],

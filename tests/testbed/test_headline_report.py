@@ -1,6 +1,7 @@
 """Predictions from costs of all WANs, and how they are held against what was measured."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,21 @@ def test_what_was_sustained_as_offered_is_no_limit(sustained, offered, error):
     }
     [found] = errors([seen], 0.0).sustained
     assert found.relative == pytest.approx(error)
+
+
+@pytest.mark.parametrize("file", ["README.md", "benchmarks/headline/README.md"])
+def test_the_most_is_in_bold_whoever_sustains_it(file):
+    text = (Path(__file__).parents[2] / file).read_text()
+    rows = re.findall(r"^\| [\w-]+ \| [\d.]+ \|(.*?)\|[^|]*\|[^|]*\|$", text, re.MULTILINE)
+    assert len(rows) == 33
+    for row in rows:
+        shown = [cell.strip() for cell in row.split("|")]
+        plain = [cell.strip("*") for cell in shown]
+        assert len(plain) == 4
+        best = plain[max(range(4), key=lambda i: _per_s(plain[i]))]
+        assert shown == [f"**{cell}**" if cell == best else cell for cell in plain]
+
+
+def _per_s(text: str) -> float:
+    number, unit = text.removeprefix("≥ ").removesuffix("/s").split(" ")
+    return float(number) * {"": 1, "k": 1e3, "M": 1e6}[unit]

@@ -28,6 +28,7 @@ from edgeplace.report.solution import (
     policies_table,
     reasons,
 )
+from edgeplace.terms import Terms
 
 _FACTORS = (1.0, 1.5, 2.0, 5.0, 10.0, 100.0)
 """Columns of the profile as a table."""
@@ -83,7 +84,7 @@ def case_page(
     answers = done.answers(asked.name)
     named = {title(backend): backend for backend in answers}
     best = next((named[name] for name, e in compared if name in named and e.feasible), None)
-    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs)}.")]
+    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs, Terms.of(asked.cluster))}.")]
     marked = title(best) if best else ""
     sections = [Section("compared", "Placements", policies_table(compared, marked))]
     if best:

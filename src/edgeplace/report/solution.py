@@ -33,6 +33,7 @@ from edgeplace.solver import Advice, Policy, why
 from edgeplace.solver.problem import build
 from edgeplace.solver.verdict import judge
 from edgeplace.tables import binding, limit
+from edgeplace.terms import Terms
 
 _TERMS: dict[ObjectiveName, str] = {
     "wan": "WAN bytes per second, weighted by price",
@@ -173,12 +174,13 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
 def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
     """Return why each operator is where it is."""
     found = why(list(case.jobs), case.cluster, plan, case.rules, case.current, objective)
+    terms = Terms.of(case.cluster)
     rows = []
     for r in found:
         many = len(r.sites) - _MOST_SITES
         sites = ", ".join(r.sites[:_MOST_SITES]) + (f" and {many:,} more" if many > 0 else "")
         name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
-        rows.append((name, sites, because(r)))
+        rows.append((name, sites, because(r, terms)))
     said = "What the nearest other place would cost or break"
     untold = sum(len(job.operators) for job in case.jobs) - len(found)
     if untold:

@@ -1,0 +1,235 @@
+"""What is wrong with a document, where, and what to write instead."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from edgeplace.model.content import text_of
+from edgeplace.model.yaml_text import compose_yaml
+
+Where = tuple[int | str, ...]
+
+_MOST = 8
+_LONGEST_TEXT = 4_000_000
+"""Characters of a file whose lines are looked up."""
+_TEXT_NEEDED = "string_type"
+_CURES = {
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "dict_type": "write it as a mapping, {name: value}",
+    "enum": "write one of those",
+    "finite_number": "write a finite number",
+    "float_parsing": "write a plain number, in the unit of the field's name, without a unit",
+    "float_type": "write a number",
+    "greater_than": "write a number in that range",
+    "greater_than_equal": "write a number in that range",
+    "int_from_float": "write a whole number",
+    "int_parsing": "write a plain whole number, without a unit",
+    "int_parsing_size": "write a number in that range",
+    "int_type": "write a whole number",
+    "less_than": "write a number in that range",
+    "less_than_equal": "write a number in that range",
+    "literal_error": "write one of those",
+    "model_type": "write it as a mapping, {name: value}",
+    "no_number": "write a number",
+    "string_too_short": "write a name of one character or more",
+    "string_type": "write a text",
+    "too_short": "write one entry or more",
+    "tuple_type": "write it as a list, [a, b]",
+    "union_tag_invalid": "write one of those kinds",
+    "union_tag_not_found": "write its kind, as in {kind: pin, ...}",
+}
+
+
+def complaint(
+    error: ValidationError, kind: type[BaseModel], data: Any, file: str | Path | None = None
+) -> tuple[str, str]:
+    """Return what is wrong and the cure.
+
+    Parameters
+    ----------
+    kind
+        What the data should be.
+    data
+        What was validated.
+    file
+        Where the data are from, for lines; None: they are from no file.
+    """
+    tree = _tree(file)
+    problems, cures = [], []
+    for found in error.errors()[:_MOST]:
+        where = _in_file(kind, data, found["loc"])
+        line, written = _look_up(tree, where)
+        said, cure = _said(kind, found, where, written)
+        named = ".".join(map(str, where))
+        beside = ", ".join([*_entry(data, where), *([f"line {line}"] if line else [])])
+        place = f"{named} ({beside})" if named and beside else named or beside
+        problems.append(f"{place}: {said}" if place else said)
+        cures.append(cure)
+    more = error.error_count() - _MOST
+    rest = f"\n  and {more} more" if more > 0 else ""
+    return "\n  ".join(problems) + rest, "; ".join(list(dict.fromkeys(cures))[:3])
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """Return a value as it is shown in a message, cut off where it is long."""
+    try:
+        text = f"{value!r:.{most}}"
+    except (RecursionError, ValueError):
+        # Nested too deep, or a number of too many digits.
+        return f"a {type(value).__name__}"
+    return text
+
+
+def _said(
+    kind: type[BaseModel], found: Mapping[str, Any], where: Where, written: str | None
+) -> tuple[str, str]:
+    """Return what is wrong with a field, and the cure."""
+    name, value = found["type"], found["input"]
+    if name == "value_error":
+        message = found["msg"].removeprefix("Value error, ")
+        return message, "correct what is named there, or add what it refers to"
+    field = str(where[-1]) if where else ""
+    if name == "missing":
+        return "Field required", f"add {field!r} there"
+    if name == "extra_forbidden":
+        return _unknown_field(kind, found["loc"], field, value)
+    said = f"{found['msg']} (got {shown(value)})"
+    if name == _TEXT_NEEDED and not isinstance(value, dict | list | tuple) and value is not None:
+        text = written if written is not None else str(value)
+        return said, f'put it in quotes: "{text}"'
+    if name in ("enum", "literal_error") and isinstance(value, str):
+        allowed = [
+            w.strip().strip("'") for w in found["ctx"]["expected"].replace(" or ", ",").split(",")
+        ]
+        near = _nearest(value, allowed)
+        if near:
+            return said, f"did you mean {near!r}?"
+    return said, _CURES.get(name, "correct it")
+
+
+def _unknown_field(kind: type[BaseModel], loc: Where, field: str, value: Any) -> tuple[str, str]:
+    known = sorted({name for model in _models(kind, loc[:-1]) for name in _names(model)})
+    if field in known:
+        return f"it goes with slots (got {shown(value)})", "give this node its slots, too"
+    near = _nearest(field, known)
+    said = f"there is no field of this name here (got {shown(value)})"
+    if near:
+        return said, f"did you mean {near!r}?"
+    listed = f"; the fields here are {', '.join(known)}" if known else ""
+    return said, f"leave {field!r} out{listed}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str | None:
+    plain = {k.lower().replace("_", ""): k for k in known}
+    near = difflib.get_close_matches(word.lower().replace("_", ""), list(plain), 1, 0.6)
+    return plain[near[0]] if near else None
+
+
+def _names(model: type[BaseModel]) -> Iterator[str]:
+    yield from model.model_fields
+    yield from getattr(model, "beside_fields", ())
+
+
+def _models(kind: type[BaseModel], loc: Where) -> list[type[BaseModel]]:
+    """Return the models that a value at a place may be of."""
+    models = [kind]
+    for part in loc:
+        if isinstance(part, int):
+            continue
+        inner = [
+            m
+            for model in models
+            if part in model.model_fields
+            for m in _models_in(model.model_fields[part].annotation)
+        ]
+        # A part that is no field is the tag of one of several kinds.
+        tagged = [
+            m
+            for m in models
+            if (tag := m.model_fields.get("kind")) is not None and tag.default == part
+        ]
+        models = inner or tagged or models
+    return models
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
+
+
+def _in_file(kind: type[BaseModel], data: Any, loc: Where) -> Where:
+    """Return a place as the file has it."""
+    in_file = getattr(kind, "in_file", None)
+    where: Where = in_file(data, loc) if in_file else loc
+    known: list[int | str] = []
+    at = data
+    for i, part in enumerate(where):
+        below = _below(at, part)
+        if below is _NOTHING and i < len(where) - 1:
+            # The tag of one of several kinds is no part of the file's structure.
+            continue
+        known.append(part)
+        at = at if below is _NOTHING else below
+    return tuple(known)
+
+
+def _entry(data: Any, where: Where) -> list[str]:
+    """Return how the innermost entry of a list around a place is called."""
+    named: list[str] = []
+    at = data
+    for part in where:
+        at = _below(at, part)
+        if not (isinstance(at, dict) and isinstance(part, int)):
+            continue
+        key = next((k for k in ("id", "name", "operator", "kind") if k in at), None)
+        if key is not None and where[-1] != key:
+            named = [f"{key} {shown(at[key])}"]
+        elif {"source", "target"} <= set(at):
+            named = [f"{shown(at['source'])} -> {shown(at['target'])}"]
+    return named
+
+
+_NOTHING = object()
+
+
+def _below(at: Any, part: int | str) -> Any:
+    """Return what is at a key or an index of plain data, or `_NOTHING`."""
+    if isinstance(at, dict):
+        return at.get(part, _NOTHING)
+    if isinstance(at, list | tuple) and isinstance(part, int) and part < len(at):
+        return at[part]
+    return _NOTHING
+
+
+def _tree(file: str | Path | None) -> yaml.Node | None:
+    if file is None:
+        return None
+    text = text_of(file)
+    return compose_yaml(text) if len(text) <= _LONGEST_TEXT else None
+
+
+def _look_up(tree: yaml.Node | None, where: Where) -> tuple[int | None, str | None]:
+    """Return the line of a place, or of what is around it, and the text of a plain value there."""
+    at, line, exact = tree, None, True
+    for part in where:
+        below: yaml.Node | None = None
+        if isinstance(at, yaml.MappingNode):
+            hits = ((k, v) for k, v in at.value if k.value == part)
+            key, below = next(hits, (None, None))
+            line = key.start_mark.line + 1 if key else line
+        elif isinstance(at, yaml.SequenceNode) and isinstance(part, int) and part < len(at.value):
+            below = at.value[part]
+            line = below.start_mark.line + 1
+        if below is None:
+            exact = False
+            break
+        at = below
+    scalar = exact and isinstance(at, yaml.ScalarNode)
+    return line, at.value if scalar and at else None

@@ -1,0 +1,157 @@
+"""Writing files: whole or not at all, and never over what nobody meant to lose."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from edgeplace.model.errors import InvalidInputError
+
+_WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path]) -> None:
+    """Find out before long work whether its results can be written without loss.
+
+    Parameters
+    ----------
+    outputs
+        Option -> the file that it writes.
+    inputs
+        Files that the work reads, and folders whose files it reads.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file cannot be written, is an input too, or is meant for two outputs.
+    """
+    sources = [Path(i) for i in inputs]
+    taken: dict[Path, str] = {}
+    for option, name in outputs.items():
+        path = Path(name)
+        check_writable(path)
+        if path.exists() and not path.is_file():
+            # A device or a FIFO takes whatever is written into it.
+            continue
+        real = path.resolve()
+        if real in taken:
+            raise InvalidInputError(
+                f"{path}: {taken[real]} and {option} would both write it", "give each its own file"
+            )
+        taken[real] = option
+        for read in sources:
+            inside = read.is_dir() and real.parent == read.resolve()
+            if path.exists() and (inside or (read.exists() and read.samefile(path))):
+                raise InvalidInputError(
+                    f"{option} {path}: it would overwrite what is read here"
+                    + (f", in {read}" if inside else ""),
+                    "write to another file",
+                )
+
+
+def check_writable(path: str | Path) -> None:
+    """Find out before long work whether its result can be written.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    try:
+        # Of what a symbolic link leads to.
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        _check_folder(path.resolve().parent, path)
+        return
+    except OSError as e:
+        raise InvalidInputError(
+            f"{path}: cannot be written: {e.strerror}", "choose another place"
+        ) from e
+    if stat.S_ISDIR(mode):
+        raise InvalidInputError(
+            f"{path}: cannot be written: is a folder", "give the name of a file"
+        )
+    if stat.S_ISBLK(mode):
+        raise InvalidInputError(f"{path}: cannot be written: is a disk", "give the name of a file")
+    # Root may write whatever it likes; a file without the permission is still not for writing.
+    if not mode & _WRITE_BITS or not os.access(path, os.W_OK):
+        raise InvalidInputError(
+            f"{path}: cannot be written: the file is read-only",
+            f"make it writable (chmod u+w {path}), or write to another file",
+        )
+
+
+def write_text(text: str | Iterable[str], path: str | Path) -> None:
+    """Write a file, from one text or from parts, so that readers see it whole or not at all.
+
+    A file that is there keeps its mode and its owner; a symbolic link stays, and the file that it
+    leads to is written. A device or a FIFO is written into.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be written.
+    """
+    path = Path(path)
+    check_writable(path)
+    parts = [text] if isinstance(text, str) else text
+    try:
+        if path.exists() and not path.is_file():
+            with path.open("a", encoding="utf-8") as f:
+                f.writelines(parts)
+        else:
+            _replace(parts, path.resolve())
+    except BrokenPipeError:
+        # Who reads the FIFO has what it wanted.
+        return
+    except OSError as e:
+        raise InvalidInputError(
+            f"{path}: cannot be written: {e.strerror}", _CURES.get(e.errno or 0, _ELSEWHERE)
+        ) from e
+
+
+_ELSEWHERE = "choose another place"
+_CURES = {errno.ENOSPC: "make room on that disk, or choose another place"}
+
+
+def _check_folder(folder: Path, path: Path) -> None:
+    if not folder.is_dir():
+        raise InvalidInputError(
+            f"{path}: cannot be written: there is no folder {folder}",
+            f"make it (mkdir -p {folder}), or choose another place",
+        )
+    if not os.access(folder, os.W_OK):
+        raise InvalidInputError(
+            f"{path}: cannot be written: nothing may be written into folder {folder}", _ELSEWHERE
+        )
+
+
+def _replace(parts: Iterable[str], path: Path) -> None:
+    """Put a new file in the place of `path`, which is no link."""
+    former = path.stat() if path.exists() else None
+    if former and not os.access(path.parent, os.W_OK):
+        # The file may be written, but nothing be put beside it.
+        with path.open("w", encoding="utf-8") as f:
+            f.writelines(parts)
+        return
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as f:
+            f.writelines(parts)
+            f.flush()
+            os.fsync(f.fileno())
+        if former:
+            if (former.st_uid, former.st_gid) != (os.geteuid(), os.getegid()):
+                os.chown(part, former.st_uid, former.st_gid)
+            os.chmod(part, stat.S_IMODE(former.st_mode))
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(part, 0o666 & ~mask)
+        os.replace(part, path)
+    except BaseException:
+        Path(part).unlink(missing_ok=True)
+        raise

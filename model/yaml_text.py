@@ -1,0 +1,97 @@
+"""YAML that is safe and small: no objects, no key twice, no alias that stands for a million."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+MOST_ALIASED = 1_000_000
+"""Entries that the aliases of a file may stand for."""
+
+
+class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
+    """Safe YAML that refuses a key given twice instead of keeping the last."""
+
+    def construct_document(self, node: Any) -> Any:
+        # Before anything is constructed: merge keys rewrite the nodes while it is.
+        _check_keys(node)
+        _check_aliases(node)
+        return super().construct_document(node)
+
+
+def load_yaml(text: str) -> Any:
+    """Return the plain content of YAML text.
+
+    Raises
+    ------
+    yaml.YAMLError, ValueError, RecursionError
+        If it is no YAML, gives a key twice, or has aliases that stand for too much.
+    """
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Return the tree of YAML or JSON text, whose nodes know their lines; None if it is neither."""
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _check_keys(root: yaml.Node) -> None:
+    left, done = [root], set()
+    while left:
+        at = left.pop()
+        if id(at) in done:
+            continue
+        done.add(id(at))
+        seen = set()
+        for key_node, value_node in at.value if isinstance(at, yaml.MappingNode) else ():
+            key = str(key_node.value)
+            if key in seen and key != "<<":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                )
+            seen.add(key)
+            left.append(value_node)
+        if isinstance(at, yaml.SequenceNode):
+            left += at.value
+
+
+def _check_aliases(root: yaml.Node) -> None:
+    """Count what the document is with each alias written out: an alias is a node met again."""
+    size: dict[int, int] = {}
+    written = 0
+    open_nodes: set[int] = set()
+    left: list[tuple[yaml.Node, Iterator[yaml.Node]]] = [(root, _children(root))]
+    open_nodes.add(id(root))
+    while left:
+        at, children = left[-1]
+        child = next(children, None)
+        if child is None:
+            left.pop()
+            open_nodes.discard(id(at))
+            size[id(at)] = 1 + sum(size[id(c)] for c in _children(at))
+            written += 1
+            if size[id(at)] - written > MOST_ALIASED:
+                raise yaml.constructor.ConstructorError(
+                    None,
+                    None,
+                    f"its aliases (*name) stand for more than {MOST_ALIASED:,} entries",
+                    at.start_mark,
+                )
+        elif id(child) in open_nodes:
+            raise yaml.constructor.ConstructorError(
+                None, None, "an alias (*name) stands for what it is in", child.start_mark
+            )
+        elif id(child) not in size:
+            open_nodes.add(id(child))
+            left.append((child, _children(child)))
+
+
+def _children(node: yaml.Node) -> Iterator[yaml.Node]:
+    if isinstance(node, yaml.SequenceNode):
+        yield from node.value
+    elif isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            yield from pair

@@ -1,0 +1,113 @@
+"""The JVM of a Spark session: it never outlives the process that started it."""
+
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.find_spark_home import _find_spark_home
+
+from edgeplace.model.errors import MissingExtraError
+
+_PR_SET_PDEATHSIG = 1
+_LOOK_AGAIN_S = 0.05
+
+_running: list[subprocess.Popen[bytes]] = []
+"""JVMs whose standard input this process holds: each ends when that is closed."""
+
+
+@contextmanager
+def jvm(settings: Mapping[str, str]) -> Iterator[None]:
+    """Start a JVM, and let PySpark connect to it inside the block.
+
+    PySpark can start one itself, but a start that is broken off leaves its JVM running for ever.
+    The JVM started here ends with this process, however that ends: it reads the end of its standard
+    input, Linux signals it, and a block that raises ends it.
+
+    Parameters
+    ----------
+    settings
+        Spark's configuration.
+
+    Raises
+    ------
+    MissingExtraError
+        If the JVM does not start.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="edgeplace-jvm-"))
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        port, secret = _start(settings, folder / "connection", started)
+        # PySpark's way to be told of a JVM that runs already.
+        os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+            os.environ.pop(name, None)
+        shutil.rmtree(folder, ignore_errors=True)
+    _running.extend(started)
+
+
+def _start(
+    settings: Mapping[str, str], said: Path, started: list[subprocess.Popen[bytes]]
+) -> tuple[int, str]:
+    """Start a JVM and return the port that it listens on, and the secret that it asks for."""
+    command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    try:
+        process = subprocess.Popen(
+            [*command, "pyspark-shell"],
+            stdin=subprocess.PIPE,
+            env={
+                **os.environ,
+                "SPARK_CONNECT_MODE": "0",
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(said),
+            },
+            preexec_fn=_dies_with_parent(),
+        )
+    except OSError as e:
+        raise _not_started(f"{e.strerror}: {e.filename}") from e
+    started.append(process)
+    while not said.exists():
+        if process.poll() is not None:
+            raise _not_started(f"it ended with {process.returncode}")
+        time.sleep(_LOOK_AGAIN_S)
+    # A port, the length of the secret, and the secret; the file is whole when it is there.
+    told = said.read_bytes()
+    return int.from_bytes(told[:4], "big"), told[8:].decode()
+
+
+def _not_started(why: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"the JVM of Spark did not start: {why}",
+        "see what is said above; Spark needs bash on the PATH and Java 17 or later in JAVA_HOME",
+    )
+
+
+def _dies_with_parent() -> Callable[[], None]:
+    """Return what a child does before it becomes the JVM."""
+    # The signal comes when the *thread* ends that started the child: only the main one will do.
+    main = threading.current_thread() is threading.main_thread()
+    libc = ctypes.CDLL(None) if main and sys.platform == "linux" else None
+
+    def prepare() -> None:
+        # Ctrl-C is for this process, which ends the JVM.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if libc is not None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    return prepare

@@ -1,0 +1,25 @@
+"""What is odd about a cluster file, though it is valid."""
+
+from edgeplace.model import Cluster
+
+_MOST = 4
+
+
+def cluster_notes(cluster: Cluster) -> tuple[str, ...]:
+    """Return what the reader of a plan for this cluster should know of it."""
+    notes = []
+    if len(cluster.sites) > 1 and all(s.tier != "cloud" for s in cluster.sites):
+        notes.append(
+            "no site has `tier: cloud`: no core counts as a server core, and the placement "
+            "all-server has no server"
+        )
+    ways = {(a.source, a.target) for a in cluster.directed_links()}
+    one_way = sorted((a, b) for a, b in ways if (b, a) not in ways)
+    if one_way:
+        shown = ", ".join(f"{a} -> {b}" for a, b in one_way[:_MOST])
+        more = f" and {len(one_way) - _MOST:,} more" if len(one_way) > _MOST else ""
+        notes.append(
+            f"nothing leads back over {shown}{more}: Flink's acknowledgements, credits and "
+            "checkpoints need a way back; `both_ways: true` gives a link one"
+        )
+    return tuple(notes)
