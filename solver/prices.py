@@ -115,7 +115,7 @@ def prices(
             f"the time limit {time_limit_s} must not be negative", "use 0 or more"
         )
     with limited(time_limit_s) as clock:
-        return _prices(job_graph, cluster, plan, rules, current, objective, clock)
+        return _prices(job_graph, cluster, plan, rules, current, objective, clock, backend)
 
 
 def _prices(
@@ -126,6 +126,7 @@ def _prices(
     current: Plan | None,
     objective: Sequence[str | ObjectiveLevel],
     clock: Clock,
+    backend: str,
 ) -> Prices:
     name = objective_levels(objective)[0].name
 
