@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = policies(job, cluster, rules, current)
         others = [p for p in found if p.name in ("current", "all-server")]
         local = advice(job, cluster, result, rules, current)
-        if running().left() == 0.0:
+        if result.plan and running().left() == 0.0:
             result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
     if args.report:
         instance = Instance(
