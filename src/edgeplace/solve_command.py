@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from edgeplace import pareto_command, settings
 from edgeplace.adapters.flink import schedulercfg
@@ -15,6 +15,7 @@ from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     InvalidInputError,
     JobGraph,
+    Limit,
     Result,
     Rules,
     Status,
@@ -27,7 +28,7 @@ from edgeplace.quantities import size
 from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
 from edgeplace.status import ExitStatus
-from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
+from edgeplace.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -46,6 +47,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     others = [
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
     ]
+    if result.status is Status.INFEASIBLE:
+        result = result.model_copy(
+            update={"notes": (*result.notes, *map(_doubt, _doubted(others)))}
+        )
     local = advice(job, cluster, result, rules, current)
     if result.plan and args.output:
         write(result.plan, args.output)
@@ -66,6 +71,23 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         if unset:
             _show_changes(console, now, case, unset, result)
     return status_of(result)
+
+
+def _doubted(others: Sequence[Policy]) -> Iterator[Limit]:
+    """Yield the limits that what runs exceeds by less than costs varied as they were measured."""
+    for p in others:
+        if p.name == CURRENT and p.evaluation.within_measurement:
+            yield from p.evaluation.violations
+
+
+def _doubt(found: Limit) -> str:
+    over = found.utilisation - 1
+    return (
+        f"the current placement exceeds {found.kind} {found.where} by {over:.2%}, and the costs "
+        f"behind it varied by {found.spread:.2%} as they were measured: it may well hold. Ask at a "
+        f"little less than was measured (--set rate=x{1 / (1 + over) - 0.0005:.3f}), or with "
+        "--objective throughput,wan"
+    )
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
