@@ -115,6 +115,9 @@ class Limit(Frozen):
     capacity: float | None
     """None: not limited."""
     unit: str
+    spread: float = Field(default=0.0, ge=0)
+    """Relative standard deviation of the measured costs that `used` rests on, where the limit is
+    exceeded; 0: none was measured."""
 
     @property
     def shortfall(self) -> float:
@@ -167,6 +170,18 @@ class Evaluation(Frozen):
     def feasible(self) -> bool:
         """True if no limit is exceeded."""
         return not self.violations
+
+    @property
+    def within_measurement(self) -> bool:
+        """True if limits are exceeded, but by no more than costs varied as they were measured.
+
+        What ran at these rates does run: then it is the errors of rates and costs that add up to
+        a thread that is busy for more than all of the time. It makes no plan feasible, and nothing
+        is proved with it.
+        """
+        return bool(self.violations) and all(
+            v.kind in RATED and v.utilisation <= 1 + v.spread for v in self.violations
+        )
 
     @property
     def headroom(self) -> float:

@@ -43,12 +43,7 @@ def report(verdict: Verdict) -> Evaluation:
     """Return a verdict in the model's words, every limit by its name."""
     p, v = verdict.problem, verdict
     links = tuple(_links(v))
-    nodes = tuple(
-        Limit(kind="node cpu", where=n.id, used=used, capacity=room, unit="cores")
-        for n, used, room in zip(
-            p.cluster.nodes, v.cores.tolist(), p.node_cores.tolist(), strict=True
-        )
-    )
+    nodes = tuple(_nodes(v))
     task_managers = tuple(
         Limit(kind="slots", where=t.id, used=used, capacity=room, unit="slots")
         for t, used, room in zip(
@@ -89,6 +84,24 @@ def _over(limit: Limit) -> bool:
     return limit.capacity is not None and limit.used > limit.capacity * (1 + TOLERANCE)
 
 
+def _spread(v: Verdict, subtasks: Ints) -> float:
+    """Return the relative spread of the measured costs of some subtasks together.
+
+    Errors of an operator's cost are those of all its subtasks, so they add up.
+    """
+    p = v.problem
+    own = v.assignment[subtasks]
+    each = []
+    for k, t in zip(subtasks.tolist(), own.tolist(), strict=True):
+        _, op = p.subtasks.operators[p.subtasks.operator_of[k]]
+        cost = op.cost.on(p.cluster.nodes[p.tm_node[t]].node_class) if op.cost else None
+        measured = cost and cost.origin == "measured" and cost.relative_spread
+        each.append(measured or 0.0)
+    cores = p.cores[subtasks, p.tm_class[own]]
+    whole = float(cores.sum())
+    return float(cores @ np.array(each)) / whole if whole > 0 else 0.0
+
+
 def _largest(values: Floats) -> list[int]:
     """Return the indices of all values above 1, and of the largest."""
     above: list[int] = np.flatnonzero(values > 1).tolist()
@@ -103,11 +116,25 @@ def _links(v: Verdict) -> Iterator[Limit]:
         yield Limit(kind="link bandwidth", where=name, used=used, capacity=capacity, unit="bytes/s")
 
 
+def _nodes(v: Verdict) -> Iterator[Limit]:
+    p = v.problem
+    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.node_cores.tolist(), strict=True)
+    for i, (node, used, room) in enumerate(rooms):
+        limit = Limit(kind="node cpu", where=node.id, used=used, capacity=room, unit="cores")
+        if _over(limit):
+            own = np.flatnonzero(p.tm_node[v.assignment] == i)
+            limit = limit.model_copy(update={"spread": _spread(v, own)})
+        yield limit
+
+
 def _busy(v: Verdict) -> Iterator[Limit]:
     p = v.problem
     for k in _largest(v.busy):
         where = f"{p.subtasks.title(k)} on {p.cluster.task_managers[v.assignment[k]].id}"
-        yield Limit(kind="subtask busy", where=where, used=v.busy[k], capacity=1, unit="s/s")
+        spread = _spread(v, np.array([k])) if v.busy[k] > 1 else 0.0
+        yield Limit(
+            kind="subtask busy", where=where, used=v.busy[k], capacity=1, unit="s/s", spread=spread
+        )
 
 
 def _credit_windows(v: Verdict) -> Iterator[Limit]:

@@ -12,7 +12,7 @@ from edgeplace.model import write
 from testbed.errors import TestbedError
 from testbed.world import CORES
 
-_COMMAND_SECONDS = 300.0
+_COMMAND_SECONDS = 900.0
 _WATERMARK_MS = 200.0
 """Flink's default, which REST does not tell; all jobs here are in event time."""
 _COLLECT_INTERVAL_S = 5
@@ -101,9 +101,15 @@ class Loop:
         command = [sys.executable, "-m", "edgeplace", *arguments]
         if arguments[0] == "flink":
             command += ["--jobmanager", self._world.url]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-        )
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise TestbedError(
+                f"edgeplace {' '.join(arguments)} has not ended after {_COMMAND_SECONDS:.0f} s: is "
+                "this machine busy with other things?"
+            ) from None
         if done.returncode:
             said = "\n".join([done.stdout[-2000:], done.stderr[-4000:]])
             raise TestbedError(

@@ -35,6 +35,7 @@ from testbed.wan import WanSpec
 BUSY_LIMIT = 0.85
 """Share of this machine's processors above which what was seen says little."""
 _CHECKPOINTS = {"execution.checkpointing.interval": "5 s"}
+_ENDED = ("FAILED", "FINISHED", "CANCELED")
 _POLL_S = 0.5
 _EMITTED = re.compile(r"(\d+)\.(Source__.*\.)?numRecordsOut")
 
@@ -95,7 +96,7 @@ def run_own(
 ) -> None:
     """Start a user's job, measure it, place it by each policy, and print what each placement does.
 
-    The job goes on where the last policy, edgeplace's, has placed it.
+    In the end the job is cancelled.
 
     Parameters
     ----------
@@ -111,8 +112,21 @@ def run_own(
     TestbedError
         If the jar is refused, the job does not run, or a step of the loop fails.
     """
-    rest, loop = FlinkRest(world.url), Loop(world, folder)
+    rest = FlinkRest(world.url)
+    others = [j["name"] for j in rest.get("/jobs/overview")["jobs"] if j["state"] not in _ENDED]
+    if others:
+        raise TestbedError(f"{', '.join(others)} runs there already: cancel it at {world.url}")
     job_id = _started(rest, jar, main_class, arguments, schedule.start_s)
+    try:
+        _compared(world, rest, job_id, folder, schedule)
+    finally:
+        rest.cancel(job_id)
+
+
+def _compared(
+    world: Attached, rest: FlinkRest, job_id: str, folder: Path, schedule: Schedule
+) -> None:
+    loop = Loop(world, folder)
     stock = loop.discover()
     if not stock.job.sources():
         raise TestbedError(f"job {stock.job.name!r} has no source")
@@ -220,7 +234,7 @@ def _started(
         states = [s.state for s in rest.subtasks(job_id)]
         if states and all(state == "RUNNING" for state in states):
             return job_id
-        if rest.state(job_id) in ("FAILED", "FINISHED", "CANCELED"):
+        if rest.state(job_id) in _ENDED:
             raise TestbedError(f"job {job_id} is {rest.state(job_id)}: see {rest.url}")
         if time.monotonic() > deadline:
             rest.cancel(job_id)

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from edgeplace import pareto_command, settings
 from edgeplace.adapters.flink import schedulercfg
@@ -16,6 +16,7 @@ from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     InvalidInputError,
     JobGraph,
+    Limit,
     Result,
     Rules,
     Status,
@@ -27,7 +28,7 @@ from edgeplace.report.solution import solution_page
 from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
 from edgeplace.solver.clock import running
 from edgeplace.status import ExitStatus
-from edgeplace.tables import show_conflict, show_plan, show_policies, show_proof
+from edgeplace.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
 from edgeplace.whole_call import share_s, within_time_limit
 
 _OUT_OF_TIME = (
@@ -76,8 +77,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = policies(job, cluster, rules, current)
         others = [p for p in found if p.name in ("current", "all-server")]
         local = advice(job, cluster, result, rules, current)
+        more = [_doubt(limit) for limit in _doubted(others)] if result.status is Status.INFEASIBLE else []
         if result.plan and running().left() == 0.0:
-            result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
+            more.append(_OUT_OF_TIME)
+        result = result.model_copy(update={"notes": (*result.notes, *more)})
     if args.report:
         instance = Instance(
             name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
@@ -104,6 +107,23 @@ def _say_where(outputs: Outputs, result: Result, json: bool) -> None:
             outputs.say_written(option, title)
     if not json:
         outputs.say_written(_REPORT, "report")
+
+
+def _doubted(others: Sequence[Policy]) -> Iterator[Limit]:
+    """Yield the limits that what runs exceeds by less than costs varied as they were measured."""
+    for p in others:
+        if p.name == CURRENT and p.evaluation.within_measurement:
+            yield from p.evaluation.violations
+
+
+def _doubt(found: Limit) -> str:
+    over = found.utilisation - 1
+    return (
+        f"the current placement exceeds {found.kind} {found.where} by {over:.2%}, and the costs "
+        f"behind it varied by {found.spread:.2%} as they were measured: it may well hold. Ask at a "
+        f"little less than was measured (--set rate=x{1 / (1 + over) - 0.0005:.3f}), or with "
+        "--objective throughput,wan"
+    )
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:

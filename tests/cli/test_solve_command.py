@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from seeds import filter_cluster
+from test_within_measurement import RAN, saturated
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.model import (
@@ -366,3 +368,20 @@ def test_an_absent_solver_is_refused_with_those_that_are_there(edgeplace, job, c
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "there is no back end 'pulp:magic'" in ran.err
     assert "pulp:CBC" in ran.err
+
+
+def test_what_runs_may_miss_a_limit_by_less_than_costs_were_measured(edgeplace, tmp_path):
+    job, cluster, ran = (tmp_path / n for n in ("job.json", "cluster.json", "ran.json"))
+    write(saturated(0.007, 0.012), job)
+    write(filter_cluster(), cluster)
+    write(RAN, ran)
+    answer = edgeplace("solve", job, cluster, "--current", ran)
+    assert answer.status is ExitStatus.INFEASIBLE
+    row, said = [line for line in answer.out.splitlines() if line.startswith("current ")]
+    assert row.rstrip().endswith("within measurement")
+    assert said.startswith("current holds within measurement only: subtask busy filter (1/4)")
+    note = " ".join(answer.out.partition("note: the current placement exceeds")[2].split())
+    assert note.startswith("subtask busy filter (1/4) on pi-0 by 0.70%, and the costs behind it")
+    assert "--set rate=x0.993" in note
+    less = edgeplace("solve", job, cluster, "--current", ran, "--set", "rate=x0.992")
+    assert less.status is ExitStatus.OK

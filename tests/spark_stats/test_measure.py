@@ -7,12 +7,15 @@ from edgeplace.model import (
     Cluster,
     InvalidInputError,
     JobGraph,
+    NodeClass,
     Operator,
     OperatorCost,
+    Plan,
     ShipStrategy,
     Stream,
     StreamCost,
 )
+from edgeplace.solver import evaluate
 from edgeplace.spark_stats import Measurement, measure
 
 START = 1_795_225_900_000
@@ -465,3 +468,46 @@ def test_several_jobs_need_a_choice_and_another_job_is_refused(spark, recording,
     )
     with pytest.raises(InvalidInputError, match="not of job 'other'"):
         measure([path], None, job=stranger, spark=spark)
+
+
+def test_what_a_log_shows_to_run_holds_within_measurement(spark, cluster, recording):
+    """Two subtasks that are always busy, one of which gets 0.7 % more than their mean rate."""
+    recording.job({"Source: s": 1, "session": 2}, [("Source: s", "session", "HASH")])
+    seen = {"out": 0, "in": [0, 0]}
+    for poll in range(13):
+        ts = START + 5000 * poll
+        recording.placed(ts, "Source: s", ["server"])
+        recording.placed(ts, "session", ["server", "server"])
+        recording.metrics(
+            ts,
+            "Source: s",
+            numRecordsOut=seen["out"],
+            numBytesOut=100 * seen["out"],
+            accumulateBusyTimeMs=1000 * poll,
+        )
+        recording.metrics(
+            ts,
+            "session",
+            numRecordsIn=list(seen["in"]),
+            numBytesIn=[100 * n for n in seen["in"]],
+            accumulateBusyTimeMs=[5000 * poll] * 2,
+        )
+        wobble = 8 if poll % 2 else -8
+        seen["in"] = [seen["in"][0] + 500 + wobble, seen["in"][1] + 507 + wobble]
+        seen["out"] = sum(seen["in"])
+    costs = measure([recording.write()], cluster, spark=spark).costs
+    source, session = (
+        Operator(id=f"id-{n}", name=n, parallelism=p, born_at=b)
+        for n, p, b in (("Source: s", 1, ("server",)), ("session", 2, ()))
+    )
+    stream_ = Stream(source=source.id, target=session.id, ship_strategy=ShipStrategy.HASH)
+    job = JobGraph(name="telemetry", operators=(source, session), streams=(stream_,))
+    ran = Plan(jobs={job.name: costs.placement})
+    speeds = tuple(NodeClass(id=name, speed=1.0) for name in ("pi", "server"))
+    cluster = cluster.model_copy(update={"node_classes": speeds})
+    found = evaluate(job.with_costs(costs), cluster, ran, current=ran)
+    (over,) = found.violations
+    assert over.kind == "subtask busy"
+    assert over.used == pytest.approx(507 / 503.5, rel=1e-3)
+    assert over.spread == pytest.approx(8.7 / 503.5, rel=0.05)
+    assert found.within_measurement

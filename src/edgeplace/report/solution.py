@@ -32,7 +32,7 @@ from edgeplace.report.placement import Placement, placement
 from edgeplace.solver import Advice, Policy, why
 from edgeplace.solver.problem import build
 from edgeplace.solver.verdict import judge
-from edgeplace.tables import binding, limit
+from edgeplace.tables import binding, holding, limit
 from edgeplace.terms import Terms
 
 _TERMS: dict[ObjectiveName, str] = {
@@ -158,7 +158,7 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
                 f"{e.moves:,}",
                 factor(e.headroom),
                 binding(e.binding),
-                "holds" if e.feasible else f"breaks {limit(e.violations[0])}{more}",
+                _holding(name, e, more),
             )
         )
     columns = ("placement", ">WAN", ">worst path", ">server cores", ">moves", ">headroom")
@@ -169,6 +169,13 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
         cells,
         marks,
     )
+
+
+def _holding(name: str, found: Evaluation, more: str) -> str:
+    if found.feasible:
+        return "holds"
+    doubt = ", within measurement" if holding(name, found) != "no" else ""
+    return f"breaks {limit(found.violations[0])}{more}{doubt}"
 
 
 def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
