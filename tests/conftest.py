@@ -4,6 +4,7 @@ Groups are of pytest-xdist (`make test`): the tests of a group run in one proces
 """
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,12 @@ def needs_spark() -> None:
         find_java_home()
     except MissingExtraError as e:
         pytest.skip(f"no Java for Spark: {e}")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C arrive in the tests that send it: a shell's background jobs ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

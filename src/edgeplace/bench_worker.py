@@ -35,7 +35,9 @@ def main() -> None:
         answer = Answer(outcome=Outcome.MEMORY, message="ran out of memory")
     except Exception as e:
         answer = Answer(outcome=Outcome.ERROR, message=f"{type(e).__name__}: {e}")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # A solver of PuLP is a process of its own.
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in whose)
     unit = 1 if sys.platform == "darwin" else 1024
     write(answer.model_copy(update={"memory_bytes": peak * unit}), request.answer)
 

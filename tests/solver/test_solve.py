@@ -206,6 +206,7 @@ def test_moves_break_ties_only():
     assert again.status is Status.OPTIMAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_same_input_and_seed_give_the_same_plan(backend):
     job = filter_job(50_000.0)
