@@ -35,7 +35,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
     if args.pareto is not None:
         return pareto_command.run(args, console)
-    if args.set and args.schedulercfg:
+    if args.set and args.schedulercfg is not None:
         raise InvalidInputError(
             "--schedulercfg writes what Flink obeys, and --set supposes what is not there",
             "write the plan with -o, which says what it supposes; once it is so, solve again "
