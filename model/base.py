@@ -19,7 +19,7 @@ def _no_boolean(value: Any) -> Any:
 
 
 Id = Annotated[str, Field(min_length=1)]
-Whole = Annotated[int, BeforeValidator(_no_boolean)]
+Whole = Annotated[int, BeforeValidator(_no_boolean), Field(le=10**15)]
 NonNegative = Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, le=MOST)]
 Positive = Annotated[float, BeforeValidator(_no_boolean), Field(ge=LEAST, le=MOST)]
 Share = Annotated[float, BeforeValidator(_no_boolean), Field(gt=0, le=1)]

@@ -61,7 +61,9 @@ def complaint(
     """
     tree = _tree(file)
     problems, cures = [], []
-    for found in error.errors()[:_MOST]:
+    errors = error.errors()
+    all_found = [e for e in errors if not _only_follows(e, errors)]
+    for found in all_found[:_MOST]:
         where = _in_file(kind, data, found["loc"])
         line, written = _look_up(tree, where)
         said, cure = _said(kind, found, where, written)
@@ -70,9 +72,17 @@ def complaint(
         place = f"{named} ({beside})" if named and beside else named or beside
         problems.append(f"{place}: {said}" if place else said)
         cures.append(cure)
-    more = error.error_count() - _MOST
+    more = len(all_found) - _MOST
     rest = f"\n  and {more} more" if more > 0 else ""
     return "\n  ".join(problems) + rest, "; ".join(list(dict.fromkeys(cures))[:3])
+
+
+def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a list is too short only since its entries are wrong."""
+    loc = found["loc"]
+    return found["type"] == "too_short" and any(
+        len(e["loc"]) > len(loc) and e["loc"][: len(loc)] == loc for e in errors
+    )
 
 
 def shown(value: Any, most: int = 80) -> str:

@@ -63,7 +63,8 @@ def load(path: str | Path) -> Any:
         ) from e
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         kind = "JSON" if is_json else "YAML"
-        raise InvalidInputError(f"{path}: not valid {kind}: {e}", "mend the file there") from e
+        said = str(e).replace('in "<unicode string>", ', "at ")
+        raise InvalidInputError(f"{path}: not valid {kind}: {said}", "mend the file there") from e
 
 
 def looks_like(data: Any) -> str | None:

@@ -33,7 +33,7 @@ class ObjectiveLevel(Frozen):
         """
         name, _, share = text.strip().partition(":")
         try:
-            tolerance = float(share.rstrip("%")) / 100 if share else 0.0
+            tolerance = float(share.removesuffix("%")) / 100 if share else 0.0
         except ValueError:
             tolerance = -1.0
         if name not in OBJECTIVES or not 0 <= tolerance < float("inf"):

@@ -7,6 +7,8 @@ import yaml
 
 MOST_ALIASED = 1_000_000
 """Entries that the aliases of a file may stand for."""
+MOST_NESTED = 100
+"""Lists and mappings in one another; some ten thousand end the process, not the parser."""
 
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
@@ -27,15 +29,31 @@ def load_yaml(text: str) -> Any:
     yaml.YAMLError, ValueError, RecursionError
         If it is no YAML, gives a key twice, or has aliases that stand for too much.
     """
+    _check_nesting(text)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
     """Return the tree of YAML or JSON text, whose nodes know their lines; None if it is neither."""
     try:
+        _check_nesting(text)
         return yaml.compose(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None
+
+
+def _check_nesting(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MOST_NESTED:
+            mark: Any = event.start_mark
+            raise yaml.constructor.ConstructorError(
+                None, None, f"nested more than {MOST_NESTED} deep", mark
+            )
 
 
 def _check_keys(root: yaml.Node) -> None:

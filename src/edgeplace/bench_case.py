@@ -27,7 +27,17 @@ from edgeplace.terms import Terms
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether two words are a job and a cluster, in whichever order, not two instances."""
+    """Return whether two words are a job and a cluster, in whichever order, not two instances.
+
+    Raises
+    ------
+    InvalidInputError
+        If one of them is the name of a file that is not there.
+    """
+    if len(words) == 2 and sum(Path(w).is_file() for w in words) == 1:
+        other = next(w for w in words if not Path(w).is_file())
+        if Path(other).suffix in (".yaml", ".yml", ".json") and not Path(other).exists():
+            raise InvalidInputError(f"{other}: no such file", "check the path")
     if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
         return False
     data = load(words[1])

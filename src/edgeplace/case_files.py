@@ -40,12 +40,13 @@ def read_case(args: argparse.Namespace) -> Case:
     """
     cluster = read(args.cluster, Cluster)
     job, seen = load_job(args.job)
-    if args.costs:
+    # An empty name is a variable of a script that is not set: no file, and no leave to ignore it.
+    if args.costs is not None:
         costs = read(args.costs, Costs)
         job = job.with_costs(costs)
         seen = costs.placement or seen
-    rules = read(args.rules, Rules) if args.rules else None
-    if args.current:
+    rules = read(args.rules, Rules) if args.rules is not None else None
+    if args.current is not None:
         current: Plan | None = read_plan(args.current, job, cluster)
     else:
         current = placed(job, cluster, seen)

@@ -1,23 +1,20 @@
 """The command line: run one command, and end with its exit status."""
 
-import os
-import sys
-from collections.abc import Sequence
-from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from edgeplace import interruption
-from edgeplace.status import ExitStatus
 
 # Everything else loads when Ctrl-C is taken care of.
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from edgeplace.console import Console
     from edgeplace.model import EdgeplaceError
+    from edgeplace.status import ExitStatus
 
 
-def main(argv: Sequence[str] | None = None, console: "Console | None" = None) -> ExitStatus:
+def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) -> "ExitStatus":
     """Run one command and return its exit status.
 
     Parameters
@@ -39,6 +36,7 @@ def main(argv: Sequence[str] | None = None, console: "Console | None" = None) ->
     from edgeplace.arguments import parser
     from edgeplace.console import Console
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
+    from edgeplace.status import ExitStatus
 
     console = console or Console()
     try:
@@ -70,7 +68,7 @@ def main(argv: Sequence[str] | None = None, console: "Console | None" = None) ->
         return ExitStatus.INTERNAL_ERROR
 
 
-def _run(args: "argparse.Namespace", console: "Console") -> ExitStatus:
+def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     from contextlib import nullcontext
     from importlib import import_module
 
@@ -85,8 +83,8 @@ def _run(args: "argparse.Namespace", console: "Console") -> ExitStatus:
 
 
 def _failed(
-    console: "Console", args: "argparse.Namespace", error: "EdgeplaceError", status: ExitStatus
-) -> ExitStatus:
+    console: "Console", args: "argparse.Namespace", error: "EdgeplaceError", status: "ExitStatus"
+) -> "ExitStatus":
     import traceback
 
     if args.traceback:
@@ -101,6 +99,8 @@ def _failed(
 def entry() -> None:
     """Run the command line and end the process with its exit status."""
     interruption.leave_at_once()
+    import sys
+
     _open_standard_files()
     status = main()
     interruption.leave_at_once()
@@ -112,6 +112,10 @@ def _open_standard_files() -> None:
 
     The next file that is opened would else take their numbers, and what is printed.
     """
+    import os
+    import sys
+    from io import TextIOWrapper
+
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -126,8 +130,13 @@ def _open_standard_files() -> None:
             file.reconfigure(errors="backslashreplace")
 
 
-def _flushed(status: ExitStatus) -> ExitStatus:
+def _flushed(status: "ExitStatus") -> "ExitStatus":
     """Print what is left, where Python would not know what to do with a reader that has left."""
+    import os
+    import sys
+
+    from edgeplace.status import ExitStatus
+
     for file in (sys.stdout, sys.stderr):
         try:
             file.flush()

@@ -14,7 +14,9 @@ from types import FrameType
 
 INTERRUPTED = 130
 """Exit code of what Ctrl-C ended."""
-GRACE_S = 1.5
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Of these, only those arrive here that are not left to the system."""
+GRACE_S = 1.0
 """What a command may take after Ctrl-C to show what it has."""
 
 
@@ -62,7 +64,7 @@ def _watch(reader: int) -> None:
     countdown: threading.Timer | None = None
     with open(reader, "rb", buffering=0) as signals:
         while number := signals.read(1):
-            if number[0] != signal.SIGINT:
+            if number[0] not in _ENDING:
                 continue
             if countdown:
                 _leave()

@@ -39,7 +39,7 @@ class Outputs:
         json: bool = False,
     ) -> None:
         self._console = console
-        self._files = {option: path for option, path in files.items() if path}
+        self._files = {option: path for option, path in files.items() if path is not None}
         printed = [o for o, path in self._files.items() if path in _STANDARD_OUTPUT]
         if len(printed) + json > 1:
             wanted = " and ".join([*printed, *(["--json"] * json)])

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "name the file FILE.svg; a browser shows it, and converts it by printing",
         )
     read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
-    outputs = Outputs(console, {_PICTURE: args.pareto}, read_here, args.json)
+    outputs = Outputs(console, {_PICTURE: args.pareto or None}, read_here, args.json)
     case, said = settings.apply(read_case(args), args.set)
     said = (*said, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:

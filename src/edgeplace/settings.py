@@ -54,43 +54,53 @@ def apply(case: Case, settings: Sequence[str]) -> tuple[Case, tuple[str, ...]]:
     """
     notes: list[str] = []
     for text in settings:
-        # A name may hold `=`; a figure does not.
-        key, equals, value = text.rpartition("=")
-        kind, colon, name = key.partition(":")
-        match (kind, bool(colon)):
-            case ("rate", False) if equals:
-                times = _factor(text, value.removeprefix("x")) if value[:1] == "x" else None
-                if times is None:
-                    raise InvalidInputError(
-                        f"--set {text!r} does not say of which source",
-                        f"write rate:SOURCE={value}, or rate=x2 to multiply all sources",
-                    )
-                for op in case.job.sources():
-                    case = _multiplied(case, op, times)
-            case ("rate", True) if name and value[:1] == "x":
-                op = case.job.operator(name)
-                case = _multiplied(case, op, _factor(text, value[1:]))
-            case _ if text.startswith("rate:"):
-                rate = _rate(value)
-                if not name or rate is None:
-                    raise InvalidInputError(
-                        f"--set {text!r} is not understood",
-                        "write --set rate:SOURCE=RECORDS_PER_SECOND, or rate:SOURCE=x2 to "
-                        "multiply what it sends",
-                    )
-                case = dataclasses.replace(case, job=case.job.with_source_rate(name, rate))
-            case ("site", True) if value == "lost":
-                case, lost = lose(case, name)
-                notes += lost
-            case ("link", True) if name:
-                cluster = _slower(case.cluster, name, _factor(text, value.removeprefix("x")))
-                case = dataclasses.replace(case, cluster=cluster)
-            case ("node+", False) if value:
-                cluster = _larger(case.cluster, *value.partition("@")[::2])
-                case = dataclasses.replace(case, cluster=cluster)
-            case _:
-                raise InvalidInputError(f"--set {text!r} is not understood", f"write {KINDS}")
+        try:
+            case, said = _applied(case, text)
+        except InvalidInputError as e:
+            named = e.what if e.what.startswith("--set ") else f"--set {text!r}: {e.what}"
+            raise InvalidInputError(named, e.cure) from e
+        notes += said
     return case, tuple(notes)
+
+
+def _applied(case: Case, text: str) -> tuple[Case, tuple[str, ...]]:
+    """Return the case with one `--set` applied, and what to know of it."""
+    # A name may hold `=`; a figure does not.
+    key, equals, value = text.rpartition("=")
+    kind, colon, name = key.partition(":")
+    match (kind, bool(colon)):
+        case ("rate", False) if equals:
+            times = _factor(text, value.removeprefix("x")) if value[:1] == "x" else None
+            if times is None:
+                raise InvalidInputError(
+                    f"--set {text!r} does not say of which source",
+                    f"write rate:SOURCE={value}, or rate=x2 to multiply all sources",
+                )
+            for op in case.job.sources():
+                case = _multiplied(case, op, times)
+        case ("rate", True) if name and value[:1] == "x":
+            op = case.job.operator(name)
+            case = _multiplied(case, op, _factor(text, value[1:]))
+        case _ if text.startswith("rate:"):
+            rate = _rate(value)
+            if not name or rate is None:
+                raise InvalidInputError(
+                    f"--set {text!r} is not understood",
+                    "write --set rate:SOURCE=RECORDS_PER_SECOND, or rate:SOURCE=x2 to "
+                    "multiply what it sends",
+                )
+            case = dataclasses.replace(case, job=case.job.with_source_rate(name, rate))
+        case ("site", True) if value == "lost":
+            return lose(case, name)
+        case ("link", True) if name:
+            cluster = _slower(case.cluster, name, _factor(text, value.removeprefix("x")))
+            case = dataclasses.replace(case, cluster=cluster)
+        case ("node+", False) if value:
+            cluster = _larger(case.cluster, *value.partition("@")[::2])
+            case = dataclasses.replace(case, cluster=cluster)
+        case _:
+            raise InvalidInputError(f"--set {text!r} is not understood", f"write {KINDS}")
+    return case, ()
 
 
 def _factor(text: str, figure: str) -> float:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
     if args.pareto is not None:
         return pareto_command.run(args, console)
-    if args.set and args.schedulercfg:
+    if args.set and args.schedulercfg is not None:
         raise InvalidInputError(
             "--schedulercfg writes what Flink obeys, and --set supposes what is not there",
             "write the plan with -o, which says what it supposes; once it is so, solve again "
@@ -77,8 +77,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = policies(job, cluster, rules, current)
         others = [p for p in found if p.name in ("current", "all-server")]
         local = advice(job, cluster, result, rules, current)
-        more = [_doubt(limit) for limit in _doubted(others)] if result.status is Status.INFEASIBLE else []
-        if result.plan and running().left() == 0.0:
+        more: list[str] = []
+        if result.status is Status.INFEASIBLE:
+            more.extend(map(_doubt, _doubted(others)))
+        elif result.plan and running().left() == 0.0:
             more.append(_OUT_OF_TIME)
         result = result.model_copy(update={"notes": (*result.notes, *more)})
     if args.report:

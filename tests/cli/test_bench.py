@@ -218,9 +218,12 @@ def test_placements_are_ordered_by_whether_they_hold_then_by_the_objectives_wan(
         "best: edgeplace (milp), with the least WAN of all that hold, 45 B/s; as much as noise, "
         "25 % less than all-server"
     )
-    assert verdict([rows[0], rows[2]], []).endswith("45 B/s; 25 % less than all-server")
+    assert verdict([rows[0], rows[2]], [], Terms()).endswith("45 B/s; 25 % less than all-server")
     broken = [rows[0], ("all-server", judged(1.0, feasible=False))]
-    assert verdict(broken, []).endswith("45 B/s; all-server does not hold")
+    assert verdict(broken, [], Terms()).endswith("45 B/s; all-server does not hold")
+    assert "least weighted WAN cost of all that hold, 45/s; " in verdict(
+        rows, [], Terms(priced=True)
+    )
 
 
 def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):

@@ -73,6 +73,15 @@ def test_costs_then_solve_in_files(needs_spark, edgeplace, tmp_path):
     )
 
 
+def test_costs_without_a_cluster_say_what_they_are_worth(needs_spark, edgeplace):
+    ran = edgeplace("costs", LOG)
+    assert ran.status == 0
+    assert ran.err == (
+        "without --cluster all machines count as one class, 'default': the costs of a Pi and of a "
+        "server are one mean\n"
+    )
+
+
 def test_costs_of_no_such_log_exit_2(edgeplace, tmp_path):
     ran = edgeplace("costs", tmp_path / "none.jsonl")
     assert ran.status == 2

@@ -402,7 +402,7 @@ def test_no_name_is_no_subtask(edgeplace, job, cluster, on_pis):
 def test_a_time_limit_for_prices_is_named_as_given(edgeplace, job, cluster, on_pis, limit):
     ran = edgeplace("explain", job, cluster, on_pis, "--prices", "--time-limit", limit)
     assert ran.status == 2
-    assert f"the time limit {float(limit)} must not be negative" in ran.err
+    assert f"--time-limit {limit!r} is no time\n  cure: write seconds" in ran.err
 
 
 def test_where_bytes_have_prices_it_says_what_wan_stands_for(
@@ -412,7 +412,13 @@ def test_where_bytes_have_prices_it_says_what_wan_stands_for(
     links = tuple(a.model_copy(update={"price_per_byte": 0.5}) for a in cluster.links)
     write(cluster.model_copy(update={"links": links}), tmp_path / "priced.json")
     ran = edgeplace("explain", job, tmp_path / "priced.json", on_pis)
-    assert ran.out.startswith("WAN 84 kB/s")
-    assert "WAN: bytes per second on each link, times the price of a byte there" in ran.out
-    front = edgeplace("solve", job, tmp_path / "priced.json", "--pareto")
-    assert "times the price of a byte there" in front.out
+    assert ran.out.startswith("weighted WAN cost 84,000/s, ")
+    said = "weighted WAN cost: bytes per second on each link, times the price of a byte there"
+    assert said in ran.out
+    # Of the link limits only, which are bytes.
+    assert "B/s" not in ran.out.partition("\n")[0]
+    assert "weighted WAN cost would be worse" in ran.out.partition("why each operator")[2]
+    assert "B/s" not in ran.out.partition("why each operator")[2].replace("bytes/s", "")
+    front = edgeplace("solve", job, tmp_path / "priced.json", "--pareto", tmp_path / "front.svg")
+    assert said in front.out
+    assert "B/s" not in front.out + (tmp_path / "front.svg").read_text()

@@ -385,3 +385,31 @@ def test_what_runs_may_miss_a_limit_by_less_than_costs_were_measured(edgeplace, 
     assert "--set rate=x0.993" in note
     less = edgeplace("solve", job, cluster, "--current", ran, "--set", "rate=x0.992")
     assert less.status is ExitStatus.OK
+
+
+def test_a_cluster_without_servers_is_noted(edgeplace, job, tmp_path, filter_model):
+    _, cluster = filter_model
+    sites = tuple(s.model_copy(update={"tier": "edge"}) for s in cluster.sites)
+    write(cluster.model_copy(update={"sites": sites}), tmp_path / "edges.yaml")
+    ran = edgeplace("solve", job, tmp_path / "edges.yaml")
+    assert "note: no site has `tier: cloud`: no core counts as a server core" in ran.out
+
+
+@pytest.mark.parametrize("command", ["solve", "explain", "pareto"])
+def test_links_without_a_way_back_are_noted(edgeplace, job, tmp_path, filter_model, command):
+    _, cluster = filter_model
+    first, *rest = cluster.links
+    links = (first.model_copy(update={"both_ways": False}), *rest)
+    write(cluster.model_copy(update={"links": links}), tmp_path / "one-way.yaml")
+    more = ["--pareto"] if command == "pareto" else ["-o", tmp_path / "plan.json"]
+    ran = edgeplace("solve", job, tmp_path / "one-way.yaml", *more)
+    if command == "explain":
+        ran = edgeplace("explain", job, tmp_path / "one-way.yaml", tmp_path / "plan.json")
+    assert ran.status == 0
+    assert "note: nothing leads back over pi-0 -> cloud: Flink's acknowledgements" in ran.out
+    assert "`both_ways: true` gives a link one" in ran.out
+
+
+@pytest.mark.parametrize("gap", ["5%", "0.05", "0", "1", "100%"])
+def test_a_gap_is_a_share_or_per_cent(edgeplace, job, cluster, gap):
+    assert edgeplace("solve", job, cluster, "--gap", gap).status == 0

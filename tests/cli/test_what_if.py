@@ -237,7 +237,7 @@ def test_a_setting_may_give_what_the_job_lacks(edgeplace, filter_model, wide, tm
         ("rate:filter=x2", "operator 'filter' has inputs", "set the rate of a source"),
         ("site:pi-9=lost", "no site 'pi-9'", "its sites are"),
         ("site:pi-3=gone", "'site:pi-3=gone' is not understood", "site:ID=lost"),
-        ("link:pi-0-pi-1=0.5", "no link of the cluster", "pi-0->cloud"),
+        ("link:pi-0-pi-1=0.5", "no link is named so", "pi-0->cloud"),
         ("link:pi-0-cloud=0", "'0' is no factor", "above 0"),
         ("node+=gpu", "no node of class 'gpu'", "its classes are"),
         ("node+=pi@paris", "no site 'paris'", "its sites are"),

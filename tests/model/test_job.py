@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from edgeplace.model import (
     OperatorCost,
     SourceDemand,
     StreamCost,
+    dump,
     parse,
 )
 
@@ -234,3 +236,38 @@ def test_objective_levels_that_cannot_be(text: str) -> None:
     with pytest.raises(InvalidInputError, match="objective level") as e:
         ObjectiveLevel.parse(text)
     assert "wan:5%" in e.value.cure
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "derived"),
+    [
+        *((1, 128), (2, 128), (85, 128), (86, 256), (100, 256), (160, 256), (171, 256)),
+        *((172, 512), (1000, 2048), (20000, 32768), (32768, 32768)),
+    ],
+)
+def test_the_key_groups_that_flink_derives(parallelism: int, derived: int) -> None:
+    """KeyGroupRangeAssignment.computeDefaultMaxParallelism, by its own figures."""
+    known = job(operators=[{**SRC, "parallelism": parallelism}], streams=[])
+    assert known.operators[0].max_parallelism == derived
+    written = json.loads(dump(known))
+    assert "max_parallelism" not in written["operators"][0]
+    stated = parse(
+        {**written["operators"][0], "max_parallelism": 32768}, type(known.operators[0]), ""
+    )
+    assert stated.max_parallelism == 32768
+
+
+def test_key_groups_that_are_stated_survive() -> None:
+    """Whatever the default was once: 128 is not what Flink derives for 100 subtasks."""
+    stated = job(operators=[{**SRC, "parallelism": 100, "max_parallelism": 128}], streams=[])
+    again = parse(json.loads(dump(stated)), JobGraph, "job.json")
+    assert again.operators[0].max_parallelism == 128
+    assert again == stated
+
+
+@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize("field", ["parallelism", "max_parallelism", "memory_bytes"])
+def test_yes_is_no_number(field: str, yes: bool) -> None:
+    with pytest.raises(InvalidInputError, match=f"{field} .*a number, not yes or no") as e:
+        job(operators=[{**SRC, field: yes}], streams=[])
+    assert e.value.cure == "write a number"
