@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         p for p in policies(job, cluster, rules, current) if p.name in ("current", "all-server")
     ]
     local = advice(job, cluster, result, rules, current)
-    if running().left() == 0.0:
+    if result.plan and running().left() == 0.0:
         result = result.model_copy(update={"notes": (*result.notes, _OUT_OF_TIME)})
     if result.plan and args.output:
         write(result.plan, args.output)
