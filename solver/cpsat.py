@@ -18,9 +18,11 @@ from edgeplace.solver.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.clock import look, running
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel, Row, power_of_two
 
-_REAL_STEPS = float(1 << 40)
+_REAL_STEPS = float(1 << 34)
 """Whole steps into which the range of a real column is cut."""
-_LARGEST_SUM = float(1 << 52)
+_LARGEST_SUM = float(1 << 46)
+"""With larger ones OR-Tools 9.15 has called models infeasible that are not."""
+_EPSILON = 1e-15
 _ENTRY_S = 5e-6
 """Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
 
@@ -109,6 +111,9 @@ class CpSat:
             raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
         # Real columns fall between two steps: what is minimised may be less by one of each.
         lost = sum(v / self._steps[c] for c, v in objective.terms.items() if self._real[c])
+        # Differences of large numbers are no more exact than those are.
+        size = sum(abs(v) * self._top[c] / self._steps[c] for c, v in objective.terms.items())
+        lost += _EPSILON * (size + abs(objective.constant))
         bound = solver.best_objective_bound / scale - lost + objective.constant
         values = None if status == cp_model.UNKNOWN else self._values(solver.value)
         proved = status == cp_model.OPTIMAL
@@ -147,8 +152,10 @@ def run(
     """
     # Its own handler would stop the search as if the time were up, and tell nobody.
     solver.parameters.catch_sigint_signal = False
-    # This part of the presolve of OR-Tools 9.15 loses optima (google/or-tools#5293).
+    # These parts of the presolve of OR-Tools 9.15 lose optima, and plans where numbers are large
+    # (google/or-tools#5293 and tests/solver/test_cpsat.py).
     solver.parameters.presolve_inclusion_work_limit = 0
+    solver.parameters.cp_model_probing_level = 0
     # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
     running: Future[cp_model.CpSolverStatus] = Future()
 
