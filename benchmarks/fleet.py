@@ -7,12 +7,19 @@ stay where they are, and three in between. All copies share a link of the exchan
 on, and the cores and slots of a cloud; each of these three binds. Latency is limited, too. Rates
 are lognormal, as are cores; links are alike to within a factor of four.
 
+`--blas` solves each again with as many BLAS threads in every worker as there are cores, and prints
+how much longer that takes, in wall time and in processor time.
+
 The gap is certified: the evaluator has judged the plan, and the bound holds for every plan. Memory
 is the largest that the process ever had.
 """
 
 import argparse
 import resource
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,7 +40,7 @@ from edgeplace.model import (
     StreamCost,
     TaskManager,
 )
-from edgeplace.solver.fleet import Copies, Fleet, FleetResult, solve_fleet
+from edgeplace.solver.fleet import Copies, Executor, Fleet, FleetResult, Part, Threads, solve_fleet
 
 CORES, SLOTS, BYTES_PER_S = 0.0395, 2.55, 10_650.0
 """Of the cloud and the exchange's link for each copy: each is less than the copies would take."""
@@ -129,12 +136,44 @@ def fleet(copies: int, seed: int) -> Fleet:
     return Fleet(jobs, cluster, {"shop": columns}, rules)
 
 
+R = TypeVar("R")
+
+
+class Unbridled:
+    """An executor on this machine that leaves BLAS its threads."""
+
+    def __init__(self, workers: int) -> None:
+        self._pool = ThreadPoolExecutor(workers)
+        self._parts: Sequence[Part] = ()
+
+    def spread(self, parts: Sequence[Part]) -> "Unbridled":
+        """Keep parts in memory."""
+        self._parts = parts
+        return self
+
+    def map(self, function: Callable[[Part], R]) -> list[R]:
+        """Return what a function says of each part, in their order."""
+        return list(self._pool.map(function, self._parts))
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+
+def took(made: Fleet, executor: Executor) -> tuple[float, float]:
+    """Return the wall time and the processor time of solving a fleet."""
+    wall, cpu = time.monotonic(), time.process_time()
+    solve_fleet(made, executor=executor)
+    return time.monotonic() - wall, time.process_time() - cpu
+
+
 def main() -> None:
     """Print a line for each size."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--copies", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--blas", action="store_true", help="compare with all BLAS threads")
     options = parser.parse_args()
     print(
         "subtasks    status    gap       seconds  of these: patterns prices plan check  GB  binds"
@@ -143,6 +182,11 @@ def main() -> None:
         made = fleet(copies, options.seed)
         result = solve_fleet(made, workers=options.workers)
         print(f"{10 * copies:<11,} {line(result)}", flush=True)
+        if options.blas:
+            ours = took(made, Threads(options.workers))
+            theirs = took(made, Unbridled(options.workers))
+            wall, cpu = (b / a for a, b in zip(ours, theirs, strict=True))
+            print(f"with all BLAS threads: {wall:.2f} times the wall time, {cpu:.2f} of processors")
 
 
 def line(result: FleetResult) -> str:

@@ -6,6 +6,7 @@ cannot look in between says beforehand what it takes (`afford`): what would end 
 begun.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import numpy as np
 
 from edgeplace.solver.out_of_time import OutOfTimeError
 
-_MEASURED_S, _SLOWEST = 0.2, 8.0
+_MEASURED_S, _SLOWEST = 0.05, 8.0
 """CPU seconds after which the load of the machine is known, and what is believed of it at most."""
 
 
@@ -66,14 +67,26 @@ class Clock:
             Monotonic time at which it must have ended, if that is before the limit.
         """
         ends = min(self._ends, deadline)
-        if ends < np.inf and time.monotonic() + cpu_s * self._slowdown() > ends:
+        if ends < np.inf and time.monotonic() + (cpu_s and cpu_s * self._slowdown()) > ends:
             raise OutOfTimeError("the time limit is over, or would be before this ends")
 
     def _slowdown(self) -> float:
-        """Return how much longer work takes than on an idle machine, by what it took so far."""
+        """Return how much longer work takes than on an idle machine.
+
+        By what it took so far, and at first by how many wait for a processor.
+        """
         wall_s = time.monotonic() - self._at[0]
         cpu_s = time.process_time() - self._at[1]
-        return float(np.clip(wall_s / cpu_s, 1.0, _SLOWEST)) if cpu_s > _MEASURED_S else 1.0
+        slower = wall_s / cpu_s if cpu_s > _MEASURED_S else _waiting()
+        return float(np.clip(slower, 1.0, _SLOWEST))
+
+
+def _waiting() -> float:
+    """Return how many processes share a processor; 1 where the system does not say."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):
+        return 1.0
 
 
 _UNLIMITED = Clock(0.0, None)

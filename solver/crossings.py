@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.choices import Choices
+from edgeplace.solver.clock import afford
 from edgeplace.solver.linear_model import Affine, Kind, LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
@@ -104,6 +105,8 @@ class Sites:
 
 _SHORTHAND = 1 << 32
 """Columns from here on stand for "subtasks of unit u below the edge of site s"."""
+_ENTRY_S = 1e-7
+"""Time to spell out one entry of a shorthand, measured."""
 _CELLS = 2_000_000
 """Pairs times edges that are looked at in one go."""
 
@@ -210,6 +213,7 @@ class TreeCrossings:
         """Return entries in columns of the model; see `Crossings`."""
         short = column >= _SHORTHAND
         u, s = np.divmod(column[short] - _SHORTHAND, self._n_sites)
+        afford(_ENTRY_S * float((self._first[s + 1] - self._first[s]).sum()))
         which, of = _ranges(self._first[s], self._first[s + 1])
         columns = self._choices.x[u[which], self._tms[of]]
         there = columns >= 0

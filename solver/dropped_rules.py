@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from edgeplace.model import AnyRule, Change, Freed, Match, NeverMove, Operator, Pin
+from edgeplace.solver.clock import unhurried
 from edgeplace.solver.constraints import Constraint, Restriction, compile_rule
 from edgeplace.solver.origins import origins
 from edgeplace.solver.places import Places
@@ -55,13 +56,14 @@ def without_rules(p: Problem, dropped: Sequence[Change]) -> Problem:
     )
     places = Places(p.cluster)
     constraints: list[Constraint] = []
-    for o in _sources(p):
-        job, op = p.subtasks.operators[o]
-        own = {f.subtask for f in free if (f.job, f.operator) == (job, op.id)}
-        op = freed(op, own, _homes(p, o)) if own else op
-        constraints += origins(p.subtasks, o, job, op, places, rules, p.current, [])
-    for rule in rules.rules:
-        constraints += compile_rule(rule, p.subtasks, places, p.current, p.feeding)
+    with unhurried():
+        for o in _sources(p):
+            job, op = p.subtasks.operators[o]
+            own = {f.subtask for f in free if (f.job, f.operator) == (job, op.id)}
+            op = freed(op, own, _homes(p, o)) if own else op
+            constraints += origins(p.subtasks, o, job, op, places, rules, p.current, [])
+        for rule in rules.rules:
+            constraints += compile_rule(rule, p.subtasks, places, p.current, p.feeding)
     return dataclasses.replace(p, constraints=tuple(constraints), rules=rules)
 
 

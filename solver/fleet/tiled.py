@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import PlanMismatchError
 from edgeplace.solver.channels import Channels
+from edgeplace.solver.clock import afford
 from edgeplace.solver.fleet.layout import Kind, Layout
 from edgeplace.solver.loads import Work
 from edgeplace.solver.network import Network
@@ -22,11 +23,14 @@ from edgeplace.solver.tree import Tree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
+_COPY_S = 8e-7
+"""Time to state what one subtask of one copy takes, measured."""
 
 
 def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
     """Return what the channels and subtasks of a kind take, copy by copy."""
     t, p, n = layout.traffic, layout.pattern, kind.count
+    afford(_COPY_S * n * len(kind.subtasks))
     local = np.zeros(p.n, np.intp)
     local[kind.subtasks] = np.arange(len(kind.subtasks))
     c = kind.channels

@@ -77,8 +77,10 @@ def _overview(
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
-            left = max(args.time_limit - (time.monotonic() - began), 0.0)
-            worth = prices(job, cluster, plan, rules, current, objective, left, args.backend)
+            seconds = args.time_limit
+            if seconds > 0:
+                seconds = max(seconds - (time.monotonic() - began), 0.0)
+            worth = prices(job, cluster, plan, rules, current, objective, seconds, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective, terms)
         console.heading("what binds, the tightest first")

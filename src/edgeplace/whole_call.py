@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from edgeplace.console import Console
+from edgeplace.model import InvalidInputError
 from edgeplace.solver.clock import limited, running
 from edgeplace.status import ExitStatus
 
@@ -16,6 +17,11 @@ def within_time_limit(run: Run) -> Run:
 
     @wraps(run)
     def timed(args: argparse.Namespace, console: Console) -> ExitStatus:
+        # Written so that nan is refused too.
+        if args.time_limit is not None and not args.time_limit >= 0:
+            raise InvalidInputError(
+                f"time limit {args.time_limit} must not be negative", "use 0 or more"
+            )
         with limited(args.time_limit):
             return run(args, console)
 

@@ -91,3 +91,32 @@ def test_subtasks_held_at_once_fill_as_if_placed_one_by_one(instance, data):
         for k in rest.tolist():
             filler.place(k, range(p.m))
     assert (at_once.assignment == one_by_one.assignment).all()
+
+
+@few
+@given(instance=instances(), data=st.data())
+def test_of_the_placements_on_servers_the_cheapest_is_named(instance, data):
+    """By brute force, where single moves from an even spread are all there is to try."""
+    job, cluster, rules, current = instance
+    now = Plan(jobs={job.name: current}) if current else None
+    plan = drawn(data, instance)
+    p = build([job], cluster, rules, now)
+    known = {(v.kind, v.where) for v in evaluate(job, cluster, plan, rules, now).violations}
+    ids = np.array([t.id for t in cluster.task_managers])
+
+    def worth(places):
+        then = evaluate(job, cluster, places, rules, now)
+        broken = sum((v.kind, v.where) not in known for v in then.violations)
+        return broken, float(f"{then.wan_cost:.9g}")
+
+    for o, reason in enumerate(why(job, cluster, plan, rules, now, ("wan",))):
+        own = p.subtasks.range_of(o)
+        if len(own) > 1:
+            continue
+        for other in reason.alternatives:
+            if other.place == "on servers":
+                every = [
+                    Plan(jobs={job.name: {**plan.of(job.name), reason.operator: (t,)}})
+                    for t in ids[p.allowed()[own[0]] & p.is_server].tolist()
+                ]
+                assert worth(other.plan) == min(map(worth, every))

@@ -295,13 +295,14 @@ def _conflict(found: Conflict) -> Section:
     known = (
         "These cannot all hold; drop any one of them and the others can all hold:"
         if found.irreducible
-        else "These cannot all hold; they were not narrowed down:"
+        else "These cannot all hold; fewer of them may be enough:"
     )
     cure = "Confirmed cure" if found.confirmed else "Possible cure, not confirmed"
     parts = [paragraph(f"{cure}: {found.cure}", "verdict")]
     if found.members:
         parts += [paragraph(known), bullets(found.members)]
-    parts += [paragraph("The nearest placement exceeds:"), bullets([*map(limit, found.shortfalls)])]
+    near = "The nearest placement" if found.nearest else "A placement that is near"
+    parts += [paragraph(f"{near} exceeds:"), bullets([*map(limit, found.shortfalls)])]
     return Section("conflict", "What clashes", fragment(parts))
 
 
