@@ -2,16 +2,19 @@
 
 Let z be a site of a tree network, b one of the branches at z, and h a TaskManager outside b that
 holds all that may ever run there. Take a plan with subtask g in b, and change b to what it is in
-another plan, in which g is not there: what leaves b goes to h, and what comes to b could be there,
-at z or at h only. On the links of b, `wan` was at least
+another plan, in which g is not there: what leaves b goes to h, and what the other plan has in b
+comes from wherever it is. On the links of b, `wan` was at least
 
     D = what g exchanges with subtasks that can never be in b, at the price of b's link to z,
 
-and is now U, that of the other plan. On the way between z and h it grows by at most M = what all
-that may be in b exchanges, at the price of that way, there or back. If D > U + M, no optimal plan
-of the relaxed problem has g in b: an isolating cut (Dahlhaus et al., SIAM J. Comput. 23, 1994) that
-holds with capacities, since only h takes on more. If D > U + M + slack, a plan with g in b costs
-more than slack above the optimum: what is left out is in none of the plans within the slack.
+and is now U, that of the other plan. Elsewhere it grows by at most M: what all that may be in b
+exchanges, at the price of the way between z and h, and what all that comes to b exchanges, at the
+price of the way between z and the farthest place that it may come from (the way from z is no longer
+than that to the place and on from there). If D > U + M, no optimal plan of the relaxed problem has
+g in b: an isolating cut (Dahlhaus et al., SIAM J. Comput. 23, 1994) that holds with capacities,
+since but for b, which is as in the other plan, only h takes on more. If D > U + M + slack, a plan
+with g in b costs more than slack above the optimum: what is left out is in none of the plans within
+the slack.
 """
 
 from dataclasses import dataclass
@@ -128,14 +131,7 @@ class Hub:
         crowded = may & ~self.relaxed.roomy
         wanted = _reach(crowded, branch, self.site_branch)
         own = wanted.argmax(axis=1)
-        # What could be in two branches is at home: from the other one it would not be free to come.
-        only = self.may_reach.sum(axis=1) == 1
-        if branch[self.home] >= 0:
-            beyond = self.may_reach.copy()
-            beyond[:, branch[self.home]] = False
-            elsewhere = (branch == branch[self.home]) & (np.arange(len(branch)) != self.home)
-            only = (beyond.sum(axis=1) == 1) & ~may[:, elsewhere].any(axis=1)
-        one = (wanted.sum(axis=1) == 1) & only & ~crowded[:, branch < 0].any(axis=1)
+        one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)
         places: Bools = crowded & one[:, None] & (branch == own[:, None])
         places[:, self.home] |= may[:, self.home]
         stuck = ~self.relaxed.free | ~may[:, self.home]
@@ -164,14 +160,21 @@ class Hub:
         below = np.flatnonzero(self.site_branch >= 0)
         each = cost[tree.up[below]] + cost[tree.down[below]]
         u = np.bincount(self.site_branch[below], weights=each, minlength=n)
-        # M: what is sent, checkpoints too, and what is got.
+        # M: what is sent, checkpoints too, and what is got, whichever way costs more.
         sent = p.checkpoint_bytes_per_s + np.bincount(
             p.source, weights=p.bytes_per_s, minlength=p.n
         )
         got = np.bincount(p.target, weights=p.bytes_per_s, minlength=p.n)
-        hub, home = np.array([tree.root]), p.tm_site[[self.home]]
-        out, back = p.network.along(price, home, hub)[0], p.network.along(price, hub, home)[0]
-        m = ((sent + got) * max(float(out), float(back))) @ (reach & free[:, None])
+        hub = np.full(p.m, tree.root)
+        way = np.maximum(
+            p.network.along(price, p.tm_site, hub), p.network.along(price, hub, p.tm_site)
+        )
+        m = (sent + got) * way[self.home] @ (reach & free[:, None])
+        there = branch[plan]
+        elsewhere = may & (branch[None, :] != there[:, None])
+        farthest = np.where(elsewhere, way[None, :], 0.0).max(axis=1, initial=0.0)
+        comes = free & (there >= 0)
+        m += np.bincount(there[comes], weights=((sent + got) * farthest)[comes], minlength=n)
         # Everything that may be in a branch must be free to go home.
         goes = np.array(
             [(relaxed.may[:, self.home] | ~free | ~reach[:, b]).all() for b in range(n)], bool
