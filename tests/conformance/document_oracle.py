@@ -7,7 +7,7 @@ with the TaskManager of every subtask.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,7 +67,7 @@ class Judged:
     rated_aside: NDArray[np.bool_]
     """All limits hold but those that grow with the rates."""
     doubtful: NDArray[np.bool_]
-    """Some limit is used to the last billionth: rounding decides."""
+    """Some limit is used to the last billionth, give or take: rounding decides."""
     broken: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
@@ -104,40 +104,46 @@ class Document:
         self._current()
         self._places()
 
-    # Routes: least delay, then fewest links, then the order in which the document gives links.
+    # Routes.
 
     def _routes(self) -> None:
+        """Find the routes: least delay to the nanosecond, then fewest links, then first ids.
+
+        Of equal ones to site b it is the one whose last site before b has the first id.
+        """
         self.links = list(self.cluster.directed_links())
         site = {s: i for i, s in enumerate(self.site_ids)}
-        n = len(site)
-        self.route: dict[tuple[int, int], list[int]] = {}
-        self.equal_routes = False
+        n = self.n_sites = len(site)
         ends = [(site[e.source], site[e.target]) for e in self.links]
+        length = [(round(e.delay_ms * 1e6), 1) for e in self.links]
+        self.route: dict[tuple[int, int], list[int]] = {}
         for a in range(n):
-            best: dict[int, tuple[float, int, list[int]]] = {a: (0.0, 0, [])}
+            best = {a: (0, 0)}
             for _ in range(n):
-                for e, (u, v) in enumerate(ends):
-                    if u not in best or v == a:
-                        continue
-                    delay, count, path = best[u]
-                    new = (delay + self.links[e].delay_ms, count + 1, [*path, e])
-                    if v not in best or self._shorter(new, best[v]):
-                        best[v] = new
-            for v, (_, _, path) in best.items():
-                self.route[a, v] = path
-            # Is there another one as good?
-            for e, (u, v) in enumerate(ends):
-                if u in best and v != a and best[v][2][-1:] != [e]:
-                    other = (best[u][0] + self.links[e].delay_ms, best[u][1] + 1)
-                    if math.isclose(other[0], best[v][0], abs_tol=1e-9) and other[1] == best[v][1]:
-                        self.equal_routes = True
-        self.n_sites = n
-
-    @staticmethod
-    def _shorter(a: tuple[float, int, list[int]], b: tuple[float, int, list[int]]) -> bool:
-        if not math.isclose(a[0], b[0], rel_tol=1e-12, abs_tol=1e-12):
-            return a[0] < b[0]
-        return a[1] < b[1]
+                for (u, v), (delay, one) in zip(ends, length, strict=True):
+                    if u in best:
+                        new = (best[u][0] + delay, best[u][1] + one)
+                        best[v] = min(best.get(v, new), new)
+            last = {
+                v: min(
+                    (
+                        e
+                        for e, (u, w) in enumerate(ends)
+                        if w == v
+                        and u in best
+                        and (best[u][0] + length[e][0], best[u][1] + 1) == best[v]
+                    ),
+                    key=lambda e: self.site_ids[ends[e][0]],
+                )
+                for v in best
+                if v != a
+            }
+            for v in best:
+                path, at = [], v
+                while at != a:
+                    path.append(last[at])
+                    at = ends[last[at]][0]
+                self.route[a, v] = path[::-1]
 
     # Traffic.
 
@@ -170,8 +176,8 @@ class Document:
             k, l_ = self.at[j, a.id, i], self.at[j, b.id, to]
             selectivity, size = _flow(stream, a, self.rate[k])
             flows.append((k, l_, self.rate[k] * selectivity * share, size))
-        # Channels that carry nothing take no buffers of the gate.
-        gate = {to: sum(x == to and f * size > 0 for _, x, f, size in flows) for _, to, *_ in flows}
+        # Silent channels take no buffers of the gate.
+        gate = {to: sum(x == to and r > 0 for _, x, r, _ in flows) for _, to, *_ in flows}
         for k, l_, records, _ in flows:
             self.rate[l_] += records
         return [(*flow, gate[flow[1]]) for flow in flows]
@@ -244,10 +250,10 @@ class Document:
         freed = {
             k
             for r in self.rules.rules
-            if r.kind in ("pin", "match")
+            if r.kind in ("pin", "match", "never_move")
             for ks in self._of_rule(r)
             for k in ks
-            if r.kind == "match" or not r.subtasks or self.subtasks[k].index in r.subtasks
+            if r.kind != "pin" or not r.subtasks or self.subtasks[k].index in r.subtasks
         }
         for k, s in enumerate(self.subtasks):
             if not s.is_source:
@@ -326,7 +332,8 @@ class Document:
         latency[broken["route"]] = -1.0
         clouds = [i for i, s in enumerate(self.cluster.sites) if s.tier == "cloud"]
         at_cloud = np.isin(self.tm_site[plans], clouds)
-        moved = (self.now >= 0) & (plans != self.now)
+        # A subtask whose current place is unknown or gone moves wherever it runs.
+        moved = (plans != self.now) & (self.current_plan is not None)
         self._slots(plans)
         self._space(plans)
         self._credit(plans)
@@ -375,6 +382,8 @@ class Document:
                 busy = self.rate[k] / cost.true_rate_per_s
                 self.busy_table[k, t] = busy
                 queue = min(QUEUE_CAP, 1 / (1 - busy)) if busy < 1 else QUEUE_CAP
+                if self.rate[k] == 0:
+                    continue
                 self.service_table[k, t] = 1000 / cost.true_rate_per_s * queue
                 ms = cost.cpu_ms_per_record
                 core_table[k, t] = self.rate[k] * ms / 1000 if ms is not None else busy
@@ -610,7 +619,7 @@ def _shares(stream: Stream, i: int, a: Operator, b: Operator) -> list[tuple[int,
         case ShipStrategy.GLOBAL:
             return [(j, 1.0 if j == 0 else 0.0) for j in range(q)]
     if given is not None:
-        return list(enumerate(given))
+        return [(j, share / sum(given)) for j, share in enumerate(given)]
     if stream.ship_strategy is ShipStrategy.HASH:
         groups = [g * q // b.max_parallelism for g in range(b.max_parallelism)]
         return [(j, groups.count(j) / b.max_parallelism) for j in range(q)]
@@ -652,10 +661,11 @@ def _flow(stream: Stream, a: Operator, rate: float) -> tuple[float, float]:
 # The best plans, level by level.
 
 
-SAME = 1e-11
-"""Share by which two equal sums may differ, added up in other orders."""
+SAME = 1e-9
+"""Share by which two equal values may differ; a cap is kept up to as much."""
 PROVED = 1e-6
-"""Relative tolerance of what is called optimal (`Status.OPTIMAL`)."""
+"""Share by which a proved value may exceed its bound."""
+Asked = Callable[[Plan], bool]
 
 
 @dataclass(frozen=True)
@@ -668,64 +678,46 @@ class LevelTruth:
     """With each level before at most (1 + tolerance) times its optimum."""
     lowest: float
     """With the levels before a little beyond that, by what a proof may be off."""
-    scale: float
-    """Largest value of any plan that holds."""
-
-    @property
-    def slack(self) -> float:
-        """Return by how much a value may be off."""
-        return PROVED * abs(self.optimum) + 1e-9 * self.scale
 
     @property
     def cap(self) -> float:
-        """Return what later levels may make of this one."""
-        return (1 + self.tolerance) * (self.optimum + self.slack)
+        """Return what a proved plan has of this level at most."""
+        return (1 + self.tolerance) * self.optimum * (1 + PROVED) * (1 + SAME)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of an instance."""
+    """What is true of an instance; no levels: there is no plan."""
 
-    feasible: bool
-    doubtful: bool
-    """Rounding decides whether some plan holds, and that decides the answer."""
     levels: tuple[LevelTruth, ...] = ()
 
 
-def truth(document: Document, objective: Sequence[tuple[str, float]]) -> Truth:
-    """Return the optimum of each level, of (name, tolerance), by trying every plan."""
+def truth(
+    document: Document, objective: Sequence[tuple[str, float]], holds_exactly: Asked
+) -> Truth:
+    """Return the optimum of each level, of (name, tolerance), by trying every plan.
+
+    Of plans that use a limit to the last billionth, `holds_exactly` says whether they hold.
+    """
     plans = document.plans()
     if not len(plans):
-        return Truth(False, False)
+        return Truth()
     said = document.judge(plans)
     # With throughput first, the limits that grow with the rates may be exceeded.
-    holds = said.rated_aside if objective[0][0] == "throughput" else said.hold
-    sure = _levels(said, holds & ~said.doubtful, objective)
-    perhaps = _levels(said, holds | (said.doubtful & ~_surely_broken(said)), objective)
-    return Truth(bool(perhaps), sure != perhaps, perhaps)
-
-
-def _surely_broken(said: Judged) -> NDArray[np.bool_]:
-    return np.any(list(said.broken.values()), axis=0)
-
-
-def _levels(
-    said: Judged, holds: NDArray[np.bool_], objective: Sequence[tuple[str, float]]
-) -> tuple[LevelTruth, ...]:
+    holds = (said.rated_aside if objective[0][0] == "throughput" else said.hold).copy()
+    for i in np.flatnonzero(holds & said.doubtful):
+        holds[i] = holds_exactly(document.as_plan(plans[i]))
     if not holds.any():
-        return ()
+        return Truth()
     strict, loose = holds.copy(), holds.copy()
     out = []
     for name, tolerance in objective:
         value = said.values[name]
         level = LevelTruth(
-            name,
-            tolerance,
-            float(value[strict].min()),
-            float(value[loose].min()),
-            float(np.abs(value[holds]).max()),
+            name, tolerance, float(value[strict].min()), float(value[loose].min())
         )
         out.append(level)
-        strict &= value <= (1 + tolerance) * level.optimum * (1 + SAME) + SAME * level.scale
+        # What is equal but for the rounding of sums keeps the cap in any case.
+        strict &= value <= (1 + tolerance) * level.optimum * (1 + 1e-12)
         loose &= value <= level.cap
-    return tuple(out)
+    return Truth(tuple(out))

@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from parsed import Parsed
+
+from edgeplace.solver import evaluate
 
 Case = dict[str, Any]
 Draw = np.random.Generator
@@ -43,6 +46,10 @@ FAMILIES: dict[str, dict[str, float]] = {
     "tolerances": {"tolerance": 0.8},
     "overload": {"throughput_first": 1.0, "tight": 0.8},
     "state": {"state": 1.0, "tight": 0.5},
+    "to_the_last": {"exact": 1.0, "round": 0.5},
+    "wide_prices": {"priced": 1.0, "skew": 0.6, "mesh": 0.4, "anywhere": 0.4},
+    "equal_routes": {"ring": 0.6, "mesh": 0.6, "sites": 4, "round": 1.0, "sources_unplaced": 0.3},
+    "unplaced": {"current": 1.0, "sources_unplaced": 1.0, "moves_matter": 1.0, "rules": 1.0},
     "everything": {
         "skew": 0.2, "silent": 0.2, "fan_out": 0.4, "alike": 0.3, "tight": 0.4, "mesh": 0.3,
         "asymmetric": 0.3, "several_tms": 0.3, "priced": 0.4, "by_rate": 0.2, "wire": 0.2,
@@ -58,7 +65,7 @@ _USUAL = {
     "wire": 0.05, "background": 0.05, "current": 0.15, "rules": 0.3, "tolerance": 0.15,
     "state": 0.2, "anywhere": 0.15, "latency_limit": 0.03, "watermarks": 0.03, "round": 0.4,
     "one_way": 0.02, "cut": 0.02, "path": 0.1, "two_jobs": 0.04, "moves_matter": 0.1,
-    "throughput_first": 0.05, "wide": 0.15, "sites": 3,
+    "throughput_first": 0.05, "wide": 0.15, "sites": 3, "exact": 0.05, "sources_unplaced": 0.05,
 }  # fmt: skip
 
 
@@ -312,13 +319,50 @@ class _Maker:
         if self.often("tight"):
             self.tighten(jobs, cluster)
         current = self.current(jobs, cluster) if self.often("current") else None
-        return {
+        if current is not None:
+            self.unplace(jobs, current)
+        case = {
             "jobs": jobs,
             "cluster": cluster,
             "rules": self.rules(jobs, cluster, current),
             "objective": self.objective(current),
             "current": current,
         }
+        if self.often("exact"):
+            self.fit_to_a_plan(case)
+        return case
+
+    def unplace(self, jobs: list[dict[str, Any]], current: dict[str, Any]) -> None:
+        """Take from some sources where their data is born: they are held where they run now."""
+        for job in jobs:
+            for op in job["operators"]:
+                if "born_at" in op and self.often("sources_unplaced"):
+                    del op["born_at"]
+        if len(jobs) > 1 and self.draw.random() < 0.3 and all(
+            "born_at" in o for o in jobs[-1]["operators"] if "demand" in o["cost"]
+        ):
+            del current["jobs"][jobs[-1]["name"]]
+
+    def fit_to_a_plan(self, case: Case) -> None:
+        """Set limits to what some plan uses, to the last byte and core."""
+        parsed = Parsed.of(case)
+        document = parsed.document()
+        plans = document.plans()
+        if not len(plans):
+            return
+        plan = document.as_plan(plans[int(self.draw.integers(len(plans)))])
+        said = evaluate(parsed.jobs, parsed.cluster, plan, parsed.rules, parsed.current)
+        for node, used in zip(case["cluster"]["nodes"], said.nodes, strict=True):
+            if used.used > 0 and self.draw.random() < 0.7:
+                node["cores"] = used.used / parsed.cluster.cpu_target
+        carried = {v.where: v.used for v in said.links}
+        for link in case["cluster"]["links"]:
+            used_there = carried[f"{link['source']} -> {link['target']}"]
+            if used_there > 0 and not link.get("both_ways") and self.draw.random() < 0.7:
+                room = used_there + link.get("background_bytes_per_s", 0.0)
+                link["bandwidth_bytes_per_s"] = room / parsed.cluster.link_target
+        if said.latency_ms > 0 and self.draw.random() < 0.3:
+            case["rules"]["max_latency_ms"] = said.latency_ms
 
     def tighten(self, jobs: list[dict[str, Any]], cluster: dict[str, Any]) -> None:
         """Scale the machines to what the sources send, so that some limits bind."""
@@ -398,6 +442,8 @@ class _Maker:
     ) -> dict[str, Any] | None:
         ops = job["operators"]
         fed = sorted({s["target"] for s in job["streams"]})
+        loose = [o["id"] for o in ops if "demand" in o["cost"] and "born_at" not in o]
+        placed = current is not None and job["name"] in current["jobs"]
         some = sorted(
             {self.pick(ops)["id"] for _ in range(int(self.draw.integers(1, 3)))}
         )
@@ -412,12 +458,12 @@ class _Maker:
         makers: dict[str, Callable[[], dict[str, Any] | None]] = {
             "pin": lambda: {
                 **base,
-                "operators": [self.pick(fed)],
+                "operators": [self.pick(fed + loose)],
                 "to": self.pick([n[k] for n in cluster["nodes"] for k in ("id", "site")]),
             },
             "match": lambda: {
                 **base,
-                "operators": [self.pick(fed)],
+                "operators": [self.pick(fed + loose)],
                 "labels": {"disk": self.pick(["ssd", "hdd"])},
             },
             "colocate": lambda: (
@@ -433,7 +479,9 @@ class _Maker:
             },
             "stay_on_site": lambda: {**base, "operators": [self.pick(fed)]},
             "exclusive": lambda: {**base, "level": level},
-            "never_move": lambda: {**base, "operators": [self.pick(fed)]} if current else None,
+            "never_move": lambda: (
+                {**base, "operators": [self.pick(fed + loose)]} if placed else None
+            ),
         }
         made = makers[kind]()
         if made and kind == "pin" and self.draw.random() < 0.4:

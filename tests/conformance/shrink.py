@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from check import BACKENDS, Case, Solver, check
+from check import BACKENDS, Solver, check
+from parsed import Case
 
 Fails = Callable[[Case], bool]
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from check import Parsed, Solver, check
+from check import Solver, check
 from generate import FAMILIES, generate
+from parsed import Parsed
 
 CASES = Path(__file__).parent / "cases"
 GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "500"))

@@ -1,0 +1,38 @@
+"""A case, plain data of a JSON file, as the nouns of the model."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from document_oracle import Document
+
+from edgeplace.model import Cluster, JobGraph, Plan, Rules
+from edgeplace.model.result import ObjectiveLevel
+
+Case = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A case as the nouns of the model."""
+
+    jobs: list[JobGraph]
+    cluster: Cluster
+    rules: Rules
+    current: Plan | None
+    objective: list[ObjectiveLevel]
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """Parse the plain data of a case."""
+        current = case.get("current")
+        return cls(
+            [JobGraph.model_validate(j) for j in case["jobs"]],
+            Cluster.model_validate(case["cluster"]),
+            Rules.model_validate(case.get("rules") or {}),
+            Plan.model_validate(current) if current else None,
+            [ObjectiveLevel.parse(v) for v in case["objective"]],
+        )
+
+    def document(self) -> Document:
+        """Return what the document says of this case."""
+        return Document(self.jobs, self.cluster, self.rules, self.current)
