@@ -15,6 +15,8 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.plans_folder import key
 from edgeplace.model import Cluster, InvalidInputError, JobGraph
 
+pytestmark = pytest.mark.slow
+
 REFUSED = 78
 SOURCES = Path(__file__).parents[2] / "adapters" / "flink" / "agent" / "src"
 
@@ -35,7 +37,6 @@ def run_check(
     )
 
 
-@pytest.mark.slow
 def test_the_same_sources_give_the_same_jar(
     agent_jar: Path, javac: str, home: Path, tmp_path: Path
 ) -> None:
@@ -149,7 +150,6 @@ TEXTS = st.one_of(
 )
 
 
-@pytest.mark.slow
 @settings(
     max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -31,6 +31,8 @@ from edgeplace.solver import evaluate
 from edgeplace.status import ExitStatus
 from edgeplace.terms import Terms
 
+pytestmark = pytest.mark.slow
+
 SMALL = "seed-pis-2-1"
 ALL_SERVER = Plan(
     jobs={
@@ -69,7 +71,6 @@ def answer_to(asked):
     return answer
 
 
-@pytest.mark.slow
 def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     out = tmp_path / "new" / "out"
     backends = "milp,cp-sat,pulp:CBC"
@@ -100,7 +101,6 @@ def test_back_ends_are_compared_and_written_down(edgeplace, tmp_path):
     assert "over the instances that the back end solved only" in ran.out
 
 
-@pytest.mark.slow
 def test_published_methods_take_part(edgeplace):
     ran = edgeplace("bench", SMALL, "--backends", "all-server,odp,greedy-first-fit", "--json")
     found = json.loads(ran.out)
@@ -173,7 +173,6 @@ def test_a_network_makes_an_instance(edgeplace, tmp_path):
     assert (run["instance"], run["status"]) == ("latency-rtt-2-0", "optimal")
 
 
-@pytest.mark.slow
 def test_all_policies_on_a_case_of_ones_own(edgeplace, job, wide):
     ran = edgeplace("bench", job, wide, "--backends", "all-server,caps,milp")
     assert ran.status is ExitStatus.OK, ran.out
@@ -238,7 +237,6 @@ def test_where_the_job_runs_now_is_compared_too(edgeplace, job, wide, tmp_path):
     assert {row.split()[0] for row in ran.out.splitlines()[1:3]} == {"current", "all-server"}
 
 
-@pytest.mark.slow
 def test_a_case_without_a_plan_shows_what_breaks(edgeplace, job, narrow):
     ran = edgeplace("bench", job, narrow, "--backends", "milp,all-server")
     assert ran.status is ExitStatus.OK, ran.out
@@ -289,7 +287,6 @@ def test_a_run_that_asks_for_too_much_memory_is_ended(tmp_path):
     assert answer.outcome is Outcome.MEMORY
 
 
-@pytest.mark.slow
 def test_a_crash_is_an_error_and_says_what_happened(tmp_path, edgeplace):
     instance = generate(SMALL)
     job = instance.jobs[0]
@@ -304,7 +301,6 @@ def test_a_crash_is_an_error_and_says_what_happened(tmp_path, edgeplace):
     assert "has no place" in ran.out
 
 
-@pytest.mark.slow
 def test_a_job_of_caps_can_be_a_case(edgeplace, tmp_path):
     write_caps(generate(SMALL).jobs[0], tmp_path / "caps.json", "server")
     cluster = Cluster(
