@@ -6,12 +6,14 @@ import json
 
 from edgeplace.case_files import Case, read_case
 from edgeplace.console import Console
-from edgeplace.model import InvalidInputError, Limit, Plan, Status, check_writable, write
+from edgeplace.model import InvalidInputError, Limit, Plan, Status
+from edgeplace.outputs import Outputs
 from edgeplace.quantities import exact, percent, size
 from edgeplace.solver.worker_load import Balance, FullestWorker, balance, fullest_worker
 from edgeplace.status import ExitStatus
 from edgeplace.tables import limit, show_plan
 
+_PLAN = "-o"
 _STATUS = {
     Status.OPTIMAL: ExitStatus.OK,
     Status.FEASIBLE: ExitStatus.NOT_PROVED,
@@ -22,15 +24,19 @@ _STATUS = {
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Balance, compare the fullest worker with where the job runs now, and write the plan."""
-    if args.output:
-        check_writable(args.output)
+    outputs = Outputs(
+        console,
+        {_PLAN: args.output},
+        (args.job, args.cluster, args.costs, args.rules, args.current),
+        args.json,
+    )
     case = read_case(args)
     before, unknown = _before(case)
     with console.progress("balancing"):
         found = balance(case.job, case.cluster, case.rules, args.time_limit)
     after = _fullest(case, found.plan) if found.plan else None
-    if found.plan and args.output:
-        write(found.plan, args.output)
+    if found.plan:
+        outputs.document(_PLAN, found.plan)
     status = _status(found)
     if args.json:
         console.raw(json.dumps(_plain(status, found, before, after), indent=1) + "\n")
@@ -38,8 +44,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         _show(console, case, status, found, before, after)
         if unknown:
             console.text(f"note: the current placement is not compared: {unknown}", style="dim")
-        if found.plan and args.output:
-            console.text(f"plan written to {args.output}")
+        if found.plan:
+            outputs.say_written(_PLAN, "plan")
+    if not found.plan:
+        outputs.say_not_written(_PLAN, "plan", "no plan was found")
     return _STATUS[status]
 
 

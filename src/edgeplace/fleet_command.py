@@ -14,19 +14,26 @@ from edgeplace.model import (
     JobGraph,
     Rules,
     Status,
-    check_writable,
     read,
 )
+from edgeplace.outputs import Outputs
 from edgeplace.quantities import count, exact, percent
 from edgeplace.solver.fleet import Fleet, FleetResult, solve_fleet
 from edgeplace.status import ExitStatus
+
+_PLANS = "-o"
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Place the jobs at every copy of every site, and write where each subtask runs."""
     if args.output:
         check_table(args.output)
-        check_writable(args.output)
+    outputs = Outputs(
+        console,
+        {_PLANS: args.output},
+        (*args.jobs, args.cluster, *args.costs, args.rules, args.sites),
+        args.json,
+    )
     cluster = read(args.cluster, Cluster)
     jobs = _jobs(args.jobs, args.costs)
     rules = read(args.rules, Rules) if args.rules else Rules()
@@ -49,8 +56,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(json.dumps(_plain(result, cluster), indent=1, ensure_ascii=False) + "\n")
     else:
         _show(console, result, cluster)
-        if args.output and result.places:
-            console.text(f"plans written to {args.output}")
+        if result.places:
+            outputs.say_written(_PLANS, "plans")
+    if not result.places:
+        outputs.say_not_written(_PLANS, "plans", "no plan was found")
     return _status(result, args.gap)
 
 
