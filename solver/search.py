@@ -420,10 +420,11 @@ class Search:
         The evaluator has the last word on that; see `BestPlan.keeps_caps`.
         """
         limit = self._without_dear(form, backend, form.model.objectives[level.name], cap)
-        # Divided by the cap, so that the solver's absolute tolerance is a relative one.
-        unit = 1 / cap if cap > 0 else 1.0
+        # Divided by its size, so that the solver's absolute tolerance is a relative one.
+        size = max(cap, abs(limit.constant))
+        unit = 1 / size if size > 0 else 1.0
         # What rounding may do to a sum of which the constant is a part.
-        rounding = TIE * max(cap, abs(limit.constant))
+        rounding = TIE * size
         terms = {c: v * unit for c, v in limit.terms.items()}
         if terms:
             backend.add_rows([Row(terms, (cap - limit.constant + rounding) * unit)])
