@@ -95,7 +95,7 @@ def begun_late(work, seconds):
     names = (
         "edgeplace.solver.milp._run",
         "edgeplace.solver.cpsat.run",
-        "edgeplace.solver.formulation.Choices.add",
+        "edgeplace.solver.formulation.slots",
         "edgeplace.solver.verdict.judge",
     )
     real = {}
