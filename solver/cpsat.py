@@ -21,7 +21,8 @@ _REAL_STEPS = float(1 << 34)
 """Whole steps into which the range of a real column is cut."""
 _LARGEST_SUM = float(1 << 46)
 """With larger ones OR-Tools 9.15 has called models infeasible that are not."""
-_EPSILON = 1e-15
+_EPSILON = 1e-12
+"""Share of the largest numbers of a sum that may be lost in it."""
 
 
 class CpSat:

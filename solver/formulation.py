@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 _ROOM = 1.0 + 1e-6
+_RESIDUE = 1e-12
+"""What is left of larger numbers that cancel, as a share of them, is rounding."""
 CrossingForm = Callable[[Problem, LinearModel, Sites], Crossings]
 
 
@@ -293,22 +295,28 @@ def _affine(column: Ints, value: Floats) -> Affine:
     return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
 
 
-def _not_below(c: Choices, column: Ints, value: Floats, constant: float) -> Affine:
+def _not_below(c: Choices, column: Ints, value: Floats, size: Floats, constant: float) -> Affine:
     """Return an expression of the costs of columns, none of them below 0.
 
     A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
     than the best plan can then be seen column by column.
+
+    Parameters
+    ----------
+    size
+        Sum of the absolute values of what each cost is the sum of, shape (n_columns,): where large
+        ones cancel, what is left is rounding.
     """
-    cost = np.zeros(int(max(c.column.max(initial=-1), column.max(initial=-1))) + 1)
+    cost = np.zeros(len(size))
     cost[column] = value
     least = np.full(len(c.units.size), np.inf)
     np.minimum.at(least, c.unit, cost[c.column])
     lower = np.where(least < 0, least, 0.0)
-    # Larger by the rounding of the sums that it comes from: less than that is nothing.
-    scale = np.zeros(len(lower))
-    np.maximum.at(scale, c.unit, np.abs(cost[c.column]))
-    each = cost[c.column] - lower[c.unit]
-    cost[c.column] = np.where(each > 1e-14 * scale[c.unit], each, 0.0)
+    largest = np.zeros(len(lower))
+    np.maximum.at(largest, c.unit, size[c.column])
+    cost[c.column] -= lower[c.unit]
+    size[c.column] = largest[c.unit]
+    cost[np.abs(cost) <= _RESIDUE * size] = 0.0
     constant += float((lower * c.units.size).sum())
     used = np.flatnonzero(cost)
     return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
@@ -358,17 +366,28 @@ def _links(
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
     link, column, value = _checkpoints(p, model, c)
-    link, column, value = merged(
+    entries = (
         np.concatenate([crossed.link, link]),
         np.concatenate([crossed.column, column]),
         np.concatenate([crossed.value * flow[crossed.pair], value]),
     )
+    link, column, value = merged(*entries)
     fixed = np.zeros(len(net.names))
     np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
     _, columns, cost = merged(
         *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
     )
-    model.objectives["wan"] = _not_below(c, columns, cost, float(fixed @ net.price))
+    constant = float(fixed @ net.price)
+    gross = np.abs(crossed.fixed * flow[crossed.fixed_pair]) @ net.price[crossed.fixed_link]
+    if abs(constant) <= _RESIDUE * gross:
+        constant = 0.0
+    size = np.zeros(len(model.upper))
+    each = np.abs(entries[2]) * net.price[entries[0]]
+    _, large, total = merged(
+        *crossings.expand(*merged(np.zeros(len(each), np.intp), entries[1], each))
+    )
+    size[large] = total
+    model.objectives["wan"] = _not_below(c, columns, cost, size, constant)
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1

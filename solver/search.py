@@ -50,8 +50,8 @@ _MOST_EXCLUDED = 100
 """How many plans are cut off, one by one, of which a model says too little."""
 
 
-class _CoarseUnitError(Exception):
-    """A far better plan is known now than when the units of a model were chosen."""
+class _WideRangeError(Exception):
+    """A far better plan is known now than when the range of a model's column was chosen."""
 
 
 class Search:
@@ -216,12 +216,12 @@ class Search:
 
     def _descend_from_near(self, build: Build, level: ObjectiveLevel) -> None:
         """Minimise the first level, first where the relaxation points to, then everywhere."""
-        # It ends: each time the unit of the objective is at least 64 times smaller.
+        # It ends: each time the range of the objective's column is at least 64 times smaller.
         while True:
             try:
                 self._descend_in(build, level)
                 return
-            except _CoarseUnitError:
+            except _WideRangeError:
                 continue
 
     def _descend_in(self, build: Build, level: ObjectiveLevel) -> None:
@@ -295,7 +295,7 @@ class Search:
                 try:
                     go_on = self._descend(form, backend, level)
                     break
-                except _CoarseUnitError:
+                except _WideRangeError:
                     form, backend = self._capped(may)
             if not go_on:
                 return
@@ -408,10 +408,11 @@ class Search:
         The evaluator has the last word on that; see `BestPlan.keeps_caps`.
         """
         limit = self._without_dear(form, backend, form.model.objectives[level.name], cap)
-        # Divided by the cap, so that the solver's absolute tolerance is a relative one.
-        unit = 1 / cap if cap > 0 else 1.0
+        # Divided by its size, so that the solver's absolute tolerance is a relative one.
+        size = max(cap, abs(limit.constant))
+        unit = 1 / size if size > 0 else 1.0
         # What rounding may do to a sum of which the constant is a part.
-        rounding = TIE * max(cap, abs(limit.constant))
+        rounding = TIE * size
         terms = {c: v * unit for c, v in limit.terms.items()}
         if terms:
             backend.add_rows([Row(terms, (cap - limit.constant + rounding) * unit)])
@@ -494,8 +495,8 @@ class Search:
                 if abs(value - answer.bound) > near and self._too_coarse(form, objective, level):
                     continue
                 if value - answer.bound > near:
-                    if _largest_unit(form, objective) > 64 * self._allowed(level) > 0:
-                        raise _CoarseUnitError
+                    if _horizon(form, objective) > 64 * self._allowed(level) > 0:
+                        raise _WideRangeError
                     rows = self._excluding(form, assignment)
             if not rows:
                 check_agreement(backend, level.name, answer, self.best)
@@ -612,7 +613,9 @@ def _dear(form: Readable, objective: Affine, most: float) -> set[int]:
     return {c for c, v in objective.terms.items() if v > room and kinds[c] is not Kind.REAL}
 
 
-def _largest_unit(form: Readable, objective: Affine) -> float:
-    """Return the unit of the column that `latency` or `throughput` is, 0 for other terms."""
-    kinds = form.model.kinds
-    return max((v for c, v in objective.terms.items() if kinds[c] is Kind.REAL), default=0.0)
+def _horizon(form: Readable, objective: Affine) -> float:
+    """Return what the column that `latency` or `throughput` is may come to, 0 for other terms."""
+    upper, kinds = form.model.upper, form.model.kinds
+    return max(
+        (v * upper[c] for c, v in objective.terms.items() if kinds[c] is Kind.REAL), default=0.0
+    )
