@@ -676,6 +676,8 @@ class LevelTruth:
     """With each level before at most (1 + tolerance) times its optimum."""
     lowest: float
     """With the levels before a little beyond that, by what a proof may be off."""
+    span: float
+    """Largest value of a plan that holds, by the smallest that is not 0."""
 
     @property
     def cap(self) -> float:
@@ -711,7 +713,14 @@ def truth(
     out = []
     for name, tolerance in objective:
         value = said.values[name]
-        level = LevelTruth(name, tolerance, float(value[strict].min()), float(value[loose].min()))
+        seen = value[holds & (value > 0)]
+        level = LevelTruth(
+            name,
+            tolerance,
+            float(value[strict].min()),
+            float(value[loose].min()),
+            float(seen.max() / seen.min()) if len(seen) else 1.0,
+        )
         out.append(level)
         # What is equal but for the rounding of sums keeps the cap in any case.
         strict &= value <= (1 + tolerance) * level.optimum * (1 + 1e-12)
