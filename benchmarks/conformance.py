@@ -1,4 +1,4 @@
-"""A night's run of the conformance suite: generated instances against what docs/formulation.md says.
+"""A night's run of the conformance suite: generated instances, held against docs/formulation.md.
 
     python benchmarks/conformance.py --out conformance.jsonl [--seeds 0-10000] [--plans 2000]
 
@@ -62,8 +62,10 @@ def main() -> None:
     bad_rows = [r for r in rows if r["mismatches"]]
     print(f"{len(rows)} cases, {len(bad_rows)} with mismatches")
     for (kind, backend), count in kinds.most_common():
-        seeds = [r["seed"] for r in bad_rows if any(m[:2] == [kind, backend] for m in r["mismatches"])]
-        print(f"{count:6} {backend:10} {kind:24} seeds {seeds[:8]}")
+        of_kind = [
+            r["seed"] for r in bad_rows if [kind, backend] in [m[:2] for m in r["mismatches"]]
+        ]
+        print(f"{count:6} {backend:10} {kind:24} seeds {of_kind[:8]}")
 
 
 if __name__ == "__main__":

@@ -178,7 +178,7 @@ class Document:
             flows.append((k, l_, self.rate[k] * selectivity * share, size))
         # Silent channels take no buffers of the gate.
         gate = {to: sum(x == to and r > 0 for _, x, r, _ in flows) for _, to, *_ in flows}
-        for k, l_, records, _ in flows:
+        for _, l_, records, _ in flows:
             self.rate[l_] += records
         return [(*flow, gate[flow[1]]) for flow in flows]
 
@@ -207,7 +207,9 @@ class Document:
     def _watermarks(self, job: int) -> float:
         """Return the watermarks/s on every channel of a job: as many as records, at most."""
         every = self.jobs[job].watermark_interval_ms
-        fastest = max(self.rate[k] for k, s in enumerate(self.subtasks) if s.job == job and s.is_source)
+        fastest = max(
+            self.rate[k] for k, s in enumerate(self.subtasks) if s.job == job and s.is_source
+        )
         return min(1000 / every, float(fastest)) if every else 0.0
 
     def _checkpointed(self, subtask: Subtask) -> float:
@@ -326,7 +328,7 @@ class Document:
         self._limits: list[tuple[str, Floats, Floats | float, bool]] = []
         broken: dict[str, NDArray[np.bool_]] = {}
         cores = self._cores(plans)
-        use, wan = self._links(plans)
+        wan = self._wan(plans)
         broken["route"] = self._unjoined(plans)
         latency = self._latency(plans)
         latency[broken["route"]] = -1.0
@@ -394,7 +396,7 @@ class Document:
             self._limits.append(("node cpu", used, node.cores * self.cluster.cpu_target, True))
         return cores
 
-    def _links(self, plans: Plans) -> tuple[Floats, Floats]:
+    def _wan(self, plans: Plans) -> Floats:
         sites = self.tm_site[plans]
         n, m = len(plans), len(self.links)
         crosses = np.zeros((self.n_sites, self.n_sites, m))
@@ -417,7 +419,7 @@ class Document:
                 self._limits.append(
                     ("link bandwidth", use[:, e], room - link.background_bytes_per_s, True)
                 )
-        return use, use @ prices if m else np.zeros(n)
+        return use @ prices if m else np.zeros(n)
 
     def _unjoined(self, plans: Plans) -> NDArray[np.bool_]:
         sites = self.tm_site[plans]
@@ -542,9 +544,9 @@ class Document:
                 self.cluster.buffers_per_channel + self.cluster.floating_buffers_per_gate / c.gate
             )
             for (a, b), path in self.route.items():
-                if not path:
-                    continue
-                back = self.route.get((b, a), [])
+                back = self.route.get((b, a))
+                if not path or back is None:
+                    continue  # Without a way back the round trip is not known.
                 trip = sum(self.links[e].delay_ms for e in [*path, *back]) / 1000
                 transfer = sum(
                     buffer / (self.links[e].bandwidth_bytes_per_s or math.inf) for e in path
@@ -552,9 +554,7 @@ class Document:
                 if trip + transfer > 0:
                     window[a, b] = credits * buffer / (trip + transfer)
             cap = window[sites[:, c.source], sites[:, c.target]]
-            self._limits.append(
-                ("credit window", np.full(len(plans), c.bytes_per_s), cap, True)
-            )
+            self._limits.append(("credit window", np.full(len(plans), c.bytes_per_s), cap, True))
 
     def _rules(self, plans: Plans, broken: dict[str, NDArray[np.bool_]]) -> None:
         out = np.zeros(len(plans), bool)
@@ -644,9 +644,7 @@ def _flow(stream: Stream, a: Operator, rate: float) -> tuple[float, float]:
         def between(x: float, y: float) -> float:
             return math.exp(math.log(x) + part * (math.log(y) - math.log(x)))
 
-        records = between(
-            rates[lo] * seen[lo].selectivity, rates[hi] * seen[hi].selectivity
-        )
+        records = between(rates[lo] * seen[lo].selectivity, rates[hi] * seen[hi].selectivity)
         size = between(
             rates[lo] * seen[lo].selectivity * seen[lo].bytes_per_record,
             rates[hi] * seen[hi].selectivity * seen[hi].bytes_per_record,
@@ -678,6 +676,8 @@ class LevelTruth:
     """With each level before at most (1 + tolerance) times its optimum."""
     lowest: float
     """With the levels before a little beyond that, by what a proof may be off."""
+    span: float
+    """Largest value of a plan that holds, by the smallest that is not 0."""
 
     @property
     def cap(self) -> float:
@@ -713,8 +713,13 @@ def truth(
     out = []
     for name, tolerance in objective:
         value = said.values[name]
+        seen = value[holds & (value > 0)]
         level = LevelTruth(
-            name, tolerance, float(value[strict].min()), float(value[loose].min())
+            name,
+            tolerance,
+            float(value[strict].min()),
+            float(value[loose].min()),
+            float(seen.max() / seen.min()) if len(seen) else 1.0,
         )
         out.append(level)
         # What is equal but for the rounding of sums keeps the cap in any case.

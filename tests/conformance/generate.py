@@ -139,7 +139,9 @@ class _Maker:
                 node = {
                     "id": f"n{len(nodes)}",
                     "site": f"s{i}",
-                    "node_class": classes[0 if i else 1] if self.draw.random() < 0.9 else classes[0],
+                    "node_class": classes[0 if i else 1]
+                    if self.draw.random() < 0.9
+                    else classes[0],
                     "cores": float(self.pick([1, 2, 4])),
                 }
                 if self.draw.random() < 0.4:
@@ -211,7 +213,9 @@ class _Maker:
 
     # Jobs.
 
-    def job(self, name: str, sites: list[dict[str, Any]], cluster: dict[str, Any]) -> dict[str, Any]:
+    def job(
+        self, name: str, sites: list[dict[str, Any]], cluster: dict[str, Any]
+    ) -> dict[str, Any]:
         n_ops = int(self.draw.integers(2, 5))
         widest = 3 if self.often("wide") else 2
         alike = self.often("alike")
@@ -221,8 +225,10 @@ class _Maker:
         hosts = sorted({n["site"] for n in cluster["nodes"]})
         n_sources = 2 if n_ops > 2 and self.draw.random() < 0.25 else 1
         for i in range(n_ops):
-            p = width if alike or self.draw.random() < 0.6 else int(
-                self.draw.integers(1, widest + 1)
+            p = (
+                width
+                if alike or self.draw.random() < 0.6
+                else int(self.draw.integers(1, widest + 1))
             )
             op: dict[str, Any] = {"id": f"{name}o{i}", "name": f"op {i}", "parallelism": p}
             cost: dict[str, Any] = {"classes": self.classes()}
@@ -338,8 +344,10 @@ class _Maker:
             for op in job["operators"]:
                 if "born_at" in op and self.often("sources_unplaced"):
                     del op["born_at"]
-        if len(jobs) > 1 and self.draw.random() < 0.3 and all(
-            "born_at" in o for o in jobs[-1]["operators"] if "demand" in o["cost"]
+        if (
+            len(jobs) > 1
+            and self.draw.random() < 0.3
+            and all("born_at" in o for o in jobs[-1]["operators"] if "demand" in o["cost"])
         ):
             del current["jobs"][jobs[-1]["name"]]
 
@@ -373,9 +381,7 @@ class _Maker:
                 if rates:
                     each = sum(rates) * op["parallelism"] / len(rates)
             total = sum(
-                o["parallelism"]
-                * 50.0
-                / min(c["true_rate_per_s"] for c in o["cost"]["classes"])
+                o["parallelism"] * 50.0 / min(c["true_rate_per_s"] for c in o["cost"]["classes"])
                 for o in job["operators"]
             )
             work += max(total, each / 1e4)
@@ -409,7 +415,7 @@ class _Maker:
 
     def objective(self, current: Any) -> list[str]:
         terms = [t for t in TERMS if t != "moves" or current is not None]
-        if self.draw.random() < 0.3 and not self.chances["moves_matter"] == 1.0:
+        if self.draw.random() < 0.3 and self.chances["moves_matter"] != 1.0:
             levels = [t for t in ("wan", "latency", "server_cores", "moves") if t in terms]
         else:
             self.draw.shuffle(terms)
@@ -444,9 +450,7 @@ class _Maker:
         fed = sorted({s["target"] for s in job["streams"]})
         loose = [o["id"] for o in ops if "demand" in o["cost"] and "born_at" not in o]
         placed = current is not None and job["name"] in current["jobs"]
-        some = sorted(
-            {self.pick(ops)["id"] for _ in range(int(self.draw.integers(1, 3)))}
-        )
+        some = sorted({self.pick(ops)["id"] for _ in range(int(self.draw.integers(1, 3)))})
         of_job = {"job": job["name"]} if n_jobs > 1 else {}
         kind = self.pick(
             ["pin", "match", "colocate", "exlocate", "at_most", "stay_on_site", "exclusive",
