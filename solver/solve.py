@@ -108,9 +108,7 @@ def solve(
         return _answer(problem, search, possible, soft, backend)
 
 
-def _answer(
-    problem: Problem, search: Search, possible: bool, soft: bool, backend: str
-) -> Result:
+def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backend: str) -> Result:
     search.offer_current()
     needed = shortages(problem, soft)
     if problem.m and possible and not needed.members:

@@ -31,15 +31,15 @@ def up(wan: Wan) -> None:
     """
     home = flink_home()
     with World(home, wan) as world:
+        sites = world.cluster.scratch / "sites.json"
         state = {
             "pid": os.getpid(),
             "url": world.cluster.rest.url,
             "home": str(home),
             "folder": str(world.cluster.scratch),
             "wan": str(world.network.spec_file),
-            "sites": str(world.cluster.scratch / "sites.json"),
+            "sites": str(sites),
         }
-        sites = Path(state["sites"])
         sites.write_text(world.sites_file())
         _STATE.touch(mode=0o600)
         _STATE.write_text(json.dumps(state))
