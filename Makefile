@@ -9,7 +9,7 @@ WORKERS ?= 2
 SPREAD = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check bench schemas agent flink-compat soak headline record typing wheel-test clean
+.PHONY: help demo quick test check bench schemas agent flink-compat soak headline record wheel-test clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,11 +23,10 @@ quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and l
 test: $(UV) ## all tests
 	$(RUN) pytest $(SPREAD)
 
-check: $(UV) typing ## lint, format and types
+check: $(UV) ## lint, format and types
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
-	$(RUN) mypy testbed
 
 bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark against plain parsing
 	$(RUN) python benchmarks/engine.py
@@ -71,14 +70,7 @@ define install_wheel
 endef
 
 clean: ## remove what make made
-	rm -rf .venv .bootstrap .typing build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
-
-# mypy does not follow setuptools' package-dir; this link tree shows it the packages as installed.
-# Made anew each time: a file without a link would not be checked.
-typing:
-	rm -rf .typing && mkdir -p .typing/edgeplace
-	for file in src/edgeplace/*; do ln -s ../../$$file .typing/edgeplace/; done
-	for room in model solver spark_stats adapters instances; do ln -s ../../$$room .typing/edgeplace/$$room; done
+	rm -rf .venv .bootstrap build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 .bootstrap/bin/uv:
 	$(PYTHON) -m venv .bootstrap

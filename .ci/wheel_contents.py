@@ -8,12 +8,13 @@ import base64
 import csv
 import hashlib
 import sys
-import tomllib
 import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 NOT_SHIPPED = {".java", ".md", ".pyc"}
+ROOMS = ("model", "solver", "spark_stats", "adapters", "instances")
+FOLDERS = {"edgeplace": "src/edgeplace", **{f"edgeplace.{room}": room for room in ROOMS}}
 
 
 def main() -> None:
@@ -30,9 +31,8 @@ def main() -> None:
 
 
 def _differences(info: str, shipped: dict[str, bytes]) -> list[str]:
-    folders = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     sources = {}
-    for package, folder in folders["package-dir"].items():
+    for package, folder in FOLDERS.items():
         for file in (ROOT / folder).rglob("*"):
             if file.is_file() and file.suffix not in NOT_SHIPPED:
                 name = Path(*package.split("."), file.relative_to(ROOT / folder))

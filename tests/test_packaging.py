@@ -1,4 +1,4 @@
-"""What pyproject.toml lists is what is on disk, and what is installed."""
+"""What is on disk is what pyproject.toml finds, and what is installed."""
 
 import tomllib
 from importlib.metadata import entry_points, version
@@ -13,55 +13,47 @@ from edgeplace.cli import entry
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = ROOT / "pyproject.toml"
-ROOMS = ("model", "solver", "spark_stats", "adapters", "instances")
+ROOMS = ("model", "solver", "control", "spark_stats", "adapters", "instances")
 NOT_SHIPPED = {".md", ".pyc", ".java"}
 
 if not PYPROJECT.exists():
     pytest.skip(f"{PYPROJECT} is not there", allow_module_level=True)
 
 PROJECT = tomllib.loads(PYPROJECT.read_text())
-SETUPTOOLS = PROJECT["tool"]["setuptools"]
+FACE = ROOT / "src" / "edgeplace"
 
 
-def folder(package):
-    """Return the folder of a package in this repository."""
-    mapped = SETUPTOOLS["package-dir"]
-    parts = package.split(".")
-    for n in range(len(parts), 0, -1):
-        if ".".join(parts[:n]) in mapped:
-            return ROOT.joinpath(mapped[".".join(parts[:n])], *parts[n:])
-    raise AssertionError(f"{package} is not mapped to a folder")
+def folders():
+    """Yield what is a folder of Python, with its name as a package."""
+    for name, top in {"edgeplace": FACE, **{f"edgeplace.{r}": ROOT / r for r in ROOMS}}.items():
+        for folder in sorted({file.parent for file in top.rglob("*.py")}):
+            yield ".".join([name, *folder.relative_to(top).parts]), folder
 
 
-def test_every_package_on_disk_is_listed_and_every_listed_one_is_on_disk():
-    found = set()
-    for top, where in SETUPTOOLS["package-dir"].items():
-        for file in (ROOT / where).rglob("*.py"):
-            found.add(".".join([top, *file.parent.relative_to(ROOT / where).parts]))
-    assert found == set(SETUPTOOLS["packages"])
+PACKAGES = dict(folders())
 
 
-def test_every_room_is_mapped():
-    expected = {"edgeplace": "src/edgeplace"} | {f"edgeplace.{room}": room for room in ROOMS}
-    assert SETUPTOOLS["package-dir"] == expected
+def test_a_link_leads_to_every_folder_beside_the_face():
+    links = {p.name: p.readlink().as_posix() for p in FACE.iterdir() if p.is_symlink()}
+    assert links == {room: f"../../{room}" for room in ROOMS}
 
 
-@pytest.mark.parametrize("package", SETUPTOOLS["packages"])
-def test_a_listed_package_has_an_init_and_is_installed(package):
-    assert (folder(package) / "__init__.py").is_file()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_folder_of_python_has_an_init_and_is_installed(package):
+    assert (PACKAGES[package] / "__init__.py").is_file()
     assert find_spec(package) is not None
 
 
 def data():
     """Return the data files on disk: (package, path in it)."""
-    listed = {folder(p): p for p in SETUPTOOLS["packages"]}
+    names = {folder: package for package, folder in PACKAGES.items()}
     found = []
-    for top in ("edgeplace", *(f"edgeplace.{room}" for room in ROOMS)):
-        for file in sorted(folder(top).rglob("*")):
+    for top in (FACE, *(ROOT / room for room in ROOMS)):
+        for file in sorted(top.rglob("*")):
             if not file.is_file() or file.suffix in {*NOT_SHIPPED, ".py"}:
                 continue
-            home = next(f for f in file.parents if f in listed)
-            found.append((listed[home], str(file.relative_to(home))))
+            home = next(f for f in file.parents if f in names)
+            found.append((names[home], str(file.relative_to(home))))
     return found
 
 
@@ -76,8 +68,8 @@ def test_the_demo_and_the_type_marker_are_among_the_data():
 
 @pytest.mark.parametrize(("package", "name"), data())
 def test_a_data_file_is_matched_by_a_glob_and_installed(package, name):
-    globs = SETUPTOOLS["package-data"].get(package, [])
-    home = folder(package)
+    globs = PROJECT["tool"]["setuptools"]["package-data"].get(package, [])
+    home = PACKAGES[package]
     assert home / name in {file for glob in globs for file in home.glob(glob)}
     assert files(package).joinpath(name).is_file()
 
