@@ -36,13 +36,13 @@ bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark again
 	$(RUN) python benchmarks/spark_stats.py
 
 schemas: $(UV) ## write the JSON Schemas of the documents anew: docs/schemas
-	$(RUN) python -m edgeplace.schemas docs/schemas
+	$(RUN) python -m edgeplace.cli.schemas docs/schemas
 
 agent: $(UV) ## build the JobManager agent anew: the same sources give the same jar (JDK 17)
-	$(RUN) python -m testbed.agent_jar
+	$(RUN) python -m testbed.flink.agent_jar
 
 flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/flink-compat.md (JDK, 2 GB download)
-	$(RUN) python -m testbed.flink_compat
+	$(RUN) python -m testbed.flink.compat
 
 soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak

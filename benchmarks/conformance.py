@@ -14,10 +14,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "conformance"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from check import BACKENDS, Solver, check
-from generate import generate
+from tests.conformance.check import BACKENDS, Solver, check
+from tests.conformance.generate import generate
 
 
 def main() -> None:

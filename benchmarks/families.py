@@ -25,9 +25,9 @@ from planted import COUNT, Planted, planted
 
 from edgeplace.solver import solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
-from edgeplace.solver.best_plan import OPTIMAL_GAP
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.verdict import judge
+from edgeplace.solver.search.incumbent import OPTIMAL_GAP
 
 OURS = "edgeplace"
 Row = dict[str, Any]
@@ -55,7 +55,7 @@ def theirs(case: Planted, method: str, seconds: float) -> Row:
     found = PUBLISHED[method](problem, Budget(time_limit_s=seconds)).assignment
     if found is None:
         return {"value": None, "broken": None}
-    said = judge(problem, found)
+    said = measure_usage(problem, found)
     holds = said.rated_hold and said.fixed_hold
     return {"value": said.value("wan") if holds else None, "broken": not holds}
 

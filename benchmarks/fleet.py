@@ -40,7 +40,15 @@ from edgeplace.model import (
     StreamCost,
     TaskManager,
 )
-from edgeplace.solver.fleet import Copies, Executor, Fleet, FleetResult, Part, Threads, solve_fleet
+from edgeplace.solver.fleet import (
+    Executor,
+    Fleet,
+    FleetResult,
+    Part,
+    Replicas,
+    Threads,
+    solve_fleet,
+)
 
 CORES, SLOTS, BYTES_PER_S = 0.0395, 2.55, 10_650.0
 """Of the cloud and the exchange's link for each copy: each is less than the copies would take."""
@@ -125,7 +133,7 @@ def fleet(copies: int, seed: int) -> Fleet:
         rules=tuple(Pin(operators=("sink",), to="cloud", job=j.name) for j in jobs),
         max_latency_ms=345.0,
     )
-    columns = Copies(
+    columns = Replicas(
         copies,
         rates={j.name: np.clip(rng.lognormal(0.0, 0.4, copies), 0.4, 2.2) for j in jobs},
         cores={"pi": 0.5 * rng.lognormal(0.0, 0.3, copies)},

@@ -5,7 +5,7 @@
 A star of sites with three Pis each and two servers at the hub; a job with a pipeline of five
 operators a site and three joins that may run anywhere. The optimum is the same in every form:
 
-* tree-cut: what `edgeplace solve` uses on trees (solver/crossings.py, TreeCrossings);
+* tree-cut: what `edgeplace solve` uses on trees (solver/formulation/crossings.py, TreeCrossings);
 * ODP: one column per stream and pair of places, tied by flow rows (PairCrossings; Cardellini et
   al., DEBS'16);
 * textbook: the same columns, tied by ``y_uv >= x_u + x_v - 1`` (baselines, TextbookCrossings).
@@ -40,10 +40,10 @@ from edgeplace.model import (
     TaskManager,
 )
 from edgeplace.solver.baselines.textbook import TextbookCrossings
-from edgeplace.solver.crossings import PairCrossings, TreeCrossings
-from edgeplace.solver.evaluate import assess
+from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import formulate
-from edgeplace.solver.milp import Milp
+from edgeplace.solver.formulation.crossings import PairCrossings, TreeCrossings
+from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.problem import Problem, build
 
 JOINS, PIS, SERVERS = 3, 3, 2

@@ -2,8 +2,8 @@
 
     python benchmarks/hostile_plans.py [FLINK_RELEASE]
 
-Drops 47 texts and 15 kinds of files (testbed/hostile_plans.py) into the folder of plans of a
-JobManager in which a placed job runs, then a plan of 14 MB again and again. Needs a JDK 17.
+Drops 47 texts and 15 kinds of files (testbed/experiments/hostile_plans.py) into the folder of plans
+of a JobManager in which a placed job runs, then a plan of 14 MB again and again. Needs a JDK 17.
 
 Pauses are measured inside the JobManager: the agent counts what its turns in the main thread of a
 JobMaster take, and the JVM logs for how long it stops. Times by the clock and answers of REST are
@@ -22,14 +22,14 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from testbed.flink_home import flink_home  # noqa: E402 - the testbed is beside this folder
-from testbed.hostile_plans import (  # noqa: E402
+from testbed.experiments.hostile_plans import (  # noqa: E402
     hostile_files,
     hostile_texts,
     is_quiet,
     remove_hostile_file,
 )
-from testbed.live_flink import LiveFlink  # noqa: E402
+from testbed.flink.agent_cluster import AgentCluster  # noqa: E402
+from testbed.flink.home import flink_home  # noqa: E402 - the testbed is beside this folder
 
 AGENT = ROOT / "adapters" / "flink" / "agent" / "edgeplace-flink-agent.jar"
 NAME = "counting"
@@ -44,14 +44,17 @@ LOOK_S = 0.05
 def main() -> int:
     """Measure, print the figures beside their targets, and return 1 if one is missed."""
     release = sys.argv[1] if len(sys.argv) > 1 else "2.3.0"
-    with tempfile.TemporaryDirectory() as scratch, LiveFlink(flink_home(release), AGENT) as flink:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        AgentCluster(flink_home(release), AGENT) as flink,
+    ):
         return 0 if Trial(flink, Path(scratch)).run(release) else 1
 
 
 class Trial:
     """One job, and what is done to its plan."""
 
-    def __init__(self, flink: LiveFlink, scratch: Path) -> None:
+    def __init__(self, flink: AgentCluster, scratch: Path) -> None:
         self._flink = flink
         self._scratch = scratch
         self._quiet = 0
@@ -229,7 +232,7 @@ class Jvm:
 class Watch:
     """Looks while the block runs at what the agent says of its turns, and how REST answers."""
 
-    def __init__(self, flink: LiveFlink, job: str) -> None:
+    def __init__(self, flink: AgentCluster, job: str) -> None:
         self._flink = flink
         self._path = f"/jobs/{job}"
         self._stop = threading.Event()

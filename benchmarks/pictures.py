@@ -8,8 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from edgeplace.cli import main
-from edgeplace.console import Console
+from edgeplace.cli.console import Console
+from edgeplace.cli.main import main
 
 DEMO = Path(__file__).parents[1] / "instances" / "demo"
 LOG, CLUSTER, RULES = (str(DEMO / f) for f in ("metrics.jsonl.gz", "cluster.yaml", "rules.yaml"))

@@ -28,8 +28,8 @@ from edgeplace.instances.instance import Instance
 from edgeplace.instances.job_draft import JobDraft
 from edgeplace.model import Cluster, JobGraph, Link, Pin, Rules, ShipStrategy
 from edgeplace.solver.baselines.order import downstream, neighbours
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
-from edgeplace.solver.verdict import Verdict, judge
 
 Ints = NDArray[np.intp]
 
@@ -74,7 +74,7 @@ def planted(number: int) -> Planted:
     plan = _plan(problem, draws)
     slots_full, cpu_full = draws.between(*SLOTS_FULL), draws.between(*CPU_FULL)
     narrow = draws.one_of((True, False, False))
-    cluster = _cut(problem, judge(problem, plan), slots_full, cpu_full, narrow, draws)
+    cluster = _cut(problem, measure_usage(problem, plan), slots_full, cpu_full, narrow, draws)
     return _measured(
         Instance(name=f"planted-{number}", jobs=jobs, cluster=cluster, rules=rules), shape, plan
     )
@@ -89,7 +89,7 @@ def _measured(instance: Instance, shape: str, plan: Ints) -> Planted:
         If the plan does not hold.
     """
     p = build(instance.jobs, instance.cluster, instance.rules)
-    found = judge(p, plan)
+    found = measure_usage(p, plan)
     if not (found.rated_hold and found.fixed_hold):
         raise ValueError(f"{instance.name}: the planted plan does not hold")
     cloud = np.zeros(len(p.node_cores), bool)
@@ -307,7 +307,7 @@ def _deal(p: Problem, subtasks: Ints, tms: Ints, plan: Ints) -> None:
 
 
 def _cut(
-    p: Problem, found: Verdict, slots_full: float, cpu_full: float, narrow: bool, draws: Draws
+    p: Problem, found: Usage, slots_full: float, cpu_full: float, narrow: bool, draws: Draws
 ) -> Cluster:
     """Return the cluster with capacities cut to what a plan uses. Machines of a site are alike."""
     slots, cores = {}, {}
@@ -343,7 +343,7 @@ def _cut(
     )
 
 
-def _narrowed(p: Problem, found: Verdict, link: Link, draws: Draws) -> Link:
+def _narrowed(p: Problem, found: Usage, link: Link, draws: Draws) -> Link:
     """Return a link that the plan takes 50 to 90 % of, at least 100 kB/s wide."""
     ids = [s.id for s in p.cluster.sites]
     ends = {ids.index(link.source), ids.index(link.target)}

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from edgeplace.adapters.flink.collect_poll import SUBTASK_METRICS
+from edgeplace.adapters.flink.collect.poll import SUBTASK_METRICS
 from edgeplace.spark_stats import measure
 from edgeplace.spark_stats.session import local_session
 

@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import fleet as fleets
 
-import edgeplace.solver.cpsat
-import edgeplace.solver.milp  # noqa: F401
-from edgeplace.cli import main as command
+import edgeplace.solver.linear.cpsat
+import edgeplace.solver.linear.highs  # noqa: F401
+from edgeplace.cli.main import main as command
 from edgeplace.instances.families import generate
 from edgeplace.model import write
 from edgeplace.solver import pareto, prices, solve

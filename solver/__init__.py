@@ -1,16 +1,16 @@
 """Deciding: where every subtask runs, proved."""
 
-from edgeplace.solver.advice import Advice, advice
-from edgeplace.solver.differences import Difference, Shift, difference, shifts, sites_of
-from edgeplace.solver.evaluate import evaluate
-from edgeplace.solver.moves import Move, Moves, moves
-from edgeplace.solver.pareto import Front, Point, pareto
-from edgeplace.solver.policies import Policy, policies
-from edgeplace.solver.prices import Price, Prices, prices
-from edgeplace.solver.problem import assumptions
+from edgeplace.solver.evaluation.evaluate import evaluate
+from edgeplace.solver.explain.advice import Advice, advice
+from edgeplace.solver.explain.differences import Difference, Shift, difference, shifts, sites_of
+from edgeplace.solver.explain.moves import Move, Moves, moves
+from edgeplace.solver.explain.pareto import Front, Point, pareto
+from edgeplace.solver.explain.policies import Policy, policies
+from edgeplace.solver.explain.prices import Price, Prices, prices
+from edgeplace.solver.explain.reasons import Alternative, Reason, why
+from edgeplace.solver.explain.tightness import Tight, tightest
+from edgeplace.solver.problem.problem import assumptions
 from edgeplace.solver.solve import solve
-from edgeplace.solver.tightness import Tight, tightest
-from edgeplace.solver.why import Alternative, Reason, why
 
 __all__ = [
     "Advice",

@@ -17,14 +17,14 @@ from edgeplace.model import (
     StoppedBy,
     objective_levels,
 )
-from edgeplace.solver.backend import Backend
 from edgeplace.solver.clock import limited, prolonged
-from edgeplace.solver.conflict import find_conflict
-from edgeplace.solver.linear_model import LinearModel
+from edgeplace.solver.infeasibility.conflict import find_conflict
+from edgeplace.solver.infeasibility.shortages import shortages
+from edgeplace.solver.linear.backend import Backend
+from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import Search
-from edgeplace.solver.shortages import shortages
 
 _LATE_S = 0.5
 """Time to read the input in, where the limit is less."""
@@ -115,7 +115,7 @@ def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backen
         search.run()
     else:
         search.infeasible = search.best is None
-    search.tidy()
+    search.break_ties()
     conflict = None
     if search.infeasible and search.best is None:
         conflict = find_conflict(problem, needed, soft)
@@ -131,16 +131,16 @@ def loader(name: str, seed: int, workers: int | None) -> Callable[[LinearModel],
         If there is no such back end on this machine.
     """
     if name == "milp":
-        from edgeplace.solver.milp import Milp
+        from edgeplace.solver.linear.highs import Milp
 
         return partial(Milp, seed=seed, workers=workers)
     if name == "cp-sat":
-        from edgeplace.solver.cpsat import CpSat
+        from edgeplace.solver.linear.cpsat import CpSat
 
         return partial(CpSat, seed=seed, workers=workers)
     kind, _, solver = name.partition(":")
     if kind == "pulp":
-        from edgeplace.solver.pulp_backend import Pulp, resolved
+        from edgeplace.solver.linear.pulp_backend import Pulp, resolved
 
         resolved(solver)
         return partial(Pulp, solver=solver, workers=workers)

@@ -10,8 +10,8 @@ from typing import BinaryIO
 from urllib.parse import unquote
 
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.spark_stats.long_table import Reader
 from edgeplace.spark_stats.readers import READERS, reader_of
-from edgeplace.spark_stats.readings import Reader
 
 _HEAD_BYTES = 1 << 16
 # A reporter's first report can come after a long start-up log.

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
-from edgeplace.spark_stats.facts import Edge, LogFacts
-from edgeplace.spark_stats.tallies import Tally
+from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
+from edgeplace.spark_stats.totals import Tally
 
 
 def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
@@ -87,7 +87,7 @@ def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -
         job_name=job.name,
         names={op.id: op.name for op in job.operators},
         parallelism={op.id: op.parallelism for op in job.operators},
-        edges=tuple(Edge(s.source, s.target, str(s.ship_strategy)) for s in job.streams),
+        edges=tuple(LoggedEdge(s.source, s.target, str(s.ship_strategy)) for s in job.streams),
         state_bytes={ids.get(v, v): x for v, x in facts.state_bytes.items()},
         checkpointed_bytes={ids.get(v, v): x for v, x in facts.checkpointed_bytes.items()},
         checkpoints_went={ids.get(v, v): x for v, x in facts.checkpoints_went.items()},

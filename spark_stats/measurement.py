@@ -15,10 +15,10 @@ from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
-from edgeplace.spark_stats import readings as r
-from edgeplace.spark_stats.differences import differences, sums
-from edgeplace.spark_stats.facts import LogFacts, read_facts
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.counter_deltas import differences, sums
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, mend_gzip, reader_named
+from edgeplace.spark_stats.job_facts import LogFacts, read_facts
 from edgeplace.spark_stats.matching import (
     by_operator,
     find_operator,
@@ -30,11 +30,11 @@ from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.quarantine import Quarantine
-from edgeplace.spark_stats.samples import samples
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.streams import stream_costs
-from edgeplace.spark_stats.tallies import Tally, Total, tally
+from edgeplace.spark_stats.totals import Tally, Total, tally
 from edgeplace.spark_stats.weak import mark_weak
+from edgeplace.spark_stats.wide_table import samples
 
 
 @dataclass(frozen=True)

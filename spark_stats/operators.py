@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 
 from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
-from edgeplace.spark_stats.differences import QUARTERS
-from edgeplace.spark_stats.facts import LogFacts
+from edgeplace.spark_stats.counter_deltas import QUARTERS
+from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.processors import CpuTime
-from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import Tally, Total, rate_per_s, subtasks_seen
 
 THROTTLED_SHARE = 0.05
 """Share of the window in back pressure above which a source did not emit what it could."""
@@ -166,7 +166,7 @@ def _not_in_log(
     total = Total(tallies)
     missing = {
         "records": f"records_{kind}" not in total,
-        "counters": total["metereds"] > 0,
+        "counters": total["metered_intervals"] > 0,
         "bytes": "bytes_in" not in total and "bytes_out" not in total,
         "local and remote bytes": "bytes_in_remote" not in total,
         "busy time": f"timed_{kind}" not in total or "busy_ms" not in total,
@@ -230,9 +230,9 @@ def _notes(
         notes.append("no rate: records passed in less busy time than can be measured")
     elif not classes:
         notes.append("no rate: its subtasks were idle, or it is not known where they ran")
-    if total["metereds"] > 0:
+    if total["metered_intervals"] > 0:
         notes.append("rates come from per-second meters, which are 60 s averages, not counters")
-    if total["busy_gaugeds"] > 0:
+    if total["gauged_intervals"] > 0:
         notes.append("busy time comes from the busyTimeMsPerSecond gauge, not its accumulation")
     elif classes and total["busy_ms"] <= 0:
         notes.append("hardly ever busy: its rate comes from the busyTimeMsPerSecond gauge")

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
-from edgeplace.spark_stats.facts import LogFacts
+from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.matching import find_operator
-from edgeplace.spark_stats.tallies import Tally
+from edgeplace.spark_stats.totals import Tally
 
 Placement = Mapping[str, Sequence[str | None]]
 """Operator id or name -> TaskManager of each subtask."""

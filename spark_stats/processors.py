@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.spark_stats.tallies import Tally, Total
+from edgeplace.spark_stats.totals import Tally, Total
 
 STARVED_SHARE = 0.9
 """Share of a node's cores in use from which its threads are taken to wait for a processor."""

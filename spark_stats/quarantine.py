@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles
 
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from edgeplace.model.cost import StreamCost
-from edgeplace.spark_stats.facts import Edge, LogFacts
+from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
 from edgeplace.spark_stats.operators import is_source
-from edgeplace.spark_stats.tallies import Tally, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import Tally, Total, rate_per_s, subtasks_seen
 
 ENOUGH_RECORDS = 100
 """Records for each consumer subtask from which shares are taken as measured."""
@@ -37,7 +37,7 @@ def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tup
 
 
 def _stream_cost(
-    edge: Edge,
+    edge: LoggedEdge,
     facts: LogFacts,
     tallies: Mapping[str, Sequence[Tally]],
     only_input: bool,
@@ -97,7 +97,9 @@ def _later(tallies: Sequence[Tally]) -> Sequence[Tally]:
     return later if Total(later)["records_out"] > 0 else tallies
 
 
-def _shares(edge: Edge, facts: LogFacts, consumer: Sequence[Tally]) -> tuple[float, ...] | None:
+def _shares(
+    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[Tally]
+) -> tuple[float, ...] | None:
     """Return the share of each consumer subtask, None if keys do not decide or samples are few."""
     count = facts.parallelism[edge.target]
     if edge.ship_strategy not in ("HASH", "CUSTOM"):

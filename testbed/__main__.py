@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 from testbed.errors import TestbedError
-from testbed.flink_home import FLINK_VERSION
-from testbed.headline import WAN_MBIT_PER_S, headline
-from testbed.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
-from testbed.soak import KILLS, MOVES, soak
+from testbed.experiments.headline import WAN_MBIT_PER_S, headline
+from testbed.experiments.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
+from testbed.experiments.soak import KILLS, MOVES, soak
+from testbed.experiments.workloads import WORKLOADS
+from testbed.flink.home import FLINK_VERSION
 from testbed.up import down, run, run_jar, up
-from testbed.workloads import WORKLOADS
 from testbed.world import Wan
 
 

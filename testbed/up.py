@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.flink_home import flink_home
-from testbed.flink_rest import FlinkRest
-from testbed.namespaces import remove_left
-from testbed.own_job import Attached, run_own
-from testbed.workloads import WORKLOADS, compile_workloads
+from testbed.experiments.workloads import WORKLOADS, compile_workloads
+from testbed.flink.home import flink_home
+from testbed.flink.own_job import Attached, run_own
+from testbed.flink.rest import FlinkRest
+from testbed.network.namespaces import remove_left
 from testbed.world import PIS, SERVER, Wan, World
 
 _STATE = Path("/run/edgeplace-testbed.json")

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from testbed.agent_jar import JAR
-from testbed.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, TaskManagerSpec
-from testbed.namespaces import Host, LinkCount, Namespaces
+from testbed.flink.agent_jar import JAR
+from testbed.flink.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, TaskManagerSpec
+from testbed.network.namespaces import Host, LinkCount, Namespaces
+from testbed.network.wan import MTU_BYTES
+from testbed.network.wan_link import LinkSpec
 from testbed.scratch import scratch_folder
-from testbed.wan import MTU_BYTES
-from testbed.wan_link import LinkSpec
 
 CLOUD = "cloud"
 EDGE_SITES = ("lyon", "nice")

@@ -26,7 +26,7 @@ def run(code, cwd):
     ("statement", "none_of"),
     [
         ("import edgeplace", HEAVY),
-        ("import edgeplace.cli", HEAVY),
+        ("import edgeplace.cli.main", HEAVY),
         ("import edgeplace.model", HEAVY),
         ("import edgeplace.adapters.flink", HEAVY),
         ("import edgeplace.instances", HEAVY),

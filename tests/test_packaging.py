@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import edgeplace
-from edgeplace.cli import entry
+from edgeplace.cli.main import entry
 
 ROOT = Path(__file__).parents[1]
 PYPROJECT = ROOT / "pyproject.toml"

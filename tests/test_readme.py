@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from edgeplace.arguments import parser
-from edgeplace.cli import main
-from edgeplace.console import Console
+from edgeplace.cli.arguments import parser
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.main import main
 from edgeplace.instances import path
 from edgeplace.model import Cluster, parse
-from edgeplace.status import ExitStatus
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

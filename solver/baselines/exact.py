@@ -2,11 +2,12 @@
 
 import time
 
-from edgeplace.solver.backend import Outcome
 from edgeplace.solver.baselines.found import Budget, Found
 from edgeplace.solver.clock import Clock
-from edgeplace.solver.evaluate import assess
-from edgeplace.solver.formulation import CrossingForm, formulate
+from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.formulation import formulate
+from edgeplace.solver.formulation.formulation import CrossingForm
+from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
@@ -18,7 +19,7 @@ def least_wan(problem: Problem, form: CrossingForm, budget: Budget) -> Found:
     time is up.
     """
     # A solver library is loaded only when it is asked for.
-    from edgeplace.solver.milp import Milp
+    from edgeplace.solver.linear.highs import Milp
 
     clock = Clock(time.monotonic(), budget.time_limit_s)
     if not problem.allowed().any(axis=1).all():

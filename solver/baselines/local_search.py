@@ -15,7 +15,7 @@ import numpy as np
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.greedy_first_fit import by_penalty, fill
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluate import TOLERANCE
+from edgeplace.solver.evaluation.evaluate import TOLERANCE
 from edgeplace.solver.problem import Problem
 
 

@@ -21,7 +21,7 @@ from edgeplace.solver.baselines.ascent import Ascent, place_sources
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.order import neighbours
-from edgeplace.solver.linear_model import Affine, Kind, LinearModel
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ def nes_ilp(problem: Problem, budget: Budget = UNLIMITED) -> Found:
     None if rules leave a subtask no place on the way up from its sources, or the time is up.
     """
     # A solver library is loaded only when it is asked for.
-    from edgeplace.solver.milp import Milp
+    from edgeplace.solver.linear.highs import Milp
 
     p = problem
     deadline = budget.deadline()

@@ -8,7 +8,7 @@ usage with prices in place of delays; the limits are edgeplace's, which include 
 
 from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
-from edgeplace.solver.crossings import PairCrossings
+from edgeplace.solver.formulation.crossings import PairCrossings
 from edgeplace.solver.problem import Problem
 
 

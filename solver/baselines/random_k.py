@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluate import assess
+from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
 
 DRAWS = 100

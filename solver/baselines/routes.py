@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.network import Network
+from edgeplace.solver.problem.network import Network
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

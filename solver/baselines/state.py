@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.routes import Routes
 from edgeplace.solver.clock import look
-from edgeplace.solver.constraints import Alone, Capped, Restriction, Together
-from edgeplace.solver.evaluate import TOLERANCE, assess
+from edgeplace.solver.evaluation.evaluate import TOLERANCE, assess
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.local_search import descend
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluate import TOLERANCE
+from edgeplace.solver.evaluation.evaluate import TOLERANCE
 from edgeplace.solver.problem import Problem
 
 Bools = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
-from edgeplace.solver.crossings import PairCrossings
+from edgeplace.solver.formulation.crossings import PairCrossings
 from edgeplace.solver.problem import Problem
 
 Ints = NDArray[np.intp]

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.channels import Channels
-from edgeplace.solver.credit import wait_ms
-from edgeplace.solver.fleet.layout import Kind, Layout
-from edgeplace.solver.fleet.patterns import Leg, Patterns
-from edgeplace.solver.loads import Work
-from edgeplace.solver.verdict import BYTES_TOLERANCE, TOLERANCE
+from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
+from edgeplace.solver.fleet.layout import Layout, SiteKind
+from edgeplace.solver.fleet.site_placements import Leg, SitePlacements
+from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.credit_windows import wait_ms
+from edgeplace.solver.problem.work import Work
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -25,8 +25,8 @@ class Conditions:
     def __init__(
         self,
         layout: Layout,
-        kind: Kind,
-        patterns: Patterns,
+        kind: SiteKind,
+        patterns: SitePlacements,
         carried: tuple[Channels, Work],
         copies: slice,
     ) -> None:
@@ -57,7 +57,7 @@ class Conditions:
             yield "node cpu", self.features @ term <= k.cores[own, v, None] * _ROOM
         for t, used in enumerate(q.slots.T):
             yield "slots", used[None, :] <= k.slots[own, t, None]
-        p = self._layout.pattern
+        p = self._layout.template
         for name, used, room in (("memory", q.memory, p.tm_memory), ("disk", q.disk, p.tm_disk)):
             each = used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)
             fits: Bools = np.logical_and.reduce(each, axis=1)
@@ -66,7 +66,7 @@ class Conditions:
         for j, busiest in enumerate(q.busiest.T):
             yield "subtask busy", k.rate[own, j, None] * busiest[None, :] <= _ROOM
         yield "credit window", self._windows()
-        limit = self._layout.pattern.rules.max_latency_ms
+        limit = self._layout.template.rules.max_latency_ms
         if limit is not None:
             for j in range(k.rate.shape[1]):
                 yield "latency", self._latency(j) <= limit * _ROOM
@@ -89,7 +89,7 @@ class Conditions:
         return total
 
     def _of_link(self, link: int, name: str) -> Floats:
-        k, net = self._kind, self._layout.pattern.network
+        k, net = self._kind, self._layout.template.network
         if link in k.links:
             own = int(np.flatnonzero(k.links == link)[0])
             column: Floats = (k.delay_ms if name == "delay_ms" else k.bandwidth)[self._copies, own]
@@ -100,7 +100,7 @@ class Conditions:
 
     def _windows(self) -> Bools:
         """Return where the credit of all channels between sites suffices."""
-        p, q = self._layout.pattern, self._patterns
+        p, q = self._layout.template, self._patterns
         broken = np.zeros((len(self.features), q.places.shape[0]), bool)
         for leg, crossing in zip(q.legs, q.crossing, strict=True):
             if leg.channel >= q.n_feeding or not self._has_records(leg.channel):
@@ -123,7 +123,7 @@ class Conditions:
         k, q = self._kind, self._patterns
         members = np.flatnonzero(k.job == job)
         # Patterns that differ in other jobs only, or in who of a site's machines of one class.
-        p = self._layout.pattern
+        p = self._layout.template
         tm = k.places[q.places[:, members]]
         alike = p.tm_site[tm] * (int(p.tm_class.max()) + 1) + p.tm_class[tm]
         _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
@@ -131,7 +131,7 @@ class Conditions:
         return np.stack(each, axis=1)[:, which.ravel()]
 
     def _longest(self, pattern: int, members: Ints) -> Floats:
-        k, q, p = self._kind, self._patterns, self._layout.pattern
+        k, q, p = self._kind, self._patterns, self._layout.template
         tm = k.places[q.places[pattern]]
         n_subtasks = len(k.subtasks)
         legs = {
@@ -171,7 +171,7 @@ class Conditions:
         delay = self._of_channel(self._channels.exchange_ms, channel)
         if leg is None:
             return delay
-        p = self._layout.pattern
+        p = self._layout.template
         size = self._of_channel(self._channels.buffer_bytes, channel)
         fill = self._of_channel(self._channels.fill_ms, channel)
         delay = (

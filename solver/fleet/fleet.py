@@ -16,7 +16,7 @@ _KEYS = {"rates": "job", "cores": "node", "slots": "TaskManager"}
 
 
 @dataclass(frozen=True)
-class Copies:
+class Replicas:
     """How often a site is there, and in what its copies differ: columns of shape (count,).
 
     What is not given is as in the cluster.
@@ -110,7 +110,7 @@ class Fleet:
     ----------
     jobs, cluster, rules
         What `solve` takes; rules that only say where subtasks may run.
-    copies
+    replicas
         Site -> its copies.
 
     Raises
@@ -121,15 +121,15 @@ class Fleet:
 
     jobs: JobGraph | Sequence[JobGraph]
     cluster: Cluster
-    copies: Mapping[str, Copies]
+    replicas: Mapping[str, Replicas]
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        given = self.copies
+        given = self.replicas
         if not (
             isinstance(given, Mapping)
             and given
-            and all(isinstance(each, Copies) for each in given.values())
+            and all(isinstance(each, Replicas) for each in given.values())
         ):
             raise InvalidInputError(
                 f"the copies of a fleet are {given!r:.80}",

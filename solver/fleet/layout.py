@@ -1,4 +1,4 @@
-"""Which part of the pattern, a problem with one site of each kind, is copied, and which shared."""
+"""Which part of the template, a problem with one site of each kind, is copied, and which shared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError
-from edgeplace.solver.constraints import Restriction
-from edgeplace.solver.fleet.fleet import Copies, Fleet
+from edgeplace.solver.fleet.fleet import Fleet, Replicas
 from edgeplace.solver.problem import Problem, build
-from edgeplace.solver.traffic import Traffic
+from edgeplace.solver.problem.constraints import Restriction
+from edgeplace.solver.problem.traffic import Traffic
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -19,8 +19,8 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A site that is copied; indices are the pattern's.
+class SiteKind:
+    """A site that is copied; indices are the template's.
 
     Attributes
     ----------
@@ -71,17 +71,17 @@ class Kind:
 
     @property
     def links(self) -> Ints:
-        """The site's own links of the pattern: up, down."""
+        """The site's own links of the template: up, down."""
         return np.array([self.up, self.down], np.intp)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The pattern and its parts.
+    """The template and its parts.
 
     Attributes
     ----------
-    pattern
+    template
         The problem with each site once.
     traffic
         Its traffic.
@@ -89,9 +89,9 @@ class Layout:
         What is not copied.
     """
 
-    pattern: Problem
+    template: Problem
     traffic: Traffic
-    kinds: tuple[Kind, ...]
+    kinds: tuple[SiteKind, ...]
     shared_sites: Ints
     shared_task_managers: Ints
     shared_nodes: Ints
@@ -109,7 +109,7 @@ class Layout:
         p = build(fleet.jobs, fleet.cluster, fleet.rules)
         names = {s.id: i for i, s in enumerate(fleet.cluster.sites)}
         _check(fleet, p, names)
-        copied = {names[s]: s for s in fleet.copies}
+        copied = {names[s]: s for s in fleet.replicas}
         node_site = np.array([names[n.site] for n in fleet.cluster.nodes], np.intp)
         shared = np.array([s not in copied for s in range(p.network.n_sites)])
         ends = np.array(p.network.ends, np.intp).reshape(-1, 2)
@@ -117,11 +117,11 @@ class Layout:
         hub = np.flatnonzero(shared[p.tm_site])
         traffic = Traffic.of(p.subtasks.jobs)
         kinds = tuple(
-            _kind(p, traffic, site, name, fleet.copies[name], home, node_site, hub, ends)
+            _kind(p, traffic, site, name, fleet.replicas[name], home, node_site, hub, ends)
             for site, name in copied.items()
         )
         return cls(
-            pattern=p,
+            template=p,
             traffic=traffic,
             kinds=kinds,
             shared_sites=np.flatnonzero(shared),
@@ -132,7 +132,7 @@ class Layout:
 
 
 def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
-    for site in fleet.copies:
+    for site in fleet.replicas:
         if site not in names:
             raise InvalidInputError(
                 f"site {site!r} is to be copied, and the cluster does not have it",
@@ -145,7 +145,7 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             "about where each may run",
             "say it by pin or match, or place the jobs by solve",
         )
-    scaled = {job for copies in fleet.copies.values() for job in copies.rates}
+    scaled = {job for copies in fleet.replicas.values() for job in copies.rates}
     for job in p.subtasks.jobs:
         if job.name in scaled and any(s.cost and s.cost.by_rate for s in job.streams):
             raise InvalidInputError(
@@ -158,9 +158,9 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             "the sites of the fleet's cluster do not form a tree",
             "join each by one link in each direction to another",
         )
-    for site in fleet.copies:
+    for site in fleet.replicas:
         near = [b for a, b in p.network.ends if a == names[site]]
-        if len(near) != 1 or fleet.cluster.sites[near[0]].id in fleet.copies:
+        if len(near) != 1 or fleet.cluster.sites[near[0]].id in fleet.replicas:
             raise InvalidInputError(
                 f"site {site!r} is to be copied, but it is joined to "
                 f"{[fleet.cluster.sites[b].id for b in near]}",
@@ -196,12 +196,12 @@ def _kind(
     traffic: Traffic,
     site: int,
     name: str,
-    copies: Copies,
+    copies: Replicas,
     home: Mapping[str, int],
     node_site: Ints,
     hub: Ints,
     ends: Ints,
-) -> Kind:
+) -> SiteKind:
     jobs = [j for j, s in home.items() if s == site]
     tms = np.flatnonzero(p.tm_site == site)
     nodes = np.flatnonzero(node_site == site)
@@ -260,7 +260,7 @@ def _kind(
     managers = [p.cluster.task_managers[t] for t in tms.tolist()]
     cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
     slots = [copies.slots.get(t.id, np.full(n, t.slots)) for t in managers]
-    return Kind(
+    return SiteKind(
         name=name,
         site=site,
         count=n,

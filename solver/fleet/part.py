@@ -17,7 +17,7 @@ _CELLS = 1 << 19
 
 
 @dataclass(frozen=True)
-class Terms:
+class PriceTerms:
     """What the patterns of a kind take, each of shape (n_features, Q); see `patterns`.
 
     Attributes
@@ -33,9 +33,9 @@ class Terms:
     priced: Floats
     shared: Floats
 
-    def only(self, patterns: Ints) -> "Terms":
+    def only(self, patterns: Ints) -> "PriceTerms":
         """Return the terms of some patterns."""
-        return Terms(
+        return PriceTerms(
             np.ascontiguousarray(self.up[:, patterns]),
             np.ascontiguousarray(self.down[:, patterns]),
             np.ascontiguousarray(self.priced[:, patterns]),
@@ -79,7 +79,7 @@ class Part:
         Which patterns hold at it, others aside, shape (n_copies, Q).
     """
 
-    terms: Terms
+    terms: PriceTerms
     features: Floats
     price: Floats
     fits: Bools

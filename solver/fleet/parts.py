@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.solver.channels import Channels
 from edgeplace.solver.clock import look
+from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
 from edgeplace.solver.fleet.conditions import Conditions
-from edgeplace.solver.fleet.layout import Kind, Layout
-from edgeplace.solver.fleet.part import Part, Terms
-from edgeplace.solver.fleet.patterns import Patterns, Shared
+from edgeplace.solver.fleet.layout import Layout, SiteKind
+from edgeplace.solver.fleet.part import Part, PriceTerms
+from edgeplace.solver.fleet.site_placements import Shared, SitePlacements
 from edgeplace.solver.fleet.tiled import carried
-from edgeplace.solver.loads import Work
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.verdict import BYTES_TOLERANCE, TOLERANCE
+from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.work import Work
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -26,7 +26,7 @@ _ROUNDING = 1 + 1e-9
 """Sums of as many floats, in another order, differ by less."""
 
 
-class Homeless(Exception):
+class NoPlaceError(Exception):
     """A copy has no pattern that keeps its own limits."""
 
 
@@ -58,7 +58,7 @@ class Parts:
     layout: Layout
     parts: tuple[Part, ...]
     kind: tuple[int, ...]
-    patterns: tuple[Patterns, ...]
+    patterns: tuple[SitePlacements, ...]
     group: tuple[Ints, ...]
     fits: tuple[Bools, ...]
     loads: tuple[tuple[Channels, Work], ...]
@@ -75,16 +75,16 @@ class Parts:
         ------
         InvalidInputError
             If there are too many patterns.
-        Homeless
+        NoPlaceError
             If a copy has none that keeps its own limits.
         """
         loads = tuple(carried(layout, k) for k in layout.kinds)
         patterns = [
-            Patterns.of(layout, k, c) for k, (c, _) in zip(layout.kinds, loads, strict=True)
+            SitePlacements.of(layout, k, c) for k, (c, _) in zip(layout.kinds, loads, strict=True)
         ]
         room = {
             limit: capacity
-            for limit, capacity in _rooms(layout.pattern, patterns[0]).items()
+            for limit, capacity in _rooms(layout.template, patterns[0]).items()
             if np.isfinite(capacity)
         }
         made: list[tuple[int, Part, Bools]] = []
@@ -159,7 +159,7 @@ class Parts:
     def named(self, prices: Floats) -> dict[str, float]:
         """Return the prices above 0 by what they are the price of."""
         return {
-            _name(self.layout.pattern, limit): price
+            _name(self.layout.template, limit): price
             for limit, price in zip(self.limits, prices.tolist(), strict=True)
             if price > 0
         }
@@ -168,7 +168,7 @@ class Parts:
         """Say that the copies cannot share what there is, at prices that prove it if there are."""
         scarce = np.ones(len(self.room), bool) if prices is None else prices > 0
         limits = ", ".join(
-            f"{_name(self.layout.pattern, limit)} of {room:,.6g}"
+            f"{_name(self.layout.template, limit)} of {room:,.6g}"
             for limit, room, of_them in zip(
                 self.limits, self.room.tolist(), scarce.tolist(), strict=True
             )
@@ -178,7 +178,11 @@ class Parts:
 
 
 def _held(
-    layout: Layout, kind: Kind, patterns: Patterns, loads: tuple[Channels, Work], first: int
+    layout: Layout,
+    kind: SiteKind,
+    patterns: SitePlacements,
+    loads: tuple[Channels, Work],
+    first: int,
 ) -> tuple[Floats, Bools]:
     """Return the features of some copies, and which patterns hold at each."""
     look()
@@ -192,7 +196,7 @@ def _held(
         i = int(homeless.argmax())
         alone = [name for name, holds in conditions.each() if not holds[i].any()]
         why = " and ".join(dict.fromkeys(alone)) or "its limits together"
-        raise Homeless(
+        raise NoPlaceError(
             f"copy {first + i} of site {kind.name!r} has no placement that keeps {why}, whatever "
             f"the others do ({int(homeless.sum())} such among copies {copies.start} to "
             f"{copies.stop - 1})"
@@ -200,10 +204,10 @@ def _held(
     return conditions.features, fits
 
 
-def _grouped(patterns: Patterns, limits: list[Shared]) -> tuple[Terms, Ints]:
+def _grouped(patterns: SitePlacements, limits: list[Shared]) -> tuple[PriceTerms, Ints]:
     """Return what groups of patterns that take the same take, and the group of each pattern."""
     shared = [patterns.shared[limit] for limit in limits]
-    terms = Terms(
+    terms = PriceTerms(
         patterns.up,
         patterns.down,
         patterns.priced,
@@ -214,7 +218,7 @@ def _grouped(patterns: Patterns, limits: list[Shared]) -> tuple[Terms, Ints]:
     return terms.only(first), group.ravel()
 
 
-def _rooms(p: Problem, patterns: Patterns) -> dict[Shared, float]:
+def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
     """Return the capacity of everything that copies share.
 
     With half of what the evaluator allows for rounding: sums of as many floats in another order

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, Plan, Status
-from edgeplace.solver.verdict import Verdict
+from edgeplace.solver.evaluation.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FleetResult:
     wan: float
     bound: float
     prices: Mapping[str, float]
-    verdict: Verdict | None
+    verdict: Usage | None
     conflict: str | None
     runtime_s: Mapping[str, float]
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import PlanMismatchError
-from edgeplace.solver.channels import Channels
 from edgeplace.solver.clock import afford
-from edgeplace.solver.fleet.layout import Kind, Layout
-from edgeplace.solver.loads import Work
-from edgeplace.solver.network import Network
+from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.subtasks import Subtasks
-from edgeplace.solver.traffic import Traffic
-from edgeplace.solver.tree import Tree
+from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.network import Network
+from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.solver.problem.tree import Tree
+from edgeplace.solver.problem.work import Work
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -27,9 +27,9 @@ _COPY_S = 8e-7
 """Time to state what one subtask of one copy takes, measured."""
 
 
-def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
+def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
     """Return what the channels and subtasks of a kind take, copy by copy."""
-    t, p, n = layout.traffic, layout.pattern, kind.count
+    t, p, n = layout.traffic, layout.template, kind.count
     afford(_COPY_S * n * len(kind.subtasks))
     local = np.zeros(p.n, np.intp)
     local[kind.subtasks] = np.arange(len(kind.subtasks))
@@ -58,12 +58,12 @@ def carried(layout: Layout, kind: Kind) -> tuple[Channels, Work]:
     return Channels.of(traffic, p.cluster), work
 
 
-def _watermarks_per_s(layout: Layout, kind: Kind) -> Floats:
+def _watermarks_per_s(layout: Layout, kind: SiteKind) -> Floats:
     """Return the watermarks of each job's channels at each copy, shape (count, n_jobs).
 
     A source has no more of them than records: they grow with the rates up to their interval.
     """
-    p = layout.pattern
+    p = layout.template
     interval_ms = {j.name: j.watermark_interval_ms or np.inf for j in p.subtasks.jobs}
     is_source = ~np.isin(kind.subtasks, p.feeding[1])
     most = []
@@ -103,7 +103,7 @@ class Tiled:
         Parameters
         ----------
         places
-            Of each kind: where each subtask runs, as indices of `Kind.places`, shape (count,
+            Of each kind: where each subtask runs, as indices of `SiteKind.places`, shape (count,
             n_subtasks).
 
         Raises
@@ -146,7 +146,7 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
     loads
         `carried` of each kind.
     """
-    p, hub = layout.pattern, layout.shared_task_managers
+    p, hub = layout.template, layout.shared_task_managers
     at = _Offsets(len(layout.shared_sites), len(layout.shared_nodes), len(hub))
     offsets, parts = [], []
     for kind, (channels, work) in zip(layout.kinds, loads, strict=True):
@@ -207,10 +207,10 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
 
 
 def _part(
-    layout: Layout, kind: Kind, channels: Channels, work: Work, at: _Offsets
+    layout: Layout, kind: SiteKind, channels: Channels, work: Work, at: _Offsets
 ) -> tuple[dict[str, NDArray[Any]], _Offsets]:
     """Return the columns of a kind's subtasks and machines, and what comes before the next kind."""
-    p, n, tms = layout.pattern, kind.count, kind.task_managers
+    p, n, tms = layout.template, kind.count, kind.task_managers
     operators, operator = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
     groups, group = np.unique(p.group[operators], return_inverse=True)
     node = _positions(kind.nodes, p.tm_node[tms])
@@ -240,7 +240,7 @@ def _part(
 
 def _network(layout: Layout) -> Network:
     """Return the network of the whole: the shared sites, and every copy a leaf of one of them."""
-    net, shared = layout.pattern.network, layout.shared_links
+    net, shared = layout.template.network, layout.shared_links
     n_shared, n_links = len(layout.shared_sites), len(shared)
     ends = np.array(net.ends, np.intp).reshape(-1, 2)[shared]
     inner = Tree.of(n_shared, [tuple(e) for e in _positions(layout.shared_sites, ends).tolist()])

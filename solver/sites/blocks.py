@@ -49,13 +49,13 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     if (width == 0).any():
         return None
     free = np.flatnonzero(width > 1)
-    node = np.where(relaxed.roomy, -1, p.tm_node)
+    node = np.where(relaxed.has_slack, -1, p.tm_node)
     if _too_crowded(places, width, node):
         return None
     anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
     near = _neighbours(p, width > 1)
     crowded = _by_node(p, places, node)
-    loose = {k for k, roomy in zip(free.tolist(), anywhere.tolist(), strict=True) if roomy}
+    loose = {k for k, has_slack in zip(free.tolist(), anywhere.tolist(), strict=True) if has_slack}
     linking: list[int] = []
     while True:
         look()
@@ -88,7 +88,7 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     """Return the TaskManagers of each subtask; at a site with room, one that has it."""
     afford(_SORTING_S * int(relaxed.may.sum()))
     p = relaxed.problem
-    order = np.lexsort((np.arange(p.m), ~relaxed.roomy, p.tm_site))
+    order = np.lexsort((np.arange(p.m), ~relaxed.has_slack, p.tm_site))
     rank = np.empty(p.m, np.intp)
     rank[order] = np.arange(p.m)
     k, t = np.nonzero(relaxed.may)
@@ -99,7 +99,7 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     first = np.ones(len(place), bool)
     first[1:] = place[1:] != place[:-1]
     leader = t[np.flatnonzero(first)[np.cumsum(first) - 1]] if len(t) else t
-    kept = first | ~relaxed.roomy[leader]
+    kept = first | ~relaxed.has_slack[leader]
     k, t = k[kept], t[kept]
     t = t[np.lexsort((t, k))]
     return np.split(t, np.searchsorted(k, np.arange(1, p.n)))

@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Decided:
+class RelaxedOptimum:
     """An optimal plan of the relaxed problem.
 
     Attributes
@@ -76,14 +76,14 @@ class Decided:
 
     def _drop(self, may: Bools, k: int, gone: Bools) -> None:
         """Rule out places of a subtask, and what those with room stand for."""
-        p, roomy = self._relaxed.problem, self._relaxed.roomy
+        p, has_slack = self._relaxed.problem, self._relaxed.has_slack
         for t in self._blocks.places[k][gone].tolist():
             may[k, t] = False
-            if roomy[t]:
+            if has_slack[t]:
                 may[k, p.tm_site == p.tm_site[t]] = False
 
 
-def decide(problem: Problem, may: Bools, slack: float | None = None) -> Decided | None:
+def decide(problem: Problem, may: Bools, slack: float | None = None) -> RelaxedOptimum | None:
     """Return the optimum of the relaxed problem, None if it is not of a kind that is solved here.
 
     Parameters
@@ -91,26 +91,26 @@ def decide(problem: Problem, may: Bools, slack: float | None = None) -> Decided 
     may
         Where each subtask may run, shape (n_subtasks, n_tms).
     slack
-        How much worse than the optimum the plans may be that `Decided.within` is to speak of;
-        None: it will not be asked.
+        How much worse than the optimum the plans may be that `RelaxedOptimum.within` is to speak
+        of; None: it will not be asked.
     """
     if problem.network.tree is None or not may.any(axis=1).all():
         return None
     relaxed = Relaxation.of(problem, may)
     found = _decide(relaxed, slack)
-    if found is None and (home := relaxed.crowded_home()) >= 0:
+    if found is None and (home := relaxed.full_home()) >= 0:
         # Too much hangs together by a machine that all share: its limits are left out, too.
         found = _decide(Relaxation.of(problem, may, unlimited=home), slack)
     return found
 
 
-def _decide(relaxed: Relaxation, slack: float | None) -> Decided | None:
+def _decide(relaxed: Relaxation, slack: float | None) -> RelaxedOptimum | None:
     wanted = slack is not None
     slack = slack or 0.0
     hub = Hub.of(relaxed)
     if hub is None:
         return _best(relaxed, wanted)
-    relaxed = relaxed.narrowed(hub.without_strangers(slack if wanted else None))
+    relaxed = relaxed.narrowed(hub.without_unrelated_branches(slack if wanted else None))
     hub = Hub.of(relaxed) or hub
     relaxed = relaxed.narrowed(hub.without_far_hosts(hub.at_home(), slack))
     best = _best(relaxed, wanted)
@@ -123,7 +123,7 @@ def _decide(relaxed: Relaxation, slack: float | None) -> Decided | None:
     return best
 
 
-def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
+def _best(relaxed: Relaxation, with_least: bool) -> RelaxedOptimum | None:
     """Return the optimum of a relaxed problem, None if it falls into no small blocks."""
     problem = relaxed.problem
     found = blocks(relaxed)
@@ -131,7 +131,7 @@ def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
         return None
     alone, constant = unary(problem, found)
     look()
-    stacked = stacks(problem, found, relaxed.roomy, alone, with_least)
+    stacked = stacks(problem, found, relaxed.has_slack, alone, with_least)
     total = _linking(problem, found, alone)
     n = len(found.linking)
     for stack in stacked:
@@ -154,7 +154,7 @@ def _best(relaxed: Relaxation, with_least: bool) -> Decided | None:
             taken = taken[:, setting[g]]
         chosen = np.take_along_axis(stack.places, taken[:, :, None], axis=2)[:, :, 0]
         assignment[stack.members] = chosen
-    return Decided(assignment, bound, relaxed, found, stacked, constant + total)
+    return RelaxedOptimum(assignment, bound, relaxed, found, stacked, constant + total)
 
 
 def unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.clock import look
+from edgeplace.solver.evaluation.usage import bytes_on_links
+from edgeplace.solver.problem.tree import Tree
 from edgeplace.solver.sites.relaxation import Relaxation
-from edgeplace.solver.tree import Tree
-from edgeplace.solver.verdict import bytes_on_links
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -58,7 +58,7 @@ class Hub:
         """Return the hub at the root of the tree, None if no TaskManager takes everything."""
         look()
         p, tree = relaxed.problem, relaxed.problem.network.tree
-        count = (relaxed.may & relaxed.free[:, None]).sum(axis=0) * relaxed.roomy
+        count = (relaxed.may & relaxed.free[:, None]).sum(axis=0) * relaxed.has_slack
         if tree is None or len(tree.parent) < 2 or not count.any():
             return None
         home = int(count.argmax())
@@ -66,7 +66,7 @@ class Hub:
         at = branch[p.tm_site]
         return cls(relaxed, tree, home, branch, at, _reach(relaxed.may, at, branch))
 
-    def without_strangers(self, slack: float | None) -> Bools:
+    def without_unrelated_branches(self, slack: float | None) -> Bools:
         """Return where subtasks may run if none goes to a branch that it has nothing to do with.
 
         Take subtasks with a choice that hang together by their channels, and a branch where none of
@@ -130,7 +130,7 @@ class Hub:
         Shape (n_subtasks, n_tms).
         """
         may, branch = self.relaxed.may, self.tm_branch
-        crowded = may & ~self.relaxed.roomy
+        crowded = may & ~self.relaxed.has_slack
         wanted = _reach(crowded, branch, self.site_branch)
         own = wanted.argmax(axis=1)
         one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)

@@ -64,9 +64,9 @@ class Shape:
     """(producer, consumer) of each channel inside."""
     outer: tuple[tuple[int, int, bool], ...]
     """(member, linking subtask, whether the member is the producer)."""
-    seat: tuple[tuple[int, ...], ...]
+    tm_of_member: tuple[tuple[int, ...], ...]
     """TaskManager of each place of each member, counted within the block; -1: there is room."""
-    desk: tuple[int, ...]
+    node_of_tm: tuple[int, ...]
     """Node of each such TaskManager, counted within the block."""
     operator: tuple[int, ...]
     group: tuple[int, ...]
@@ -78,7 +78,7 @@ class Shape:
 
 
 def stacks(
-    p: Problem, found: Blocks, roomy: Bools, unary: Sequence[Floats], with_least: bool
+    p: Problem, found: Blocks, has_slack: Bools, unary: Sequence[Floats], with_least: bool
 ) -> list[Stack]:
     """Return all blocks with their best patterns, infinite `value` where none holds.
 
@@ -91,11 +91,11 @@ def stacks(
     """
     return [
         _priced(p, found, shape, members, flow, unary, with_least)
-        for shape, members, flow in by_shape(p, found, roomy)
+        for shape, members, flow in by_shape(p, found, has_slack)
     ]
 
 
-def by_shape(p: Problem, found: Blocks, roomy: Bools) -> Iterator[tuple[Shape, Ints, Floats]]:
+def by_shape(p: Problem, found: Blocks, has_slack: Bools) -> Iterator[tuple[Shape, Ints, Floats]]:
     """Yield blocks of one shape, as many as can be priced in one go.
 
     Yields
@@ -108,7 +108,7 @@ def by_shape(p: Problem, found: Blocks, roomy: Bools) -> Iterator[tuple[Shape, I
     grouped: dict[Shape, list[tuple[Ints, Floats]]] = {}
     for members, (inner, outer, flow) in zip(found.members, channels, strict=True):
         look()
-        shape = _shape(p, found, roomy, members, inner, outer)
+        shape = _shape(p, found, has_slack, members, inner, outer)
         grouped.setdefault(shape, []).append((members, flow))
     for shape, own in grouped.items():
         cells = np.prod(shape.width, dtype=float)
@@ -160,14 +160,17 @@ def _channels(
 def _shape(
     p: Problem,
     found: Blocks,
-    roomy: Bools,
+    has_slack: Bools,
     members: Ints,
     inner: list[tuple[int, int]],
     outer: list[tuple[int, int, bool]],
 ) -> Shape:
     seats: dict[int, int] = {}
-    seat = tuple(
-        tuple(-1 if roomy[t] else seats.setdefault(t, len(seats)) for t in found.places[k].tolist())
+    tm_of_member = tuple(
+        tuple(
+            -1 if has_slack[t] else seats.setdefault(t, len(seats))
+            for t in found.places[k].tolist()
+        )
         for k in members.tolist()
     )
     operator = p.subtasks.operator_of[members]
@@ -175,8 +178,8 @@ def _shape(
         width=tuple(len(found.places[k]) for k in members.tolist()),
         inner=tuple(inner),
         outer=tuple(outer),
-        seat=seat,
-        desk=_counted(p.tm_node[list(seats)].tolist()),
+        tm_of_member=tm_of_member,
+        node_of_tm=_counted(p.tm_node[list(seats)].tolist()),
         operator=_counted(operator.tolist()),
         group=_counted(p.group[operator].tolist()),
     )
@@ -274,27 +277,29 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
     """Return which patterns the machines hold, shape (B, n_patterns)."""
     n_blocks = len(members)
     ok = np.ones((n_blocks, len(pattern)), bool)
-    desk = np.array([*shape.desk, -1])
-    seats = [np.array(seat)[pattern[:, i]] for i, seat in enumerate(shape.seat)]
-    for v in range(len(set(shape.desk))):
+    node_of_tm = np.array([*shape.node_of_tm, -1])
+    seats = [
+        np.array(tm_of_member)[pattern[:, i]] for i, tm_of_member in enumerate(shape.tm_of_member)
+    ]
+    for v in range(len(set(shape.node_of_tm))):
         cores = np.zeros(ok.shape)
         room = np.zeros(n_blocks)
-        for i, seat in enumerate(shape.seat):
-            here = np.flatnonzero(desk[list(seat)] == v)
+        for i, tm_of_member in enumerate(shape.tm_of_member):
+            here = np.flatnonzero(node_of_tm[list(tm_of_member)] == v)
             if len(here):
                 tm = places[:, i, here[0]]
                 room = p.node_cores[p.tm_node[tm]]
                 share = p.cores[members[:, i], p.tm_class[tm]]
-                cores += share[:, None] * (desk[seats[i]] == v)
+                cores += share[:, None] * (node_of_tm[seats[i]] == v)
         ok &= cores <= room[:, None] * _ROOM
-    for t in range(len(shape.desk)):
+    for t in range(len(shape.node_of_tm)):
         memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
         tms = np.zeros(n_blocks, np.intp)
         counts: dict[int, dict[int, Ints]] = {}
-        for i, seat in enumerate(shape.seat):
-            if t not in seat:
+        for i, tm_of_member in enumerate(shape.tm_of_member):
+            if t not in tm_of_member:
                 continue
-            tms = places[:, i, seat.index(t)]
+            tms = places[:, i, tm_of_member.index(t)]
             there = seats[i] == t
             memory += p.memory_bytes[members[:, i], None] * there
             disk += p.disk_bytes[members[:, i], None] * there

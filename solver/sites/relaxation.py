@@ -29,7 +29,7 @@ class Relaxation:
     ----------
     may
         Where each subtask may run, shape (n_subtasks, n_tms).
-    roomy
+    has_slack
         TaskManagers that hold all that may run there at once, shape (n_tms,).
     unlimited
         TaskManager whose limits are left out as well, so that it is roomy; -1: none.
@@ -37,16 +37,16 @@ class Relaxation:
 
     problem: Problem
     may: Bools
-    roomy: Bools
+    has_slack: Bools
     unlimited: int
 
     @classmethod
     def of(cls, problem: Problem, may: Bools, unlimited: int = -1) -> "Relaxation":
         """Relax a problem, given where each subtask may run."""
-        roomy = _roomy(problem, may)
+        has_slack = _has_slack(problem, may)
         if unlimited >= 0:
-            roomy[unlimited] = True
-        return cls(problem, may, roomy, unlimited)
+            has_slack[unlimited] = True
+        return cls(problem, may, has_slack, unlimited)
 
     @property
     def free(self) -> Bools:
@@ -58,20 +58,20 @@ class Relaxation:
         """Return the relaxation with fewer places."""
         return Relaxation.of(self.problem, may, self.unlimited)
 
-    def crowded_home(self) -> int:
+    def full_home(self) -> int:
         """Return the TaskManager at the root of the tree that most may run on and that may be full.
 
         -1 if there is none.
         """
         tree = self.problem.network.tree
-        count = (self.may & self.free[:, None]).sum(axis=0) * ~self.roomy
+        count = (self.may & self.free[:, None]).sum(axis=0) * ~self.has_slack
         if tree is None:
             return -1
         count[self.problem.tm_site != tree.root] = 0
         return int(count.argmax()) if count.any() else -1
 
 
-def _roomy(p: Problem, may: Bools) -> Bools:
+def _has_slack(p: Problem, may: Bools) -> Bools:
     """Return the TaskManagers whose limits, and whose node's, cannot bind."""
     afford(_PLACE_S * int(may.sum()))
     k, t = np.nonzero(may)
@@ -88,10 +88,10 @@ def _roomy(p: Problem, may: Bools) -> Bools:
     largest = np.zeros(len(groups))
     np.maximum.at(largest, of, count)
     slots = np.bincount(groups % p.m, weights=largest, minlength=p.m)
-    roomy: Bools = (
+    has_slack: Bools = (
         (node <= p.node_cores * (1 - 1e-9))[p.tm_node]
         & (slots <= p.tm_slots)
         & (most(p.memory_bytes[k]) <= p.tm_memory)
         & (most(p.disk_bytes[k]) <= p.tm_disk)
     )
-    return roomy
+    return has_slack

@@ -64,7 +64,7 @@ def shared_plan(problem: Problem, deadline: float) -> Ints | None:
     if tree is None or not p.keeps_up.any(axis=1).all():
         return None
     relaxed = Relaxation.of(p, p.keeps_up)
-    home = relaxed.crowded_home()
+    home = relaxed.full_home()
     if home < 0:
         return None
     shared = Relaxation.of(p, _own_or_home(relaxed, home), unlimited=home)
@@ -73,7 +73,7 @@ def shared_plan(problem: Problem, deadline: float) -> Ints | None:
         return None
     alone, _ = unary(p, found)
     fronts = []
-    for shape, members, flow in by_shape(p, found, shared.roomy):
+    for shape, members, flow in by_shape(p, found, shared.has_slack):
         if time.monotonic() > deadline:
             return None
         front = _front(p, found, home, shape, members, flow, alone)

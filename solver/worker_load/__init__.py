@@ -1,6 +1,6 @@
 """The plan whose fullest worker is least loaded, as CAPS weighs loads, proved."""
 
 from edgeplace.solver.worker_load.fullest import FullestWorker, fullest_worker
-from edgeplace.solver.worker_load.search import Balance, Decided, balance, decide
+from edgeplace.solver.worker_load.min_max_load import Balance, Decided, balance, decide
 
 __all__ = ["Balance", "Decided", "FullestWorker", "balance", "decide", "fullest_worker"]

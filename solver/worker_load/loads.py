@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.solver.baselines.caps_load import Scale
-from edgeplace.solver.worker_load.kinds import Joined, Kinds
+from edgeplace.solver.worker_load.symmetry import Joined, Kinds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

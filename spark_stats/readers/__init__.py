@@ -1,5 +1,6 @@
 """Readers: one file for each format of metric log, each makes the long table of `readings`."""
 
+from edgeplace.spark_stats.long_table import Reader
 from edgeplace.spark_stats.readers import (
     canonical,
     prometheus_range,
@@ -7,7 +8,6 @@ from edgeplace.spark_stats.readers import (
     seed_metrics,
     slf4j_reporter,
 )
-from edgeplace.spark_stats.readings import Reader
 
 READERS: tuple[Reader, ...] = (
     canonical,

@@ -8,7 +8,7 @@ Answers of unknown paths are counted and passed over.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 
 name = "canonical log"
 expects = 'JSON lines that start with {"edgeplace_log":1,'

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 
 _TASK = "flink_taskmanager_job_task_"
 _OPERATOR = f"{_TASK}operator_"

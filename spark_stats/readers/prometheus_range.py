@@ -5,7 +5,7 @@ import re
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.readers import prometheus
 
 name = "Prometheus query_range"

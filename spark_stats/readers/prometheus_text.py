@@ -7,7 +7,7 @@ differences need several scrapes, each in a file of its own.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.readers import prometheus
 
 name = "Prometheus text"

@@ -8,7 +8,7 @@ bytes, state or TaskManagers.
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 
 name = "metrics JSON lines"
 expects = 'JSON lines that start with [{"timestamp": and hold "vertexName"'

@@ -9,7 +9,7 @@ same as one of its task.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from edgeplace.spark_stats import readings as r
+from edgeplace.spark_stats import long_table as r
 
 name = "slf4j reporter"
 expects = 'a TaskManager log with "Starting metrics report"'

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
         write,
     )
     from edgeplace.solver import evaluate, solve
-    from edgeplace.solver.fleet import Copies, Fleet, solve_fleet
+    from edgeplace.solver.fleet import Fleet, Replicas, solve_fleet
     from edgeplace.solver.worker_load import balance
 
 __version__ = "0.2.0"
 __all__ = [
     "Cluster",
-    "Copies",
     "Costs",
     "EdgeplaceError",
     "Fleet",
     "JobGraph",
     "Plan",
+    "Replicas",
     "Result",
     "Rules",
     "__version__",
@@ -43,7 +43,7 @@ __all__ = [
     "write",
 ]
 _ROOMS = {
-    "Copies": "edgeplace.solver.fleet",
+    "Replicas": "edgeplace.solver.fleet",
     "Fleet": "edgeplace.solver.fleet",
     "balance": "edgeplace.solver.worker_load",
     "evaluate": "edgeplace.solver",

@@ -1,5 +1,5 @@
 """`python -m edgeplace`."""
 
-from edgeplace.cli import entry
+from edgeplace.cli.main import entry
 
 entry()

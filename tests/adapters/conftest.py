@@ -1,13 +1,10 @@
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgeplace.model import Cluster
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 DATA = Path(__file__).parent / "data" / "flink_2_3"
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from document_oracle import SAME, Document, Truth, truth
-from parsed import Case, Parsed
 
 from edgeplace.model import Plan
 from edgeplace.model.errors import EdgeplaceError, InvalidInputError
 from edgeplace.model.result import RATED
+from tests.conformance.document_oracle import SAME, Document, Truth, truth
+from tests.conformance.parsed import Case, Parsed
 
 Answer = dict[str, Any]
 BACKENDS = ("milp", "cp-sat")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from parsed import Parsed
 
 from edgeplace.solver import evaluate
+from tests.conformance.parsed import Parsed
 
 Case = dict[str, Any]
 Draw = np.random.Generator

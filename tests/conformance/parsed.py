@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from document_oracle import Document
-
 from edgeplace.model import Cluster, JobGraph, Plan, Rules
 from edgeplace.model.result import ObjectiveLevel
+from tests.conformance.document_oracle import Document
 
 Case = dict[str, Any]
 

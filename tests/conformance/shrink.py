@@ -1,6 +1,6 @@
 """Make a failing case small: drop what it fails without, round what it fails with.
 
-python tests/conformance/shrink.py CASE.json OUT.json [--kind "value too high"] [--backend milp]
+python -m tests.conformance.shrink CASE.json OUT.json [--kind "value too high"] [--backend milp]
 """
 
 import argparse
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from check import BACKENDS, Solver, check
-from parsed import Case
+from tests.conformance.check import BACKENDS, Solver, check
+from tests.conformance.parsed import Case
 
 Fails = Callable[[Case], bool]
 

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from check import Solver, check
-from generate import FAMILIES, generate
-from parsed import Parsed
+
+from tests.conformance.check import Solver, check
+from tests.conformance.generate import FAMILIES, generate
+from tests.conformance.parsed import Parsed
 
 CASES = Path(__file__).parent / "cases"
 GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "500"))

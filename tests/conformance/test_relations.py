@@ -6,12 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from check import BACKENDS
-from generate import generate
-from parsed import Case, Parsed
 
 from edgeplace.model.result import Result, Status
 from edgeplace.solver import evaluate, solve
+from tests.conformance.check import BACKENDS
+from tests.conformance.generate import generate
+from tests.conformance.parsed import Case, Parsed
 
 SEEDS = range(100_000, 100_036)
 CALLS = [(seed, BACKENDS[seed % 2]) for seed in SEEDS]

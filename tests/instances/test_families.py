@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeplace.instances.families import FAMILIES, generate
+from edgeplace.instances.families import generate
+from edgeplace.instances.families.catalogue import FAMILIES
+from edgeplace.instances.families.infeasible import SHORT_OF
 from edgeplace.instances.index import best_known, digest, index
-from edgeplace.instances.infeasible import SHORT_OF
 from edgeplace.instances.instance import Instance
 from edgeplace.model import InvalidInputError, dump, read, write
 from edgeplace.solver import solve
@@ -34,7 +35,7 @@ def test_another_process_gives_the_same_bytes():
     # Hashes of strings differ from process to process; nothing may hang on their order.
     name = "multi-query-3-5"
     code = (
-        "from edgeplace.instances.families import generate\n"
+        "from edgeplace.instances.families.catalogue import generate\n"
         "from edgeplace.instances.index import digest\n"
         f"print(digest(generate({name!r})))"
     )

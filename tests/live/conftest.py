@@ -4,7 +4,6 @@
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("2.3.0", "1.20.3")
 
-# The testbed is no part of the wheel and of an editable install: it is found beside the tests only.
-if (ROOT / "testbed" / "__init__.py").is_file():
-    sys.path.append(str(ROOT))
 
 if TYPE_CHECKING:
-    from testbed.live_flink import LiveFlink
+    from testbed.flink.agent_cluster import AgentCluster
 
 
 @pytest.fixture(scope="session", params=VERSIONS)
@@ -31,7 +27,7 @@ def flink_version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def home(flink_version: str) -> Path:
     """The Flink home of the release."""
-    flink_home = pytest.importorskip("testbed.flink_home", reason="the testbed is not beside tests")
+    flink_home = pytest.importorskip("testbed.flink.home", reason="the testbed is not beside tests")
     errors = pytest.importorskip("testbed.errors")
     for tool in ("javac", "java", "setpriv"):
         if not shutil.which(tool):
@@ -52,16 +48,16 @@ def agent_jar() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_flink(home: Path, agent_jar: Path) -> "Iterator[LiveFlink]":
+def shared_flink(home: Path, agent_jar: Path) -> "Iterator[AgentCluster]":
     """One cluster for all tests of a release; tests use `flink`."""
-    from testbed.live_flink import LiveFlink
+    from testbed.flink.agent_cluster import AgentCluster
 
-    with LiveFlink(home, agent_jar) as live:
+    with AgentCluster(home, agent_jar) as live:
         yield live
 
 
 @pytest.fixture
-def flink(shared_flink: "LiveFlink") -> "LiveFlink":
+def flink(shared_flink: "AgentCluster") -> "AgentCluster":
     """The cluster, whatever the test before has done to it."""
     shared_flink.reset()
     return shared_flink

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.cli import main
-from edgeplace.console import Console
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.main import main
 from edgeplace.model import Costs, Plan, read
-from edgeplace.status import ExitStatus
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
-flink_config = pytest.importorskip("testbed.flink_config", reason=REASON)
-local_cluster = pytest.importorskip("testbed.local_cluster", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+flink_config = pytest.importorskip("testbed.flink.config", reason=REASON)
+local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.cli import main
-from edgeplace.console import Console
-from edgeplace.status import ExitStatus
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.main import main
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
 
 class Ran:

@@ -3,9 +3,9 @@ import random
 import pytest
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-counting = pytest.importorskip("testbed.counting", reason=REASON)
-soak = pytest.importorskip("testbed.soak", reason=REASON)
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
+counting = pytest.importorskip("testbed.experiments.counting", reason=REASON)
+soak = pytest.importorskip("testbed.experiments.soak", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
 LONGEST_SECONDS = 600
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-headline = pytest.importorskip("testbed.headline", reason=REASON)
-headline_report = pytest.importorskip("testbed.headline_report", reason=REASON)
-policies = pytest.importorskip("testbed.policies", reason=REASON)
+headline = pytest.importorskip("testbed.experiments.headline", reason=REASON)
+headline_report = pytest.importorskip("testbed.experiments.headline_report", reason=REASON)
+policies = pytest.importorskip("testbed.experiments.policies", reason=REASON)
 
 WORKLOADS = ("selective-filter", "word-count")
 MBIT_PER_S = 4.0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
-hostile = pytest.importorskip("testbed.hostile_plans", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+hostile = pytest.importorskip("testbed.experiments.hostile_plans", reason=REASON)
 
 NAME = "counting"
 

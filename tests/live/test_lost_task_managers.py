@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
-local_cluster = pytest.importorskip("testbed.local_cluster", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
 # One release is enough: what differs between releases is none of this.
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
-live_flink = pytest.importorskip("testbed.live_flink", reason=REASON)
+live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
 IDS = ("pi-1", "pi-2", "server-1", "server-2")
 TWO_PER_HOST = "127.0.0.21"
@@ -140,7 +140,7 @@ def test_the_tasks_of_sql_are_known_by_name_and_by_id(flink: live_flink.LiveFlin
 
 def encoded(name: str) -> str:
     """Encode a job's name for a file, as docs/flink-agent.md has it."""
-    from edgeplace.adapters.flink.plans_folder import key
+    from edgeplace.adapters.flink.plans.folder import key
 
     return key(name)
 

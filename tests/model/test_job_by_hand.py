@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.cli import main
-from edgeplace.console import Console
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.main import main
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, parse
-from edgeplace.status import ExitStatus
 
 PAGE = Path(__file__).parents[2] / "docs" / "job.md"
 

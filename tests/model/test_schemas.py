@@ -8,10 +8,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from edgeplace.cli.schemas import DOCUMENTS, schema, write_schemas
 from edgeplace.instances import path
 from edgeplace.instances.families import generate
 from edgeplace.model import InvalidInputError, dump, load, parse
-from edgeplace.schemas import DOCUMENTS, schema, write_schemas
 
 ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"

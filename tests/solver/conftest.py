@@ -1,11 +1,6 @@
 import signal
-import sys
-from pathlib import Path
 
 import pytest
-
-# The oracle and the strategies are shared by the tests here, and are no tests themselves.
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

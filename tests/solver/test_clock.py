@@ -5,8 +5,6 @@ from contextlib import suppress
 from unittest.mock import patch
 
 import pytest
-from fleets import fleet
-from seeds import filter_cluster, filter_job
 
 from edgeplace.instances.families import generate
 from edgeplace.model import Pin, Rules, Status, StoppedBy
@@ -21,9 +19,11 @@ from edgeplace.solver.clock import (
     unhurried,
 )
 from edgeplace.solver.fleet import solve_fleet
-from edgeplace.solver.milp import Milp
+from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.worker_load import balance
+from tests.support.fleets import fleet
+from tests.support.seeds import filter_cluster, filter_job
 
 TICK_S = 0.001
 
@@ -93,10 +93,10 @@ def begun_late(work, seconds):
         return begin
 
     names = (
-        "edgeplace.solver.milp._run",
-        "edgeplace.solver.cpsat.run",
-        "edgeplace.solver.formulation.slots",
-        "edgeplace.solver.verdict.judge",
+        "edgeplace.solver.linear.highs._run",
+        "edgeplace.solver.linear.cpsat.run",
+        "edgeplace.solver.formulation.formulation.slots",
+        "edgeplace.solver.evaluation.usage.measure_usage",
     )
     real = {}
     began = time.monotonic()
@@ -167,7 +167,7 @@ def test_input_that_is_not_read_in_in_time_is_an_answer(clock):
         clock.now += 100
         look()
 
-    with patch("edgeplace.solver.problem.origins", side_effect=slow):
+    with patch("edgeplace.solver.problem.problem.source_restrictions", side_effect=slow):
         result = solve(filter_job(50_000.0), filter_cluster(), time_limit_s=1.0)
     assert result.status is Status.UNKNOWN
     assert result.stopped_by is StoppedBy.TIME_LIMIT
@@ -192,7 +192,9 @@ def test_what_is_compared_ends_with_the_call_around_it(clock):
     result = solve(job, cluster)
     with limited(1.0):
         clock.now += 1
-        with patch("edgeplace.solver.advice.solve", side_effect=AssertionError("begun late")):
+        with patch(
+            "edgeplace.solver.explain.advice.solve", side_effect=AssertionError("begun late")
+        ):
             assert advice(job, cluster, result) == ()
         assert policies(job, cluster)
         found = prices(job, cluster, result.plan, time_limit_s=10.0)
@@ -200,14 +202,14 @@ def test_what_is_compared_ends_with_the_call_around_it(clock):
 
 
 def test_highs_is_not_begun_where_it_may_not_look_at_the_clock_in_time(clock):
-    from edgeplace.solver.linear_model import Affine, Kind, LinearModel
+    from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 
     model = LinearModel()
     model.at_most(Affine({model.column(Kind.BINARY): 1.0}), 1.0)
     with (
         limited(1.0),
-        patch("edgeplace.solver.milp.overrun_s", return_value=1.1),
-        patch("edgeplace.solver.milp._run", side_effect=AssertionError("begun")),
+        patch("edgeplace.solver.linear.highs.overrun_s", return_value=1.1),
+        patch("edgeplace.solver.linear.highs._run", side_effect=AssertionError("begun")),
     ):
         milp = Milp(model)
         with pytest.raises(OutOfTimeError):

@@ -5,7 +5,6 @@ import signal
 
 import numpy as np
 import pytest
-from seeds import cost, operator, stream
 
 from edgeplace.model import (
     Cluster,
@@ -24,8 +23,9 @@ from edgeplace.model import (
     objective_levels,
 )
 from edgeplace.solver import evaluate, solve
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.verdict import judge
+from tests.support.seeds import cost, operator, stream
 
 BOTH = pytest.mark.parametrize("backend", ["milp", "cp-sat"])
 DEMAND = SourceDemand(rates_per_s=(100.0,))
@@ -57,7 +57,7 @@ def lexicographic(job, own, rules, objective):
     levels = objective_levels(objective)
     soft = levels[0].name == "throughput"
     places = [np.flatnonzero(row) for row in problem.allowed()]
-    plans = [judge(problem, np.array(plan)) for plan in itertools.product(*places)]
+    plans = [measure_usage(problem, np.array(plan)) for plan in itertools.product(*places)]
     held = [v for v in plans if v.fixed_hold and (soft or v.rated_hold)]
     best = []
     for level in levels:

@@ -5,16 +5,16 @@ import os
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from oracle import Oracle
-from strategies import OBJECTIVES, instances
 
 from edgeplace.model import ObjectiveLevel, Plan, Status
 from edgeplace.solver import evaluate, solve
-from edgeplace.solver.crossings import PairCrossings, TreeCrossings
 from edgeplace.solver.formulation import formulate
-from edgeplace.solver.milp import Milp
+from edgeplace.solver.formulation.crossings import PairCrossings, TreeCrossings
+from edgeplace.solver.linear.highs import Milp
+from edgeplace.solver.linear.pulp_backend import Pulp
 from edgeplace.solver.problem import build
-from edgeplace.solver.pulp_backend import Pulp
+from tests.support.oracle import Oracle
+from tests.support.strategies import OBJECTIVES, instances
 
 EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "150"))
 RATED = {"link bandwidth", "node cpu", "subtask busy", "credit window"}

@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import instances
 
 from edgeplace.model import Plan, Status
 from edgeplace.solver import solve
+from tests.support.strategies import instances
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 

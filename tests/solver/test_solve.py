@@ -4,7 +4,6 @@ import time
 from unittest.mock import patch
 
 import pytest
-from seeds import filter_cluster, filter_job, one_site, two_operators
 
 from edgeplace.model import (
     ClassCost,
@@ -20,6 +19,7 @@ from edgeplace.model import (
     TaskManager,
 )
 from edgeplace.solver import assumptions, evaluate, policies, solve, why
+from tests.support.seeds import filter_cluster, filter_job, one_site, two_operators
 
 BACKENDS = ("milp", "cp-sat", "pulp:CBC")
 
@@ -351,10 +351,11 @@ def test_ctrl_c_in_a_solver_keeps_its_incumbent_and_its_bound():
     job, cluster = filter_job(50_000.0), filter_cluster(1e6)
     best = solve(job, cluster, objective=("wan",))
     with (
-        patch("edgeplace.solver.search.decide", return_value=None),
-        patch("edgeplace.solver.primal_heuristics.BASELINES", {}),
+        patch("edgeplace.solver.search.search.decide", return_value=None),
+        patch("edgeplace.solver.search.primal_heuristics.BASELINES", {}),
         patch(
-            "edgeplace.solver.milp._run", side_effect=lambda highs, _: bool(highs.run()) and False
+            "edgeplace.solver.linear.highs._run",
+            side_effect=lambda highs, _: bool(highs.run()) and False,
         ),
     ):
         result = solve(job, cluster, objective=("wan", "latency"))

@@ -1,10 +1,10 @@
 """What ran is not called broken by less than its costs varied as they were measured."""
 
 import pytest
-from seeds import filter_cluster, filter_job
 
 from edgeplace.model import Cluster, JobGraph, Plan, Status
 from edgeplace.solver import evaluate, policies, solve
+from tests.support.seeds import filter_cluster, filter_job
 
 RAN = Plan(
     jobs={

@@ -1,15 +1,12 @@
 """One Spark session for all tests here, and a writer of small logs in the canonical format."""
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from edgeplace.model import Cluster, Node, Site, TaskManager
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "solver"))
 
 JOB = "a" * 32
 DATA = Path(__file__).parent / "data"

@@ -1,8 +1,7 @@
 """A fleet priced by Spark: the same answer, to the last place."""
 
-from fleets import fleet
-
 from edgeplace.solver.fleet import solve_fleet
+from tests.support.fleets import fleet
 
 
 def test_spark_prices_copies_as_threads_do(spark):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-from edgeplace.quantities import size
+from edgeplace.cli.quantities import size
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from edgeplace.console import visible
+from edgeplace.cli.console import visible
 
 
 class Markup(str):

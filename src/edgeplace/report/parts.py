@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeplace.quantities import percent
+from edgeplace.cli.quantities import percent
 from edgeplace.report.markup import Markup, element, fragment
-from edgeplace.solver.verdict import TOLERANCE
+from edgeplace.solver.evaluation.usage import TOLERANCE
 
 _FIRST = 20
 _MOST = 1000

@@ -8,10 +8,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.cli.quantities import percent
 from edgeplace.model import Cluster
-from edgeplace.quantities import percent
+from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.verdict import Verdict
 
 Ints = NDArray[np.intp]
 
@@ -63,7 +63,7 @@ class Placement:
     flows: tuple[Flow, ...]
 
 
-def placement(verdict: Verdict) -> Placement:
+def placement(verdict: Usage) -> Placement:
     """Return the job on the sites; sites are put together where they are many."""
     p = verdict.problem
     site = p.tm_site[verdict.assignment]
@@ -139,7 +139,7 @@ def _machines(cluster: Cluster) -> list[Counter[tuple[str, float, int]]]:
     return found
 
 
-def _busiest(verdict: Verdict) -> NDArray[np.float64]:
+def _busiest(verdict: Usage) -> NDArray[np.float64]:
     """Return the largest share of a node's usable cores in use at each site."""
     p = verdict.problem
     index = {s.id: i for i, s in enumerate(p.cluster.sites)}

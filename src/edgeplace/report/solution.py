@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from edgeplace.cli.quantities import count, exact, factor, milliseconds, percent, size
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Conflict,
@@ -13,8 +14,6 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.quantities import count, exact, factor, milliseconds, percent, size
-from edgeplace.reasons import because
 from edgeplace.report import drawing, usage
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
@@ -30,10 +29,11 @@ from edgeplace.report.parts import (
 )
 from edgeplace.report.placement import Placement, placement
 from edgeplace.solver import Advice, Policy, why
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.verdict import judge
-from edgeplace.tables import binding, holding, limit
-from edgeplace.terms import Terms
+from edgeplace.views.reasons import because
+from edgeplace.views.tables import binding, holding, limit
+from edgeplace.views.terms import Terms
 
 _TERMS: dict[ObjectiveName, str] = {
     "wan": "WAN bytes per second, weighted by price",
@@ -96,7 +96,7 @@ def plan_sections(
 ) -> list[Section]:
     """Return where the job runs and how full links and nodes are."""
     problem = build(list(case.jobs), case.cluster, case.rules, case.current)
-    verdict = judge(problem, problem.assignment(plan))
+    verdict = measure_usage(problem, problem.assignment(plan))
     placed = placement(verdict)
     return [
         Section("sites", "The job on the sites", _sites(placed)),

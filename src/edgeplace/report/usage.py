@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.cli.quantities import count, percent, size
 from edgeplace.model import Cluster, Evaluation, Limit
-from edgeplace.quantities import count, percent, size
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
-from edgeplace.solver.verdict import TOLERANCE, Verdict
+from edgeplace.solver.evaluation.usage import TOLERANCE, Usage
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class _Kind:
     """Largest share in use of it, of each node's TaskManagers."""
 
 
-def nodes(verdict: Verdict) -> Markup:
+def nodes(verdict: Usage) -> Markup:
     """Return how full every node is, by class and by node, the fullest first."""
     cluster = verdict.problem.cluster
     kinds = _kinds(verdict)
@@ -134,7 +134,7 @@ def nodes(verdict: Verdict) -> Markup:
     return fragment([by_class, long_table("Nodes, the fullest first", columns, rows, marks)])
 
 
-def _kinds(verdict: Verdict) -> list[_Kind]:
+def _kinds(verdict: Usage) -> list[_Kind]:
     p = verdict.problem
     n = len(p.cluster.nodes)
 
@@ -173,7 +173,7 @@ def _amount(kind: _Kind, value: float) -> str:
     return size(value) if kind.name in ("memory", "disk") else count(value)
 
 
-def _by_class(verdict: Verdict, kinds: list[_Kind]) -> Markup:
+def _by_class(verdict: Usage, kinds: list[_Kind]) -> Markup:
     p = verdict.problem
     node_class = [n.node_class for n in p.cluster.nodes]
     subtasks = np.bincount(p.tm_node[verdict.assignment], minlength=len(node_class))

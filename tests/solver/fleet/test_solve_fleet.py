@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fleets import fleet, one_shop, written_out
 
 from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
 from edgeplace.solver import solve
-from edgeplace.solver.fleet import Copies, Fleet, Threads, solve_fleet
+from edgeplace.solver.evaluation.usage import measure_usage
+from edgeplace.solver.fleet import Fleet, Replicas, Threads, solve_fleet
 from edgeplace.solver.fleet.layout import Layout
 from edgeplace.solver.fleet.parts import Parts
 from edgeplace.solver.fleet.tiled import tiled
 from edgeplace.solver.problem import build
-from edgeplace.solver.verdict import judge
+from tests.support.fleets import fleet, one_shop, written_out
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -37,8 +37,8 @@ def test_where_records_are_few_so_are_watermarks():
         for j in small.jobs
     ]
     factors = {"job-0-0": np.array([0.01, 1.5]), "job-0-1": np.array([1.5, 0.01])}
-    copies = {**small.copies, "kind-0": replace(small.copies["kind-0"], rates=factors)}
-    late = replace(small, jobs=jobs, copies=copies)
+    copies = {**small.replicas, "kind-0": replace(small.replicas["kind-0"], rates=factors)}
+    late = replace(small, jobs=jobs, replicas=copies)
 
     found, known = solve_fleet(late), solve(*written_out(late), objective=("wan",))
 
@@ -68,8 +68,8 @@ def test_the_problem_of_the_whole_is_that_of_the_same_written_out(seed):
     chosen = [rng.integers(0, p.fits.shape[1], len(p.fits)) for p in parts.parts]
     places = parts.places(chosen)
 
-    a = judge(whole.problem, whole.assignment(places))
-    b = judge(same, _assigned(small, layout, places, same))
+    a = measure_usage(whole.problem, whole.assignment(places))
+    b = measure_usage(same, _assigned(small, layout, places, same))
 
     assert not b.rules
     assert a.value("wan") == pytest.approx(b.value("wan"))
@@ -93,7 +93,9 @@ def test_a_pattern_fits_a_copy_if_the_evaluator_says_so(seed):
     other = int(fits[1].argmax())
     said = []
     for pattern in range(fits.shape[1]):
-        verdict = judge(whole.problem, whole.assignment([patterns.places[[pattern, other]]]))
+        verdict = measure_usage(
+            whole.problem, whole.assignment([patterns.places[[pattern, other]]])
+        )
         said.append(verdict.fixed_hold and verdict.rated_hold)
 
     assert fits[0].tolist() == said
@@ -141,10 +143,10 @@ def test_what_has_no_choice_is_no_contradiction(seed):
     pins = tuple(Pin(operators=ids, to="cloud", job=job) for job, ids in every.items())
     wide = {
         site: replace(copies, bandwidth_bytes_per_s=np.full(copies.count, 1e9))
-        for site, copies in many.copies.items()
+        for site, copies in many.replicas.items()
     }
 
-    found = solve_fleet(replace(many, copies=wide, rules=Rules(rules=pins)))
+    found = solve_fleet(replace(many, replicas=wide, rules=Rules(rules=pins)))
 
     assert found.status == Status.OPTIMAL
 
@@ -257,7 +259,7 @@ def test_the_plan_of_a_copy_is_in_the_clusters_names():
 def test_wrong_columns_are_named(change, says):
     small = fleet(0)
     with pytest.raises(InvalidInputError, match=says):
-        solve_fleet(replace(small, copies={**small.copies, "kind-0": Copies(3, **change)}))
+        solve_fleet(replace(small, replicas={**small.replicas, "kind-0": Replicas(3, **change)}))
 
 
 def test_what_is_no_fleet_is_refused():
@@ -265,9 +267,9 @@ def test_what_is_no_fleet_is_refused():
     together = Colocate(operators=("source", "sink"), job="job-0-0")
     edge_only = Pin(operators=("sink",), to="kind-1", job="job-0-0")
     for other, says in (
-        (replace(small, copies={"nowhere": Copies(2)}), "does not have it"),
-        (replace(small, copies={"kind-0": Copies(2)}), "sources of job 'job-1-0'"),
-        (replace(small, copies={**small.copies, "exchange": Copies(2)}), "joined to"),
+        (replace(small, replicas={"nowhere": Replicas(2)}), "does not have it"),
+        (replace(small, replicas={"kind-0": Replicas(2)}), "sources of job 'job-1-0'"),
+        (replace(small, replicas={**small.replicas, "exchange": Replicas(2)}), "joined to"),
         (replace(small, rules=Rules(rules=(together,))), "several subtasks at once"),
         (replace(small, rules=Rules(rules=(edge_only,))), "may run neither at its own site"),
         (
@@ -281,10 +283,10 @@ def test_what_is_no_fleet_is_refused():
             solve_fleet(other)
     for count in (0, 2.5, float("nan"), "3", None):
         with pytest.raises(InvalidInputError, match="times"):
-            Copies(count)
-    for copies in ({}, {"kind-0": 3}, [Copies(3)]):
+            Replicas(count)
+    for copies in ({}, {"kind-0": 3}, [Replicas(3)]):
         with pytest.raises(InvalidInputError, match="the copies of a fleet are"):
-            replace(small, copies=copies)
+            replace(small, replicas=copies)
     for wrong in ({"workers": 0}, {"seed": -1}):
         with pytest.raises(InvalidInputError, match="workers, and the seed"):
             solve_fleet(small, **wrong)
@@ -355,7 +357,7 @@ def test_a_copy_that_cannot_keep_its_state_is_told_so(limit, backend, what):
 
 def _assigned(small: Fleet, layout, places, same):
     """Return places of each kind as an assignment of the problem written out."""
-    p = layout.pattern
+    p = layout.template
     names = [t.id for t in p.cluster.task_managers]
     index = {t.id: i for i, t in enumerate(same.cluster.task_managers)}
     copied = {names[t]: k.name for k in layout.kinds for t in k.task_managers.tolist()}

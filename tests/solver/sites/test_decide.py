@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from stars import star
-from strategies import instances
 
 from edgeplace.model import Plan, Rules, Status, StoppedBy
 from edgeplace.solver import solve
-from edgeplace.solver.backend import Outcome
-from edgeplace.solver.constraints import Restriction
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.formulation import formulate
-from edgeplace.solver.milp import Milp
+from edgeplace.solver.linear.backend import Outcome
+from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.problem import build
+from edgeplace.solver.problem.constraints import Restriction
 from edgeplace.solver.sites import decide, shared_plan
 from edgeplace.solver.sites.far_hosts import Hub
 from edgeplace.solver.sites.relaxation import Relaxation
-from edgeplace.solver.verdict import judge
+from tests.support.stars import star
+from tests.support.strategies import instances
 
 wide = settings(
     max_examples=int(os.environ.get("EDGEPLACE_PROOFS", "150")),
@@ -72,7 +72,7 @@ def test_what_is_decided_is_the_optimum_of_the_relaxed_problem(instance):
     if found is None:
         return
     outcome, bound = least_wan(problem)
-    verdict = judge(problem, found.assignment)
+    verdict = measure_usage(problem, found.assignment)
     assert close(verdict.value("wan"), found.bound)
     if found.complete or (verdict.fixed_hold and verdict.rated_hold):
         assert outcome is Outcome.OPTIMAL
@@ -118,7 +118,7 @@ def test_a_server_that_all_share_may_be_short_of_cores(seed, sites, fan_in, core
                 there, bound = least_wan(problem, held)
                 assert there is Outcome.INFEASIBLE or bound > cap * (1 - 1e-6)
     if plan is not None:
-        verdict = judge(problem, plan)
+        verdict = measure_usage(problem, plan)
         assert verdict.fixed_hold
         assert verdict.rated_hold
         assert verdict.value("wan") >= best * (1 - 1e-6) - 1e-6
@@ -135,7 +135,7 @@ def test_strangers_are_not_needed(seed, sites, fan_in, slack):
     job, cluster, rules = star(sites, seed, fan_in)
     problem = machines_only(build([job], cluster, rules))
     relaxed = Relaxation.of(problem, problem.keeps_up)
-    may = Hub.of(relaxed).without_strangers(slack)
+    may = Hub.of(relaxed).without_unrelated_branches(slack)
     gone = np.argwhere(relaxed.may & ~may)
     event(f"ruled out: {len(gone) > 0}")
     _, best = least_wan(problem)
@@ -249,7 +249,7 @@ def test_later_levels_look_as_far_from_the_relaxed_optimum_as_the_cap_is():
         asked.append((slack, found.bound))
         return found
 
-    with patch("edgeplace.solver.search.decide", noted):
+    with patch("edgeplace.solver.search.search.decide", noted):
         result = solve(job, thin, rules, objective=("wan:5%", "server_cores"))
     [(_, bound), (slack, _)] = asked
     # The thin link is no part of the relaxed problem, so its optimum is below the true one.

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ortools.sat.python import cp_model
-from seeds import cost, operator, stream
-from strategies import instances
 
 from edgeplace.model import (
     ClassCost,
@@ -35,14 +33,16 @@ from edgeplace.model import (
 from edgeplace.solver.baselines import Budget
 from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.caps_load import largest_load, worker_loads
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.verdict import judge
 from edgeplace.solver.worker_load import balance, decide
-from edgeplace.solver.worker_load.exchange import Exchanges, exchanged, spread
-from edgeplace.solver.worker_load.kinds import Kinds
+from edgeplace.solver.worker_load.annealing import Exchanges, exchanged, spread
+from edgeplace.solver.worker_load.cpsat_model import WholeLoads
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.pigeonhole import pigeonhole
-from edgeplace.solver.worker_load.whole import WholeLoads
+from edgeplace.solver.worker_load.pattern_bound import pigeonhole
+from edgeplace.solver.worker_load.symmetry import Kinds
+from tests.support.seeds import cost, operator, stream
+from tests.support.strategies import instances
 
 EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "25"))
 some = settings(
@@ -115,7 +115,7 @@ def every_plan(problem):
     places = [np.flatnonzero(own) for own in problem.allowed()]
     for places_of_all in itertools.product(*places):
         assignment = np.array(places_of_all)
-        if (judge(problem, assignment).slots <= problem.tm_slots).all():
+        if (measure_usage(problem, assignment).slots <= problem.tm_slots).all():
             yield assignment
 
 
@@ -131,7 +131,7 @@ def confirm(problem, found, best, reading="flink"):
         return
     assert found.value == pytest.approx(best, rel=1e-6, abs=2e-9)
     assert found.value == largest_load(problem, found.assignment, reading)
-    assert (judge(problem, found.assignment).slots <= problem.tm_slots).all()
+    assert (measure_usage(problem, found.assignment).slots <= problem.tm_slots).all()
     assert problem.allowed()[np.arange(problem.n), found.assignment].all()
 
 
@@ -162,7 +162,7 @@ def test_counts_say_all_of_the_loads(problem, seed, reading):
     said = loads.of_all(count).max()
     assert said == pytest.approx(largest_load(problem, dealt, reading), abs=1e-9)
     assert said <= largest_load(problem, drawn, reading) + 1e-9
-    slots = judge(problem, dealt).slots
+    slots = measure_usage(problem, dealt).slots
     assert (loads.slots(count.T) == slots).all()
 
 
@@ -432,7 +432,7 @@ def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
     loads = Loads.of(Kinds.find(build([job], like_workers(50, 4))))
     start = spread(loads, math.inf)
     tracemalloc.start()
-    with patch("edgeplace.solver.worker_load.exchange._MOST_STEPS", 20):
+    with patch("edgeplace.solver.worker_load.annealing._MOST_STEPS", 20):
         exchanged(loads, start, 0, math.inf)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -443,7 +443,7 @@ def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
 def test_exchanges_are_the_same_whether_kept_or_made(counts):
     mine, theirs = np.array(counts).T
     kept = Exchanges(len(counts)).between(mine, theirs)
-    with patch("edgeplace.solver.worker_load.exchange._FEW_KINDS", 0):
+    with patch("edgeplace.solver.worker_load.annealing._FEW_KINDS", 0):
         made = Exchanges(len(counts)).between(mine, theirs)
     assert sorted(kept.tolist()) == sorted(made.tolist())
     assert len(made) == len(np.unique(made, axis=0))

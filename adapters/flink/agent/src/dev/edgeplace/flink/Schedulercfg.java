@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 /**
  * The text of a plan, dialect "modern": {@code Task name (i/n); location}, one line a subtask.
  *
- * <p>The grammar is stated in {@code adapters/flink/schedulercfg.py}, which reads the same. Problems
+ * <p>The grammar is stated in {@code adapters/flink/schedulercfg/parser.py}, which reads the same. Problems
  * name lines and quote nothing: what is no plan may be a file that is nobody's business.
  */
 public final class Schedulercfg {

@@ -1,0 +1,1 @@
+"""Apply a plan to a running Flink, as one transaction."""

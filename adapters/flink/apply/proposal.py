@@ -1,0 +1,265 @@
+"""A change of where a running job is placed: shown first, then carried out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from os.path import lexists
+from pathlib import Path
+
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.adapters.flink.apply.moves import MovePrice, SubtaskMove, moves, price
+from edgeplace.adapters.flink.apply.preconditions import (
+    Obstacle,
+    agent_problems,
+    checkpoint_problems,
+    job_problems,
+    slot_problems,
+)
+from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
+from edgeplace.adapters.flink.plans.plan_file import Places, planned_places
+from edgeplace.adapters.flink.rest.live import (
+    LiveFlink,
+    LiveTaskManager,
+    RunningJob,
+    cluster_of,
+    job_names,
+)
+from edgeplace.adapters.flink.rest.task_managers import is_generated
+from edgeplace.adapters.flink.schedulercfg.names import TaskNames
+from edgeplace.model import InvalidInputError, JobGraph, Operator
+
+UNASSIGNED = "(unassigned)"
+
+
+@dataclass(frozen=True)
+class JobNow:
+    """A running job as it is placed now."""
+
+    job: RunningJob
+    graph: JobGraph
+    places: Places
+    """`UNASSIGNED` where a subtask runs nowhere."""
+    problems: tuple[Obstacle, ...]
+    """Why it cannot be moved from there."""
+    plan_path: Path
+    """The file of its plan, whether it is there or not."""
+    until: UntilPlan | None
+    """The plan until a time that it follows now."""
+    waits: bool = False
+    """By its plan it waits for TaskManagers: a new plan moves it without a checkpoint."""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What becomes of one plan file, and what undoes that."""
+
+    path: Path
+    former: str | None
+    """What it holds; None: it is not there."""
+    text: str | None
+    """What it is to hold; None: it is to be removed."""
+    follows: str
+    """The plan that the job follows then."""
+    way_back: str | None
+    """What it has to hold for the job to return to where it is now; None: be removed."""
+    returns_to: str
+    """The plan that the job follows then."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is to become of a job."""
+
+    now: JobNow
+    after: Places
+    moves: tuple[SubtaskMove, ...]
+    price: MovePrice
+    change: FileChange
+    problems: tuple[Obstacle, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def nothing_to_do(self) -> bool:
+        """The job runs there already, and its plan says so for its fail-overs."""
+        return not self.moves and not self.now.problems and self.change.text == self.change.former
+
+
+def job_now(
+    live: LiveFlink,
+    folder: PlansFolder,
+    job: RunningJob,
+    jobs: tuple[RunningJob, ...],
+    now_s: float,
+) -> JobNow:
+    """Return how a job is placed now, and which plan files it goes by.
+
+    Raises
+    ------
+    FlinkUnreachableError
+        If Flink does not answer.
+    InvalidInputError
+        If the job cannot be placed: a batch job; or if its status file is not the agent's.
+    """
+    graph = live.job_graph(job.id)
+    subtasks = live.subtasks(job.id)
+    keys = (job.id, key(job.name))
+    in_force = [u for u in folder.until_plans() if u.key in keys and u.expires_s > now_s]
+    # A plan by id goes before one by name.
+    in_force.sort(key=lambda u: keys.index(u.key))
+    by_id = folder.plan_path(job.id)
+    said = folder.status(job.id)
+    waits = said is not None and bool(said.waiting_for)
+    return JobNow(
+        job,
+        graph,
+        {
+            op.id: tuple(s.task_manager or UNASSIGNED for s in subtasks[op.id])
+            for op in graph.operators
+        },
+        () if waits else tuple(job_problems(job, graph, subtasks)),
+        # As the agent has it, whatever it is: a link that leads nowhere too.
+        by_id if lexists(by_id) else folder.plan_path(key_of(job.id, job_names(jobs))),
+        in_force[0] if in_force else None,
+        waits,
+    )
+
+
+def propose(
+    live: LiveFlink,
+    folder: PlansFolder,
+    now: JobNow,
+    after: Places,
+    change: FileChange,
+    task_managers: tuple[LiveTaskManager, ...],
+    now_s: float,
+) -> Proposal:
+    """Compare where a job runs with where it is to run, and find what is in the way.
+
+    Parameters
+    ----------
+    after
+        Operator id -> resource id of each subtask.
+
+    Raises
+    ------
+    FlinkUnreachableError
+        If Flink does not answer.
+    """
+    moved = moves(now.graph, now.places, after)
+    checkpoints = live.checkpoints(now.job.id)
+    problems = [*now.problems, *agent_problems(live, folder, now.job, task_managers, now_s)]
+    problems += slot_problems(live, now.job, now.graph, after, task_managers)
+    warnings = []
+    if moved and not now.waits:
+        problems += checkpoint_problems(now.job, checkpoints)
+        if checkpoints.interval_ms is not None and not checkpoints.completed:
+            warnings.append(f"no checkpoint of {now.job.name!r} has completed yet")
+    cost = price(live, now.job.id, moved, checkpoints.last) if moved else MovePrice(0, 0.0)
+    return Proposal(now, after, moved, cost, change, tuple(problems), tuple(warnings))
+
+
+def plan_change(
+    folder: PlansFolder, now: JobNow, after: Places, task_managers: tuple[LiveTaskManager, ...]
+) -> FileChange:
+    """Return the change of a job's plan file to another placement.
+
+    The text stays as it is where the job runs as it says already.
+
+    Raises
+    ------
+    InvalidInputError
+        If the plan file that stands there cannot be read.
+    """
+    former = folder.read(now.plan_path)
+    there = None if former is None else places_of(former, now.graph, task_managers)
+    text = rendered(after, now.graph, task_managers)
+    if former is not None and there == after:
+        text = former if there == now.places else once_more(former)
+    back: str | None = rendered(now.places, now.graph, task_managers)
+    if now.waits or (former is not None and there == now.places):
+        back = former
+    return FileChange(now.plan_path, former, text, text, back, back or "")
+
+
+def plan_of_now(
+    graph: JobGraph,
+    places: Mapping[str, Sequence[str | None]],
+    task_managers: tuple[LiveTaskManager, ...],
+) -> str:
+    """Return where a job runs now as the text of a plan, which `apply` accepts and moves nothing.
+
+    Parameters
+    ----------
+    places
+        Operator id -> resource id of each subtask, None: nowhere.
+
+    Raises
+    ------
+    InvalidInputError
+        If a subtask is nowhere, or on a TaskManager that is not registered any more.
+    """
+    registered = {tm.id for tm in task_managers}
+    lost = [
+        f"{op.name} ({i}/{op.parallelism}) is {f'on {place}' if place else 'nowhere'}"
+        for op in graph.operators
+        for i, place in enumerate(places[op.id], 1)
+        if place not in registered
+    ]
+    if lost:
+        more = f"; and {len(lost) - 6} more" if len(lost) > 6 else ""
+        raise InvalidInputError(
+            f"job {graph.name!r} has subtasks on no registered TaskManager: "
+            + "; ".join(lost[:6])
+            + more,
+            "wait until all of them run, then ask again",
+        )
+    return rendered({o: tuple(map(str, row)) for o, row in places.items()}, graph, task_managers)
+
+
+def tasks_by_id(graph: JobGraph) -> list[Operator]:
+    """Return the operators that go by their JobVertexIDs in a plan."""
+    tasks = TaskNames(graph)
+    return [op for op in graph.operators if tasks.key_of(op) == op.id != op.name]
+
+
+def until_problems(now: JobNow) -> list[Obstacle]:
+    """Return whether a plan until a time would keep another plan of the job from being used."""
+    if now.until is None:
+        return []
+    return [
+        Obstacle(
+            f"job {now.job.name!r} is drained from a node until {clock(now.until.expires_s)} "
+            f"({now.until.path.name}): another plan would not be used before",
+            "end it with `edgeplace flink drain NODE --undo`",
+        )
+    ]
+
+
+def once_more(text: str) -> str:
+    """Return a plan that says the same, and is another file: the agent judges it anew."""
+    return text.removesuffix("\n") if text.endswith("\n") else f"{text}\n"
+
+
+def places_of(
+    text: str, graph: JobGraph, task_managers: tuple[LiveTaskManager, ...]
+) -> Places | None:
+    """Return the placement in a plan file; None if it is of no use for the job."""
+    try:
+        return planned_places(text, graph, task_managers, None, "the plan file")
+    except InvalidInputError:
+        return None
+
+
+def rendered(
+    places: Mapping[str, tuple[str, ...]],
+    graph: JobGraph,
+    task_managers: tuple[LiveTaskManager, ...],
+) -> str:
+    """Return a placement as the text of a plan; empty if a TaskManager in it is not registered.
+
+    TaskManagers go by their ids, which outlast a change of address, unless Flink makes those up.
+    """
+    registered = {tm.id for tm in task_managers}
+    if not registered.issuperset(tm for names in places.values() for tm in names):
+        return ""
+    named = tuple(tm if is_generated(tm.id) else replace(tm, host="") for tm in task_managers)
+    return schedulercfg.render(places, graph, cluster_of(named))

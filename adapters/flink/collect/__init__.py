@@ -1,0 +1,1 @@
+"""Collect a metric log from a running Flink."""

@@ -1,0 +1,260 @@
+"""One poll: Flink's answers about a job and its TaskManagers, as lines of the metric log.
+
+docs/metric-log.md has the format. Two habits of Flink's shape a poll. Metrics are lazy: a question
+starts a fetch from the TaskManagers and is answered with the fetch before it, so a poll asks once
+to start it, waits, and then reads. A request line is at most 4,096 characters long, so the
+metrics of a wide operator come in several answers, each with whole subtasks.
+"""
+
+import json
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from edgeplace.adapters.flink.errors import FlinkNotFoundError
+from edgeplace.adapters.flink.rest.answer import RestAnswer, need
+from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.topology import placement, vertices_of
+
+SUBTASK_METRICS = (
+    "numRecordsIn",
+    "numRecordsOut",
+    "numBytesIn",
+    "numBytesOut",
+    "busyTimeMsPerSecond",
+    "idleTimeMsPerSecond",
+    "backPressuredTimeMsPerSecond",
+    "accumulateBusyTimeMs",
+    "accumulateIdleTimeMs",
+    "accumulateBackPressuredTimeMs",
+    "Shuffle.Netty.Input.numBytesInLocal",
+    "Shuffle.Netty.Input.numBytesInRemote",
+)
+TASK_MANAGER_METRICS = (
+    "Status.JVM.CPU.Load",
+    "Status.JVM.CPU.Time",
+    "Status.JVM.Memory.Heap.Used",
+    "Status.Flink.Memory.Managed.Used",
+)
+_LOG_VERSION = 1
+_NAMES_CHARACTERS = 3500
+"""Of the names in one request; the path takes less than the rest."""
+_COMMA_CHARACTERS = len(quote_plus(","))
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What came of a poll."""
+
+    state: str
+    """Of the job; there are no lines unless it is `RUNNING`."""
+    lines: bytes = b""
+    values: int = 0
+    """Metric values in them."""
+    requests: int = 0
+    operators: int = 0
+    subtasks: int = 0
+    checkpoint: int | None = None
+    """The last that has completed."""
+
+
+class Poller:
+    """Asks about one job, again and again.
+
+    Parameters
+    ----------
+    wait_s
+        From the start of Flink's fetch to reading what it brought.
+    pool
+        Runs requests at the same time.
+    """
+
+    def __init__(self, client: FlinkClient, job_id: str, wait_s: float, pool: Executor) -> None:
+        self._client = client
+        self._path = f"/jobs/{job_id}"
+        self._wait_s = wait_s
+        self._pool = pool
+        self._running_since: object = None
+        self._checkpoint: int | None = None
+        self._emitters: dict[str, tuple[str, ...]] = {}
+
+    def poll(self, describe: bool) -> Poll:
+        """Ask once.
+
+        Parameters
+        ----------
+        describe
+            Whether to ask for what changes only when the job starts anew even if it has not.
+
+        Raises
+        ------
+        FlinkUnreachableError
+            If Flink does not answer, or refuses.
+        FlinkNotFoundError
+            If it does not know the job.
+        InvalidInputError
+            If an answer is incomplete, as while a job starts.
+        """
+        answers = _Answers(self._client, self._pool)
+        answers.ask([_Request(f"{self._path}/metrics")], keep=False)
+        time.sleep(self._wait_s)
+        [job] = answers.ask([_Request(self._path)])
+        state = str(need(job, "state", str, f"the answer to {self._path}"))
+        if state != "RUNNING":
+            # Metrics may be of the attempt before, and subtasks have no places.
+            return Poll(state)
+        running_since = need(job, "timestamps", Mapping, f"the answer to {self._path}").get(state)
+        if describe or running_since != self._running_since:
+            answers.ask(
+                [_Request(f"{self._path}/plan"), _Request(f"{self._path}/checkpoints/config")]
+            )
+        vertices = vertices_of(job)
+        paths = {v: f"{self._path}/vertices/{v}" for v in vertices}
+        seen = dict(zip(vertices, answers.ask([_Request(p) for p in paths.values()]), strict=True))
+        emitters = self._source_counters(answers, _sources(job, vertices), paths)
+        values = answers.ask(
+            [
+                _Request(f"{paths[v]}/metrics", names)
+                for v, vertex in vertices.items()
+                for names in _names(vertex["parallelism"], SUBTASK_METRICS + emitters.get(v, ()))
+            ]
+        )
+        values += self._task_managers(answers, seen)
+        checkpoint = self._checkpoints(answers, vertices)
+        # Kept only now: after a poll that failed, all this is asked for again.
+        self._running_since, self._checkpoint = running_since, checkpoint
+        self._emitters |= emitters
+        return Poll(
+            state,
+            answers.lines(),
+            sum(len(answer) for answer in values if isinstance(answer, list)),
+            answers.requests,
+            len(vertices),
+            sum(v["parallelism"] for v in vertices.values()),
+            checkpoint,
+        )
+
+    def _source_counters(
+        self, answers: "_Answers", sources: Collection[str], paths: Mapping[str, str]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return source -> the counters of records that its source operators have.
+
+        A chain that ends in its own sink leaves the counter of the task at 0. They are registered
+        some time after the task, so they are looked for until they are found.
+        """
+        unknown = [v for v in sources if not self._emitters.get(v)]
+        listed = answers.ask([_Request(f"{paths[v]}/subtasks/metrics") for v in unknown], False)
+        found = {
+            v: tuple(
+                name
+                for name in (need(m, "id", str, f"{paths[v]}: metrics") for m in metrics)
+                if name.startswith("Source_") and name.endswith(".numRecordsOut")
+            )
+            for v, metrics in zip(unknown, listed, strict=True)
+        }
+        return {v: found.get(v) or self._emitters.get(v, ()) for v in sources}
+
+    def _task_managers(self, answers: "_Answers", vertices: Mapping[str, RestAnswer]) -> list[Any]:
+        answers.ask([_Request("/taskmanagers")])
+        ids = {tm for places in placement(vertices).values() for tm in places if tm is not None}
+        return answers.ask(
+            [
+                # One that has gone meanwhile is no reason to lose the poll.
+                _Request(f"/taskmanagers/{tm}/metrics", TASK_MANAGER_METRICS, may_be_gone=True)
+                for tm in sorted(ids)
+            ]
+        )
+
+    def _checkpoints(self, answers: "_Answers", vertices: Collection[str]) -> int | None:
+        """Ask for the statistics of checkpoints if one has completed since the last poll."""
+        path = f"{self._path}/checkpoints"
+        # Flink knows no such page where checkpointing is off.
+        [answer] = answers.ask([_Request(path, may_be_gone=True)], keep=False)
+        completed = need(answer, "latest", Mapping, path).get("completed") if answer else None
+        if completed is None:
+            return None
+        number = int(need(completed, "id", int, path))
+        if number != self._checkpoint:
+            answers.keep(path, answer)
+            details = f"{path}/details/{number}/subtasks"
+            # Flink forgets the details of all but the last few.
+            answers.ask([_Request(f"{details}/{v}", may_be_gone=True) for v in vertices])
+        return number
+
+
+@dataclass(frozen=True)
+class _Request:
+    path: str
+    names: tuple[str, ...] = ()
+    may_be_gone: bool = False
+
+
+class _Answers:
+    """The answers of one poll."""
+
+    def __init__(self, client: FlinkClient, pool: Executor) -> None:
+        self.requests = 0
+        self._client = client
+        self._pool = pool
+        self._lines: list[tuple[int, str]] = []
+
+    def ask(self, requests: Sequence[_Request], keep: bool = True) -> list[Any]:
+        """Return the answers in this order, None for what is gone and may be."""
+        self.requests += len(requests)
+        answered = list(self._pool.map(self._get, requests))
+        if keep:
+            for request, (ts_ms, answer) in zip(requests, answered, strict=True):
+                if answer is not None:
+                    self.keep(request.path, answer, ts_ms)
+        return [answer for _, answer in answered]
+
+    def keep(self, path: str, answer: Any, ts_ms: int | None = None) -> None:
+        ts_ms = _now_ms() if ts_ms is None else ts_ms
+        entry = {"edgeplace_log": _LOG_VERSION, "ts_ms": ts_ms, "path": path, "answer": answer}
+        self._lines.append((ts_ms, json.dumps(entry, separators=(",", ":")) + "\n"))
+
+    def lines(self) -> bytes:
+        """Return the log lines in the order of time."""
+        return "".join(line for _, line in sorted(self._lines, key=lambda e: e[0])).encode()
+
+    def _get(self, request: _Request) -> tuple[int, Any]:
+        params = {"get": ",".join(request.names)} if request.names else None
+        try:
+            answer = self._client.get(quote(request.path, safe="/:"), params)
+        except FlinkNotFoundError:
+            if not request.may_be_gone:
+                raise
+            answer = None
+        return _now_ms(), answer
+
+
+def _sources(job: RestAnswer, vertices: Collection[str]) -> list[str]:
+    where = "the answer to /jobs/:jobid: plan"
+    nodes = need(need(job, "plan", Mapping, where), "nodes", list, where)
+    fed = {need(node, "id", str, where) for node in nodes if node.get("inputs")}
+    return [v for v in vertices if v not in fed]
+
+
+def _names(parallelism: int, metrics: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of metrics of all subtasks, in portions that fit a request.
+
+    Flink leaves out what it does not know, so that metrics need not be there yet.
+    """
+    portion: list[str] = []
+    room = _NAMES_CHARACTERS
+    for subtask in range(parallelism):
+        names = [f"{subtask}.{metric}" for metric in metrics]
+        length = sum(len(quote_plus(name)) + _COMMA_CHARACTERS for name in names)
+        if portion and length > room:
+            yield tuple(portion)
+            portion, room = [], _NAMES_CHARACTERS
+        portion += names
+        room -= length
+    yield tuple(portion)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

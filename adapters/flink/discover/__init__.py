@@ -1,0 +1,1 @@
+"""Make a cluster file from what Flink has registered."""

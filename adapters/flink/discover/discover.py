@@ -1,0 +1,199 @@
+"""A cluster file made of the TaskManagers that are registered, with its defaults labelled."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeplace.adapters.flink.discover.sites import Sites
+from edgeplace.adapters.flink.doctor.credit_window import buffers
+from edgeplace.adapters.flink.errors import FlinkNotFoundError
+from edgeplace.adapters.flink.rest.answer import RestAnswer, need
+from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest.task_managers import host_of, is_generated
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, parse
+
+_SITE = "site-1"
+_SAID = ("links", "node_classes", "checkpoint_storage", "mtu_bytes")
+"""What a cluster file takes over from the sites as it stands."""
+_WHERE = "the answer to /taskmanagers"
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """A cluster as Flink knows it, and what else the user said of it."""
+
+    release: str
+    """Of Flink."""
+    cluster: Cluster
+    """Its notes say what is a default."""
+    registered: RestAnswer
+    """The answer to `/taskmanagers`."""
+
+
+def discover(client: FlinkClient, sites: Sites | None) -> Discovered:
+    """Return the cluster of the TaskManagers that are registered.
+
+    A host is a node. A node with one TaskManager is called by its resource id, if that is
+    configured and so outlives a restart, else by its host.
+
+    Parameters
+    ----------
+    sites
+        What Flink does not know; None: one site.
+
+    Raises
+    ------
+    FlinkUnreachableError
+        If Flink does not answer.
+    InvalidInputError
+        If no TaskManager is registered, an answer is incomplete, or `sites` does not fit.
+    """
+    live = LiveFlink(client)
+    release = live.version()
+    registered = client.get("/taskmanagers")
+    by_host: dict[str, list[RestAnswer]] = {}
+    for tm in need(registered, "taskmanagers", list, _WHERE):
+        by_host.setdefault(host_of(tm) or need(tm, "id", str, _WHERE), []).append(tm)
+    if not by_host:
+        raise InvalidInputError(f"{live.url}: no TaskManager is registered", "start them first")
+    notes = [] if sites else _without_sites()
+    machines = [_machine(host, tms, sites, notes) for host, tms in sorted(by_host.items())]
+    data = {
+        "sites": _sites(sites),
+        "nodes": [node for node, _ in machines],
+        "task_managers": [tm for _, tms in machines for tm in tms],
+        **_network(live, release, notes),
+    }
+    if sites:
+        said = sites.model_dump(exclude_defaults=True)
+        data |= {k: said[k] for k in _SAID if k in said}
+        notes += _with_sites(sites)
+    notes.append(
+        "cores are the processors that the JVMs of the TaskManagers see: the quota of a container "
+        "is rounded up to whole ones"
+    )
+    cluster = parse({**data, "notes": notes}, Cluster, "the discovered cluster")
+    return Discovered(release, cluster, registered)
+
+
+def born_where_it_runs(
+    job: JobGraph, places: Mapping[str, Sequence[str | None]], cluster: Cluster
+) -> JobGraph:
+    """Return a job whose sources' data are born on the nodes where they run, labelled as a default.
+
+    Parameters
+    ----------
+    places
+        Operator id -> TaskManager of each subtask, None: nowhere; a source with such a subtask is
+        left as it is.
+    """
+    node_of = {t.id: t.node for t in cluster.task_managers}
+    sources = {s.id for s in job.sources()}
+    operators, notes = [], []
+    for op in job.operators:
+        nodes = [node_of[tm] for tm in places.get(op.id, ()) if tm in node_of]
+        if op.id in sources and len(nodes) == op.parallelism:
+            op = op.model_copy(update={"born_at": tuple(nodes)})
+            notes.append(
+                f"default: Flink does not know where the data of {op.name!r} are born; born_at is "
+                "where its subtasks run now"
+            )
+        operators.append(op)
+    return job.revised(operators=tuple(operators), notes=(*job.notes, *notes))
+
+
+def _sites(sites: Sites | None) -> list[dict[str, Any]]:
+    if sites is None:
+        return [{"id": _SITE}]
+    return [{"id": s.id, "tier": s.tier} for s in sites.sites]
+
+
+def _machine(
+    host: str, tms: Sequence[RestAnswer], sites: Sites | None, notes: list[str]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the node of a host, and its TaskManagers."""
+    ids = tuple(sorted(need(tm, "id", str, _WHERE) for tm in tms))
+    generated = [i for i in ids if is_generated(i)]
+    site = sites.site_of(host, ids) if sites else None
+    node = {
+        "id": ids[0] if len(ids) == 1 and not generated else host,
+        "site": site.id if site else _SITE,
+        "node_class": site.node_class if site else "default",
+        "cores": max(_cores(tm) for tm in tms),
+    }
+    if len(ids) > 1 and generated:
+        notes.append(
+            f"{len(ids)} TaskManagers share host {host}, and {', '.join(generated)} have ids that "
+            "change when they restart: set taskmanager.resource-id on each"
+        )
+    found = [
+        {
+            "id": tm["id"] if len(ids) > 1 else node["id"],
+            "node": node["id"],
+            "slots": need(tm, "slotsNumber", int, f"{_WHERE}, {tm['id']}"),
+            "host": host,
+            "memory_bytes": _memory_bytes(tm),
+        }
+        for tm in sorted(tms, key=lambda tm: str(tm["id"]))
+    ]
+    return node, found
+
+
+def _cores(tm: RestAnswer) -> int:
+    where = f"{_WHERE}, {tm['id']}"
+    return int(need(need(tm, "hardware", Mapping, where), "cpuCores", int, where))
+
+
+def _memory_bytes(tm: RestAnswer) -> int:
+    where = f"{_WHERE}, {tm['id']}"
+    memory = need(tm, "memoryConfiguration", Mapping, where)
+    return int(need(memory, "taskHeap", int, where) + need(memory, "managedMemory", int, where))
+
+
+def _network(live: LiveFlink, release: str, notes: list[str]) -> dict[str, int]:
+    try:
+        configuration = live.configuration()
+    except FlinkNotFoundError:
+        notes.append("default: Flink does not tell its configuration, so buffers are its defaults")
+        return {}
+    network = buffers(release, configuration)
+    return {
+        "buffers_per_channel": network.exclusive,
+        "floating_buffers_per_gate": network.floating,
+        "buffer_bytes": network.segment_bytes,
+    }
+
+
+def _without_sites() -> list[str]:
+    return [
+        f"default: Flink does not know sites; all nodes are at one, {_SITE}",
+        "default: Flink does not know links; with one site there are none",
+        "default: Flink does not know classes of machines; all nodes are of one class",
+        "default: Flink does not know where checkpoints are stored; their traffic is not counted",
+    ]
+
+
+def _with_sites(sites: Sites) -> list[str]:
+    notes = []
+    classes = {s.node_class for s in sites.sites}
+    if len(sites.sites) > 1 and not sites.links:
+        notes.append("default: there are no links between the sites, so nothing can cross them")
+    if classes == {"default"}:
+        notes.append("default: all nodes are of one class")
+    missing = classes - {c.id for c in sites.node_classes}
+    if len(classes) > 1 and missing:
+        notes.append(
+            f"default: no speed is stated for the classes {', '.join(sorted(missing))}, so costs "
+            "not measured on a class cannot be estimated for it"
+        )
+    if sites.checkpoint_storage is None:
+        notes.append(
+            "default: where checkpoints are stored is not stated; their traffic is not counted"
+        )
+    if sites.links and sites.mtu_bytes is None:
+        notes.append(
+            "default: no mtu_bytes is stated, so the headers of packets, and what receivers "
+            "answer, are not counted on the links: some 6 % of full streams, more of thin ones"
+        )
+    return notes

@@ -1,0 +1,1 @@
+"""Check whether a Flink and its files are ready for plans."""

@@ -1,0 +1,1 @@
+"""Install the agent's jar into a Flink home."""

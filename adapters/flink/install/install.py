@@ -1,0 +1,228 @@
+"""Put the agent's jar into a Flink home, and say which line of configuration starts it.
+
+Configuration is never edited: it belongs to the user, and a wrong line keeps the JobManager down.
+"""
+
+import errno
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from edgeplace.adapters.flink.install.configuration_line import (
+    JAR_NAME,
+    ConfigurationLine,
+    configuration_line,
+)
+from edgeplace.adapters.flink.rest.release import TESTED, standing
+from edgeplace.model import InvalidInputError, MissingExtraError
+
+_DIST = re.compile(r"flink-dist(?:_[0-9.]+)?-([0-9].*)\.jar")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+@%:~-]+")
+"""What Flink's scripts, which split and evaluate JVM options, and the agent leave as it is."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What was done to a Flink home, and what is left to do.
+
+    Attributes
+    ----------
+    home
+        The Flink home.
+    flink
+        Its release.
+    jar
+        The agent's jar in it.
+    action
+        What was done with the jar.
+    line
+        The configuration line that starts the agent.
+    warnings
+        What may go wrong.
+    """
+
+    home: Path
+    flink: str
+    jar: Path
+    action: Literal["copied", "replaced", "unchanged", "removed", "absent"]
+    line: ConfigurationLine
+    warnings: tuple[str, ...]
+
+
+def install(
+    home: str | Path,
+    *,
+    plans: str | Path | None = None,
+    lost: Literal["strict", "fallback"] | None = None,
+    jar: Path | None = None,
+) -> Installation:
+    """Copy the agent's jar to `opt/` of a Flink home; nothing if it is there already.
+
+    Parameters
+    ----------
+    plans
+        The folder of plans; None: the agent's default, `edgeplace` beside the configuration.
+    lost
+        What becomes of subtasks whose TaskManager is gone; None: the agent's default.
+    jar
+        The jar to copy; None: the one of this package.
+
+    Raises
+    ------
+    InvalidInputError
+        If this is no Flink home of a release that the agent knows, if a path cannot stand in
+        Flink's configuration, or if the jar cannot be written: then the former one stays.
+    MissingExtraError
+        If this package holds no jar.
+    """
+    home, release = _flink_home(home)
+    target = home / "opt" / JAR_NAME
+    options = []
+    if plans is not None:
+        folder = Path(os.path.abspath(plans))
+        _check_plain(folder, "the folder of plans")
+        options.append(f"plans={folder}")
+    if lost is not None:
+        options.append(f"lost={lost}")
+    option = f"-javaagent:{target}" + (f"={','.join(options)}" if options else "")
+    line = configuration_line(home, release, option)
+    content = _read(jar) if jar else _packaged_jar()
+    action: Literal["copied", "replaced", "unchanged"] = "copied"
+    if target.exists():
+        action = "unchanged" if _read(target) == content else "replaced"
+    if action != "unchanged":
+        _write(content, target)
+    return Installation(home, release, target, action, line, tuple(_warnings(release, line)))
+
+
+def uninstall(home: str | Path) -> Installation:
+    """Remove the agent's jar from a Flink home.
+
+    Raises
+    ------
+    InvalidInputError
+        If this is no Flink home, if the jar cannot be removed, or if the configuration names the
+        agent: a JobManager whose configuration names a missing jar does not start.
+    """
+    home, release = _flink_home(home)
+    target = home / "opt" / JAR_NAME
+    line = configuration_line(home, release, f"-javaagent:{target}")
+    if line.agent_is_named:
+        raise InvalidInputError(
+            f"{line.file} still names the agent, and a JobManager whose configuration names a "
+            "missing jar does not start: nothing was removed",
+            f"take `-javaagent:...{JAR_NAME}...` out of that file, restart the JobManager, then "
+            "run this again",
+        )
+    if not target.exists():
+        return Installation(home, release, target, "absent", line, ())
+    try:
+        target.unlink()
+    except OSError as e:
+        raise InvalidInputError(
+            f"{target}: cannot be removed: {e.strerror}", f"run as the owner of {target.parent}"
+        ) from e
+    return Installation(home, release, target, "removed", line, ())
+
+
+def _flink_home(path: str | Path) -> tuple[Path, str]:
+    # Links stay: /opt/flink is to stand in the configuration, not the release it points to.
+    home = Path(os.path.abspath(path))
+    if not home.is_dir():
+        raise InvalidInputError(f"{home}: no such folder", "give the folder Flink was unpacked to")
+    missing = [f"{name}/" for name in ("bin", "conf", "lib") if not (home / name).is_dir()]
+    jars = sorted(p.name for p in (home / "lib").glob("flink-dist*.jar"))
+    if missing or not jars:
+        lacks = ", ".join(missing) or "lib/flink-dist*.jar"
+        raise InvalidInputError(
+            f"{home} is not a Flink home: it has no {lacks}",
+            "give the folder that holds Flink's bin/, conf/ and lib/",
+        )
+    if len(jars) > 1:
+        raise InvalidInputError(
+            f"{home}/lib has {len(jars)} Flinks: {', '.join(jars)}", "leave the one that is used"
+        )
+    _check_plain(home, "the Flink home")
+    hit = _DIST.fullmatch(jars[0])
+    release = hit[1] if hit else "unknown"
+    if standing(release) == "older":
+        raise InvalidInputError(
+            f"{home} is Flink {release}: the agent knows {TESTED}", "use one of these releases"
+        )
+    return home, release
+
+
+def _check_plain(path: Path, what: str) -> None:
+    if not _PLAIN_PATH.fullmatch(str(path)):
+        odd = sorted({c for c in str(path) if not _PLAIN_PATH.fullmatch(c)})
+        raise InvalidInputError(
+            f"{what}, {str(path)!r}, has {', '.join(map(repr, odd))} in its path: Flink splits "
+            "JVM options at blanks and evaluates them, and the agent splits its own at commas",
+            "use a path of letters, digits and / . _ - (a link will do)",
+        )
+
+
+def _packaged_jar() -> bytes:
+    packaged = resources.files("edgeplace.adapters.flink") / "agent" / JAR_NAME
+    try:
+        return packaged.read_bytes()
+    except OSError as e:
+        raise MissingExtraError(
+            f"this edgeplace holds no {JAR_NAME}",
+            "in a checkout, build it first (`make help` says how); a released wheel has it",
+        ) from e
+
+
+def _read(jar: Path) -> bytes:
+    try:
+        return jar.read_bytes()
+    except OSError as e:
+        raise InvalidInputError(f"{jar}: cannot be read: {e.strerror}", "check the path") from e
+
+
+def _write(content: bytes, target: Path) -> None:
+    """Write a jar so that a JobManager that starts meanwhile sees the former or the new one."""
+    try:
+        target.parent.mkdir(exist_ok=True)
+        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as f:
+                f.write(content)
+                f.flush()
+                os.fsync(f.fileno())
+            # Flink may run as another user.
+            os.chmod(part, 0o644)
+            os.replace(part, target)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+    except OSError as e:
+        former = "; the former jar is untouched" if target.exists() else ""
+        cure = f"run as owner of {target.parent}"
+        if e.errno in (errno.ENOSPC, errno.EDQUOT):
+            cure = f"free {len(content):,} bytes there"
+        elif e.errno == errno.EROFS:
+            cure = "mount it for writing"
+        raise InvalidInputError(f"{target}: cannot be written: {e.strerror}{former}", cure) from e
+
+
+def _warnings(release: str, line: ConfigurationLine) -> list[str]:
+    found = []
+    if standing(release) != "tested":
+        found.append(
+            f"Flink {release} is not among the releases the agent was tested with ({TESTED}). "
+            "If it lacks a member the agent needs, the JobManager ends at once with exit code 78 "
+            "and names it"
+        )
+    if line.everywhere:
+        found.append(
+            f"{line.file} has the agent in {line.everywhere}: TaskManagers and clients load it "
+            "too. Take it out there"
+        )
+    if not line.file.exists():
+        found.append(f"{line.file} is not there: Flink {release} reads its configuration from it")
+    return found

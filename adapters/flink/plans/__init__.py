@@ -1,0 +1,1 @@
+"""Where plans lie: the folder that edgeplace and the agent share."""

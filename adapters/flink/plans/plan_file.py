@@ -1,0 +1,268 @@
+"""The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.adapters.flink.errors import FlinkNotFoundError
+from edgeplace.adapters.flink.plans.plan_size import LARGEST_PLAN_BYTES, check_plan_size, too_large
+from edgeplace.adapters.flink.rest.live import LiveTaskManager, RunningJob, cluster_of
+from edgeplace.adapters.flink.schedulercfg.names import INDEXED, TaskNames
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Node,
+    Plan,
+    TaskManager,
+    load,
+    parse,
+)
+
+Places = dict[str, tuple[str, ...]]
+"""Operator id -> place of each subtask."""
+_SUFFIXES_OF_OURS = {".yaml", ".yml", ".json", ".gz"}
+
+
+def is_schedulercfg(path: str | Path) -> bool:
+    """Return whether `read_plan` takes a file of this name for a schedulercfg."""
+    return not set(Path(path).suffixes) & _SUFFIXES_OF_OURS
+
+
+def read_plan(path: str | Path) -> Plan | str:
+    """Return a plan of ours, or the text of a schedulercfg.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file cannot be read, is too large for a plan, is none, or is one for what
+        `solve --set` supposed.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as f:
+            raw = f.read(LARGEST_PLAN_BYTES + 1)
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
+    if len(raw) > LARGEST_PLAN_BYTES:
+        raise too_large(str(path))
+    # The name of a task may start with a brace.
+    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
+    if is_json or not is_schedulercfg(path):
+        plan = parse(load(path), Plan, str(path))
+        if plan.supposing:
+            raise InvalidInputError(
+                f"{path} is a plan for what is not there: solve --set {' '.join(plan.supposing)}",
+                "solve again without --set, for the job and the cluster as they are",
+            )
+        return plan
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as e:
+        line = e.object.count(b"\n", 0, e.start) + 1
+        raise InvalidInputError(f"{path}:{line}: not UTF-8", "save the file as UTF-8") from e
+
+
+def planned_job(
+    plan: Plan | str,
+    jobs: tuple[RunningJob, ...],
+    asked: str | None,
+    origin: str,
+    graph_of: Callable[[str], JobGraph],
+) -> RunningJob:
+    """Return the running job that a plan is for.
+
+    A schedulercfg names no job: of several that run, it is for the one that has all its tasks.
+
+    Parameters
+    ----------
+    asked
+        Id or name of the job, if the user says it.
+    graph_of
+        Returns the graph of the job with an id; asked only where several jobs run.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is for none of the jobs that run, or for several.
+    FlinkUnreachableError
+        If Flink does not answer.
+    """
+    running = ", ".join(f"{j.name!r} ({j.id})" for j in jobs) or "none"
+    if asked is None:
+        names = set(plan.jobs) if isinstance(plan, Plan) else {j.name for j in jobs}
+        fit = [j for j in jobs if j.name in names]
+    else:
+        fit = [j for j in jobs if j.id == asked] or [j for j in jobs if j.name == asked]
+        if not fit:
+            raise InvalidInputError(f"no job {asked!r} runs", f"running: {running}")
+    if isinstance(plan, Plan):
+        planned = ", ".join(map(repr, plan.jobs))
+        fit_plan = [j for j in fit if j.name in plan.jobs]
+        if not fit_plan:
+            raise InvalidInputError(
+                f"{origin} is a plan for {planned or 'no job'}, running: {running}",
+                "solve again for the job that runs",
+            )
+        fit = fit_plan
+    if not fit:
+        raise InvalidInputError("no job runs", "submit the job first")
+    if len(fit) > 1 and isinstance(plan, str):
+        named = frozenset(_tasks_of(plan))
+        fit = [j for j in fit if _has_tasks(j, named, graph_of)]
+        if not fit:
+            raise InvalidInputError(
+                f"{origin} names tasks that no running job has in this parallelism",
+                f"--job NAME says what does not fit a job; running: {running}",
+            )
+    if len(fit) > 1:
+        raise InvalidInputError(
+            f"{origin} can be for {len(fit)} running jobs: "
+            + ", ".join(f"{j.name!r} ({j.id})" for j in fit),
+            "say which: --job NAME or --job ID",
+        )
+    return fit[0]
+
+
+def planned_places(
+    plan: Plan | str,
+    job: JobGraph,
+    task_managers: tuple[LiveTaskManager, ...],
+    user: Cluster | None,
+    origin: str,
+) -> Places:
+    """Return where a plan wants each subtask, by resource id.
+
+    A TaskManager that is not registered keeps the name that the plan gives it.
+
+    Parameters
+    ----------
+    user
+        The cluster whose names the plan uses, if those are not Flink's own.
+
+    Raises
+    ------
+    InvalidInputError
+        If the plan does not fit the job, or names a place that means several TaskManagers.
+    """
+    if isinstance(plan, Plan):
+        places = _fitting(plan.of(job.name), job, origin)
+    else:
+        check_plan_size(plan, job, origin)
+        named = _with_strangers(plan, cluster_of(task_managers))
+        places = schedulercfg.parse(plan, job=job, cluster=named, dialect="modern", origin=origin)
+    found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, str))
+    return {op: tuple(map(found.of, names)) for op, names in places.items()}
+
+
+class _ResourceIds:
+    """Finds the resource id that a name of a plan means.
+
+    Parameters
+    ----------
+    as_the_agent
+        A name means the TaskManager that has it as its id or host, as the agent takes it; else a
+        port behind a host and special characters count for nothing, as in plans from metrics.
+    """
+
+    def __init__(
+        self,
+        task_managers: tuple[LiveTaskManager, ...],
+        user: Cluster | None,
+        as_the_agent: bool,
+    ) -> None:
+        self._live = cluster_of(task_managers)
+        self._as_the_agent = as_the_agent
+        self._user = user
+        self._by_users_id: dict[str, list[str]] = {}
+        self._known: dict[str, str] = {}
+        for tm in task_managers if user else ():
+            mine = user and (user.resolve_task_manager(tm.id) or user.resolve_task_manager(tm.host))
+            if mine:
+                self._by_users_id.setdefault(mine, []).append(tm.id)
+
+    def of(self, name: str) -> str:
+        if name not in self._known:
+            self._known[name] = self._find(name)
+        return self._known[name]
+
+    def _find(self, name: str) -> str:
+        mine = self._known_as(name, self._user) if self._user else None
+        fit = self._by_users_id.get(mine, []) if mine else []
+        if len(fit) > 1:
+            raise InvalidInputError(
+                f"{name!r} of the cluster file matches {len(fit)} registered TaskManagers: {fit}",
+                "set taskmanager.resource-id on each and use it as the TaskManager's id",
+            )
+        return fit[0] if fit else self._known_as(name, self._live) or name
+
+    def _known_as(self, name: str, cluster: Cluster) -> str | None:
+        names = {n for tm in cluster.task_managers for n in (tm.id, tm.host)}
+        if self._as_the_agent and name not in names:
+            return None
+        return cluster.resolve_task_manager(name)
+
+
+def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) -> Places:
+    own = {op.id: op for op in job.operators}
+    problems = [f"it has {o!r}, which the job has not" for o in places if o not in own]
+    for op in job.operators:
+        count = len(places.get(op.id, ()))
+        if not count:
+            problems.append(f"it lacks {op.name!r} ({op.id})")
+        elif count != op.parallelism:
+            problems.append(
+                f"it has {count} places for {op.name!r}, which runs with parallelism "
+                f"{op.parallelism}"
+            )
+    if problems:
+        more = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
+        raise InvalidInputError(
+            f"{origin} does not fit job {job.name!r} as it runs: " + "; ".join(problems[:6]) + more,
+            "solve again for the job as it runs",
+        )
+    return dict(places)
+
+
+def _tasks_of(text: str) -> Iterator[tuple[str, int]]:
+    """Yield task and parallelism of each line; a line that is none is a task that no job has."""
+    for line in text.rstrip("\n").split("\n"):
+        hit = INDEXED.fullmatch(line.rpartition("; ")[0])
+        yield (hit[1], int(hit[3])) if hit else (line, 0)
+
+
+def _has_tasks(
+    job: RunningJob, named: frozenset[tuple[str, int]], graph_of: Callable[[str], JobGraph]
+) -> bool:
+    try:
+        graph = graph_of(job.id)
+    except (FlinkNotFoundError, InvalidInputError):
+        return False  # It ended meanwhile, or it is a batch job.
+    tasks = TaskNames(graph)
+    return all(any(op.parallelism == n for op in tasks.meant_by(key)) for key, n in named)
+
+
+def locations(text: str) -> set[str]:
+    """Return the locations that the lines of a schedulercfg name."""
+    return set(_locations(text))
+
+
+def _locations(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        _, found, location = line.rpartition("; ")
+        if found and location.strip():
+            yield location.strip()
+
+
+def _with_strangers(text: str, live: Cluster) -> Cluster:
+    """Add the locations that Flink does not know: what they mean is not a question of grammar."""
+    known = {name for tm in live.task_managers for name in (tm.id, tm.host)}
+    strangers = sorted(locations(text) - known)
+    return Cluster(
+        sites=live.sites,
+        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in strangers)),
+        task_managers=(
+            *live.task_managers,
+            *(TaskManager(id=s, node=s, slots=0) for s in strangers),
+        ),
+    )

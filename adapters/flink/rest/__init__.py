@@ -1,0 +1,1 @@
+"""Everything that reads Flink's REST answers, live or saved."""

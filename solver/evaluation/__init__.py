@@ -1,0 +1,1 @@
+"""What a plan uses and breaks. Shares no code with the formulation."""

@@ -1,0 +1,1 @@
+"""After the plan: reasons, other places, prices, and what others would do."""

@@ -1,0 +1,296 @@
+"""Where else one subtask could run, and what each place would cost, break or cure.
+
+TaskManagers of a site and a node class cost the same; those where the subtask would break the same
+limits are tried as one.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Limit,
+    ObjectiveLevel,
+    ObjectiveName,
+    Plan,
+    Rules,
+    objective_levels,
+)
+from edgeplace.solver.clock import unhurried
+from edgeplace.solver.evaluation.evaluate import report
+from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE, Usage, measure_usage
+from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
+from edgeplace.solver.problem.subtasks import Subtasks
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Terms = dict[ObjectiveName, float]
+
+_MOST_TRIED = 200
+"""Places that the evaluator judges."""
+_TITLE = re.compile(r".* \((\d+)/\d+\)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Move:
+    """What one subtask would do at some places that are alike."""
+
+    sites: tuple[str, ...]
+    node_class: str
+    task_managers: int
+    """How many this speaks of."""
+    tried: str
+    """The TaskManager that the figures are of."""
+    terms: Terms
+    """Each term of the objective after the move."""
+    breaks: tuple[Limit, ...]
+    """Limits that would no longer hold."""
+    cures: tuple[Limit, ...]
+    """Limits that do not hold now and then would, as they are now."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """One subtask, and every other place."""
+
+    job: str
+    operator: str
+    """Operator id."""
+    subtask: str
+    """Flink's name of it."""
+    index: int
+    """From 0, among the operator's."""
+    task_manager: str
+    site: str
+    terms: Terms
+    """Each term of the objective now."""
+    options: tuple[Move, ...]
+    """Best first: by the objective, level by level, then those that break nothing."""
+    left_out: int
+    """TaskManagers of no option: they rank behind, or were not tried. Of more than 200 places, some
+    of each kind are: with the least WAN traffic, and of places that send as much and would be
+    as full the first."""
+
+
+def moves(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    subtask: str,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+    objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
+    most: int = 20,
+) -> Moves:
+    """Return what moving one subtask to any other place would do, as the evaluator judges it.
+
+    Parameters
+    ----------
+    subtask
+        Flink's name, such as `filter (2/4)`; the operator alone where it has one subtask.
+    most
+        Options to return.
+
+    Raises
+    ------
+    InvalidInputError
+        If the inputs are incomplete, the plan does not belong to them, or there is no such subtask.
+    """
+    with unhurried():
+        p = build(job_graph, cluster, rules, current)
+    levels = [level.name for level in objective_levels(objective)]
+    k = _numbered(p.subtasks, subtask)
+    assignment = p.assignment(plan)
+    now = measure_usage(p, assignment)
+    tms, cell, marks = _cells(p, k, now, by_load="throughput" in levels)
+    # Of each cell, its first TaskManager stands for all.
+    first = tms[np.unique(cell, return_index=True)[1]]
+    order = _each_kind_first(_wan_cost(p, k, assignment, p.tm_site[first]), marks[1:])[:_MOST_TRIED]
+    ranked = sorted(
+        (
+            (_rank(judged, levels), i, judged)
+            for i in order.tolist()
+            for judged in [measure_usage(p, _moved(assignment, k, int(first[i])))]
+        ),
+        key=lambda r: r[:2],
+    )
+    same: dict[tuple[object, ...], list[int]] = {}
+    verdicts: dict[int, Usage] = {}
+    for rank, i, judged in ranked:
+        verdicts[i] = judged
+        same.setdefault((rank, marks[1:, i].tobytes()), []).append(i)
+    size = np.bincount(cell)
+    said = report(now)
+    options = []
+    for members in list(same.values())[:most]:
+        t = int(first[members[0]])
+        then = report(verdicts[members[0]])
+        options.append(
+            Move(
+                sites=tuple(p.cluster.sites[p.tm_site[first[i]]].id for i in members),
+                node_class=p.cluster.nodes[p.tm_node[t]].node_class,
+                task_managers=int(size[members].sum()),
+                tried=p.cluster.task_managers[t].id,
+                terms={name: then.value(name) for name in OBJECTIVES},
+                breaks=newly(then.violations, said.violations),
+                cures=newly(said.violations, then.violations),
+            )
+        )
+    t = int(assignment[k])
+    job, op = p.subtasks.operators[int(p.subtasks.operator_of[k])]
+    shown = sum(o.task_managers for o in options)
+    return Moves(
+        job=job,
+        operator=op.id,
+        subtask=p.subtasks.title(k),
+        index=k - int(p.subtasks.first[p.subtasks.operator_of[k]]),
+        task_manager=p.cluster.task_managers[t].id,
+        site=p.cluster.sites[p.tm_site[t]].id,
+        terms={name: said.value(name) for name in OBJECTIVES},
+        options=tuple(options),
+        left_out=len(tms) - shown,
+    )
+
+
+def newly(then: Sequence[Limit], before: Sequence[Limit]) -> tuple[Limit, ...]:
+    """Return the limits that are broken then and were not before."""
+    known = {(v.kind, v.where) for v in before}
+    return tuple(v for v in then if (v.kind, v.where) not in known)
+
+
+def _numbered(subtasks: Subtasks, text: str) -> int:
+    """Return the number of the subtask that a text names."""
+    hit = _TITLE.fullmatch(text)
+    if hit:
+        for o in range(len(subtasks.operators)):
+            k = int(subtasks.first[o]) + int(hit[1]) - 1
+            if subtasks.first[o] <= k < subtasks.first[o + 1] and subtasks.title(k) == text:
+                return k
+    # An operator's name may look like that of a subtask.
+    alone = not hit or any(text in (op.id, op.name) for _, op in subtasks.operators)
+    own = subtasks.of(text if alone else text.rpartition(" (")[0])
+    if not alone or len(own) > 1:
+        raise InvalidInputError(
+            f"there is no subtask {text!r}",
+            f"name one from {subtasks.title(int(own[0]))!r} to {subtasks.title(int(own[-1]))!r}",
+        )
+    return int(own[0])
+
+
+def _moved(assignment: Ints, k: int, t: int) -> Ints:
+    moved = assignment.copy()
+    moved[k] = t
+    return moved
+
+
+def _rank(v: Usage, levels: Sequence[ObjectiveName]) -> tuple[object, ...]:
+    """Return what options are sorted by, and taken as one by: figures without float noise."""
+    others = [name for name in OBJECTIVES if name not in levels and name != "throughput"]
+    values = tuple(float(f"{v.value(name):.9g}") for name in [*levels, *others])
+    return bool(v.unreachable), values, not (v.rated_hold and v.fixed_hold)
+
+
+def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, Ints]:
+    """Return all other TaskManagers, the cell of each, from 0, and what marks the cells.
+
+    Parameters
+    ----------
+    by_load
+        Whether it matters how full a node is, not only whether it is.
+
+    Returns
+    -------
+    tuple
+        Marks have the shape (n_marks, n_cells): the site, then the class and what would break.
+    """
+    a, here = now.assignment, int(now.assignment[k])
+    cores = now.cores[p.tm_node].copy()
+    cores[p.tm_node != p.tm_node[here]] += p.cores[k, p.tm_class[p.tm_node != p.tm_node[here]]]
+    o = int(p.subtasks.operator_of[k])
+    count = np.bincount(a[p.subtasks.range_of(o)], minlength=p.m)
+    most = np.zeros(p.m, np.intp)
+    for other in np.flatnonzero(p.group == p.group[o]).tolist():
+        np.maximum(most, np.bincount(a[p.subtasks.range_of(other)], minlength=p.m), out=most)
+    room = p.node_cores[p.tm_node]
+    marks = [
+        p.tm_site,
+        p.tm_class,
+        np.arange(p.m) == (p.current[k] if p.current is not None else -1),
+        now.slots + (count + 1 > most) > p.tm_slots,
+        now.memory + p.memory_bytes[k] > p.tm_memory * (1 + BYTES_TOLERANCE),
+        now.disk + p.disk_bytes[k] > p.tm_disk * (1 + BYTES_TOLERANCE),
+        cores > room * (1 + TOLERANCE),
+        *(wrong for c in p.constraints for wrong in _breaking(c, k, a)),
+    ]
+    if by_load:
+        marks.append(np.unique(cores / room, return_inverse=True)[1])
+    others = np.flatnonzero(np.arange(p.m) != here)
+    table = np.stack([np.asarray(m, np.intp)[others] for m in marks])
+    cells, inverse = np.unique(table, axis=1, return_inverse=True)
+    return others, inverse.reshape(-1), cells
+
+
+def _each_kind_first(cost: Floats, marks: Ints) -> Ints:
+    """Return places in the order to try them: the cheapest of each kind, the next of each, ..."""
+    alike = np.stack([np.unique(cost.round(6), return_inverse=True)[1].reshape(-1), *marks])
+    kind = np.unique(alike, axis=1, return_inverse=True)[1].reshape(-1)
+    by_kind = np.argsort(kind, kind="stable")
+    starts = np.searchsorted(kind[by_kind], kind[by_kind])
+    turn = np.empty(len(kind), np.intp)
+    turn[by_kind] = np.arange(len(kind)) - starts
+    order: Ints = np.lexsort((cost, turn))
+    return order
+
+
+def _breaking(c: Constraint, k: int, a: Ints) -> list[Bools]:
+    """Return where subtask k would break a constraint, shape (n_tms,); [] if it has no part."""
+    match c:
+        case Restriction():
+            return [~c.allowed] if k in c.subtasks else []
+        case Together():
+            with_k = [*c.second[c.first == k].tolist(), *c.first[c.second == k].tolist()]
+            return [c.place != c.place[a[other]] for other in with_k if other != k]
+        case Capped():
+            if k not in c.subtasks:
+                return []
+            rest = a[c.subtasks[c.subtasks != k]]
+            held = np.bincount(c.place[rest], minlength=int(c.place.max()) + 1)
+            return [held[c.place] >= c.count]
+        case Alone():
+            sides = ((c.subtasks, c.others), (c.others, c.subtasks))
+            return [np.isin(c.place, c.place[a[far]]) for near, far in sides if k in near]
+
+
+def _wan_cost(p: Problem, k: int, assignment: Ints, at: Ints) -> Floats:
+    """Return what subtask k alone sends and gets over links, by price, at each of some sites."""
+    site = p.tm_site[assignment]
+    n = p.network.n_sites
+    into, out = p.target == k, p.source == k
+    got, sent = np.zeros(n), np.zeros(n)
+    np.add.at(got, site[p.source[into]], p.bytes_per_s[into])
+    np.add.at(sent, site[p.target[out]], p.bytes_per_s[out])
+    if p.storage_site is not None:
+        sent[p.storage_site] += p.checkpoint_bytes_per_s[k]
+    sites, inverse = np.unique(at, return_inverse=True)
+
+    def priced(flows: Floats, along: Callable[[Ints, Ints], Floats]) -> Floats:
+        far = np.flatnonzero(flows)
+        one, other = np.repeat(sites, len(far)), np.tile(far, len(sites))
+        cost: Floats = along(one, other).reshape(len(sites), len(far)) @ flows[far]
+        return cost
+
+    price = p.network.price
+    cost = priced(got, lambda here, far: p.network.along(price, far, here))
+    cost += priced(sent, lambda here, far: p.network.along(price, here, far))
+    total: Floats = cost[inverse]
+    return total

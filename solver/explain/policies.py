@@ -1,0 +1,57 @@
+"""The same job under other people's placements: what a plan is compared with."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, Rules
+from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.clock import prolonged
+from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.problem import Problem, build
+
+_LATE_S = 0.5
+"""Time for the comparison at least, where that of the call is over."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A placement under a name, and what the evaluator says of it."""
+
+    name: str
+    plan: Plan
+    evaluation: Evaluation
+
+
+def policies(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+) -> tuple[Policy, ...]:
+    """Return the current placement, where it is whole, and every baseline there is time for.
+
+    Raises
+    ------
+    InvalidInputError
+        If the inputs are incomplete.
+    """
+    found: list[Policy] = []
+    # To see what others do is worth being a little late.
+    with prolonged(_LATE_S), suppress(OutOfTimeError):
+        problem = build(job_graph, cluster, rules, current)
+        if not problem.m:
+            return ()
+        if problem.current is not None and (problem.current >= 0).all():
+            found.append(_judged(problem, "current", problem.current))
+        for name, baseline in BASELINES.items():
+            found.append(_judged(problem, name, baseline(problem)))
+    return tuple(found)
+
+
+def _judged(problem: Problem, name: str, assignment: NDArray[np.intp]) -> Policy:
+    return Policy(name, problem.plan(assignment), assess(problem, assignment))

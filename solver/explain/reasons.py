@@ -1,0 +1,233 @@
+"""Why each operator is where it is: what the nearest other place would cost or break."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    Cluster,
+    Evaluation,
+    JobGraph,
+    Limit,
+    ObjectiveLevel,
+    ObjectiveName,
+    Plan,
+    Rules,
+    objective_levels,
+)
+from edgeplace.solver.baselines.fill import Filler
+from edgeplace.solver.clock import look, unhurried
+from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.problem.constraints import Restriction
+
+Ints = NDArray[np.intp]
+_MOST_TITLES = 4
+_MOST_SITES = 8
+_MOST_JUDGED, _JUDGED_SUBTASKS = 200, 200_000
+"""Single moves that are judged for an operator at most, and how many subtasks in all of these."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What placing one operator elsewhere would do."""
+
+    place: str
+    """`on servers` or `beside its input`."""
+    objective: ObjectiveName | None
+    """The first level that would differ by more than rounding; None: none would."""
+    before: float
+    after: float
+    breaks: Limit | None
+    """A limit that would not hold; None: all would."""
+    plan: Plan
+    """The plan that was judged."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Where an operator runs and why."""
+
+    job: str
+    operator: str
+    """Operator id."""
+    name: str
+    sites: tuple[str, ...]
+    held_by: str
+    """The rule that leaves no other site; empty: none does."""
+    alternatives: tuple[Alternative, ...]
+
+
+def why(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    rules: Rules | None = None,
+    current: Plan | None = None,
+    objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
+) -> tuple[Reason, ...]:
+    """Return one reason an operator, from plans that the evaluator has judged.
+
+    The first operators only, where the time of the call does not last for all.
+
+    Raises
+    ------
+    InvalidInputError
+        If the inputs are incomplete or the plan does not belong to them.
+    """
+    with unhurried():
+        problem = build(job_graph, cluster, rules, current)
+    levels = [level.name for level in objective_levels(objective)]
+    assignment = problem.assignment(plan)
+    found = assess(problem, assignment)
+    reasons: list[Reason] = []
+    with suppress(OutOfTimeError):
+        for o in range(len(problem.subtasks.operators)):
+            reasons.append(_reason(problem, o, assignment, found, levels))
+    return tuple(reasons)
+
+
+def _reason(
+    p: Problem, o: int, assignment: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> Reason:
+    own = p.subtasks.range_of(o)
+    job, op = p.subtasks.operators[o]
+    names = [s.id for s in p.cluster.sites]
+    sites = tuple(names[s] for s in dict.fromkeys(p.tm_site[assignment[own]].tolist()))
+    allowed = p.allowed()[own]
+    one_site = p.tm_site == p.tm_site[allowed.argmax(axis=1)][:, None] if p.m else allowed
+    only_site = bool(allowed.any(axis=1).all() and (one_site | ~allowed).all())
+    alternatives = []
+    if not only_site:
+        for place, moved in _elsewhere(p, own, assignment, found, levels):
+            if (p.tm_site[moved] != p.tm_site[assignment]).any():
+                alternatives.append(_compare(p, place, moved, found, levels))
+    return Reason(
+        job, op.id, op.name, sites, _holder(p, own) if only_site else "", tuple(alternatives)
+    )
+
+
+def _holder(p: Problem, own: Ints) -> str:
+    titles = [
+        c.title
+        for c in p.constraints
+        if isinstance(c, Restriction) and np.isin(own, c.subtasks).any()
+    ]
+    different = list(dict.fromkeys(titles))
+    more = len(different) - _MOST_TITLES
+    text = "; ".join(different[:_MOST_TITLES] if more > 1 else different)
+    return f"{text}; and {more:,} more such" if more > 1 else text or "the cluster has one site"
+
+
+def _elsewhere(
+    p: Problem, own: Ints, assignment: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> list[tuple[str, Ints]]:
+    """Return the operator moved to servers, and moved to the sites that send it most."""
+    allowed = p.allowed()
+    places = []
+    servers = [np.flatnonzero(allowed[k] & p.is_server) for k in own]
+    if all(len(s) for s in servers):
+        places.append(("on servers", servers))
+    sites = _main_site(p, own, assignment)
+    if (sites >= 0).all():
+        near = [
+            np.flatnonzero(allowed[k] & (p.tm_site == s)) for k, s in zip(own, sites, strict=True)
+        ]
+        if all(len(s) for s in near):
+            places.append(("beside its input", near))
+    return [
+        (place, _cheapest(p, own, assignment, options, found, levels)) for place, options in places
+    ]
+
+
+def _cheapest(
+    p: Problem,
+    own: Ints,
+    assignment: Ints,
+    options: list[Ints],
+    found: Evaluation,
+    levels: list[ObjectiveName],
+) -> Ints:
+    """Return the operator where it breaks and costs least, of what was tried of some options.
+
+    Tried are an even spread over all of them, the same at each site alone, and then single
+    subtasks elsewhere.
+
+    Parameters
+    ----------
+    options
+        TaskManagers of each of the operator's subtasks.
+    """
+    known = {(v.kind, v.where) for v in found.violations}
+
+    def worth(moved: Ints) -> tuple[float, ...]:
+        look()
+        other = assess(p, moved)
+        broken = sum((v.kind, v.where) not in known for v in other.violations)
+        return broken, *(float(f"{other.value(name):.9g}") for name in levels)
+
+    sites = set.intersection(*(set(p.tm_site[tms].tolist()) for tms in options))
+    tried = [options]
+    if len(sites) > 1:
+        alone = sorted(sites)[:_MOST_SITES]
+        tried += [[tms[p.tm_site[tms] == s] for tms in options] for s in alone]
+    spread = [_spread(p, own, assignment, each) for each in tried]
+    best, least = min(((moved, worth(moved)) for moved in spread), key=lambda each: each[1])
+    left = min(_MOST_JUDGED, _JUDGED_SUBTASKS // p.n)
+    for k, tms in zip(own.tolist(), options, strict=True):
+        for t in tms.tolist():
+            if left <= 0:
+                return best
+            if t != best[k]:
+                left -= 1
+                moved = best.copy()
+                moved[k] = t
+                after = worth(moved)
+                if after < least:
+                    best, least = moved, after
+    return best
+
+
+def _spread(p: Problem, own: Ints, assignment: Ints, options: list[Ints]) -> Ints:
+    filler = Filler(p)
+    filler.hold(np.setdiff1d(np.arange(p.n), own), assignment)
+    for k, tms in zip(own.tolist(), options, strict=True):
+        filler.place(k, tms.tolist())
+    return filler.assignment
+
+
+def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
+    """Return the site that sends each of an operator's subtasks most, -1 where none sends."""
+    source, target = p.feeding
+    # An operator's subtasks follow one another.
+    into = np.flatnonzero((target >= own[0]) & (target <= own[-1]))
+    pairs, inverse = np.unique(
+        (target[into] - own[0]) * p.network.n_sites + p.tm_site[assignment[source[into]]],
+        return_inverse=True,
+    )
+    sent = np.bincount(inverse, weights=p.bytes_per_s[into] + 1e-12, minlength=len(pairs))
+    subtask, site = np.divmod(pairs, p.network.n_sites)
+    main = np.full(len(own), -1, np.intp)
+    # The last to be written is the largest, and of equal ones the first.
+    order = np.lexsort((-site, sent))
+    main[subtask[order]] = site[order]
+    return main
+
+
+def _compare(
+    p: Problem, place: str, moved: Ints, found: Evaluation, levels: list[ObjectiveName]
+) -> Alternative:
+    other = assess(p, moved)
+    known = {(v.kind, v.where) for v in found.violations}
+    broken = [v for v in other.violations if (v.kind, v.where) not in known]
+    breaks = broken[0] if broken else None
+    for name in levels:
+        before, after = found.value(name), other.value(name)
+        if abs(after - before) > 1e-6 * max(abs(before), abs(after)):
+            return Alternative(place, name, before, after, breaks, p.plan(moved))
+    return Alternative(place, None, 0.0, 0.0, breaks, p.plan(moved))

@@ -1,0 +1,129 @@
+"""From prices to a plan: most copies take what is best at the prices, a few are chosen exactly.
+
+A pattern that costs a copy more than the gap above its best, prices included, is in no better plan
+(reduced-cost fixing: Dantzig, Fulkerson and Johnson, 1954). Where all others are in the model, its
+optimum is that of the fleet.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.fleet.part import Part
+from edgeplace.solver.linear.backend import Outcome
+from edgeplace.solver.linear.highs import Milp
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+_ROUNDS = 30
+"""How often a choice that exceeds a limit by less than HiGHS sees is ruled out."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Patterns of some copies that may be taken in place of those chosen at the prices.
+
+    Attributes
+    ----------
+    part, copy, pattern
+        Where each belongs, shape (n_columns,).
+    extra
+        What it costs more than the copy's best, prices included, shape (n_columns,).
+    cost, used
+        Its `wan`, and what it takes of shared limits, shape (n_columns, n_limits).
+    """
+
+    part: Ints
+    copy: Ints
+    pattern: Ints
+    extra: Floats
+    cost: Floats
+    used: Floats
+
+
+def columns(
+    parts: Sequence[Part], copies: Sequence[Ints], prices: Floats, most_extra: float
+) -> Columns:
+    """Return the patterns of some copies of each part that are within so much of their best."""
+    found = []
+    for i, (part, near) in enumerate(zip(parts, copies, strict=True)):
+        some = part.of(near)
+        extra = some.costs(prices)
+        extra -= extra.min(axis=1, keepdims=True)
+        copy, pattern = np.nonzero(np.isfinite(extra) & (extra <= most_extra))
+        features = some.features[copy]
+        terms = part.terms
+
+        def each(term: Floats, features: Floats = features, pattern: Ints = pattern) -> Floats:
+            taken: Floats = np.einsum("cf,fc->c", features, term[:, pattern])
+            return taken
+
+        found.append(
+            (
+                np.full(len(copy), i),
+                near[copy],
+                pattern,
+                extra[copy, pattern],
+                some.price[copy, 0] * each(terms.up)
+                + some.price[copy, 1] * each(terms.down)
+                + each(terms.priced),
+                np.einsum("cf,rfc->cr", features, terms.shared[:, :, pattern]),
+            )
+        )
+    return Columns(*(np.concatenate(c) for c in zip(*found, strict=True)))
+
+
+def choose(
+    own: Columns,
+    room: Floats,
+    base: float,
+    seconds: float | None,
+    gap: float,
+) -> tuple[Ints | None, float]:
+    """Return which columns to take, one a copy, and what no choice costs less than.
+
+    Parameters
+    ----------
+    room
+        Of each shared limit, for these copies; shape (n_limits,).
+    base
+        What all other copies cost: gaps are relative to the whole.
+    """
+    copies, row = np.unique(np.stack([own.part, own.copy]), axis=1, return_inverse=True)
+    row = row.ravel()
+    n = len(own.cost)
+    model = LinearModel()
+    take = model.columns(Kind.BINARY, np.ones(n))
+    model.all_equal(row, take, np.ones(n), np.ones(copies.shape[1]))
+    least = np.full((own.used.shape[1], copies.shape[1]), np.inf)
+    for r in range(len(least)):
+        # The least that each copy takes goes to the other side: what is left are small numbers.
+        used = own.used[:, r]
+        np.minimum.at(least[r], row, used)
+        left = room[r] - least[r].sum()
+        unit = max(abs(left), float((used - least[r, row]).max(initial=0.0)), 1e-300)
+        model.all_at_most(
+            np.zeros(n, np.intp), take, (used - least[r, row]) / unit, np.array([left / unit])
+        )
+    objective = Affine(dict(zip(take.tolist(), own.cost.tolist(), strict=True)), base)
+    milp = Milp(model)
+    ends = np.inf if seconds is None else time.monotonic() + seconds
+    for _ in range(_ROUNDS):
+        left_s = None if seconds is None else max(ends - time.monotonic(), 0.0)
+        answer = milp.minimise(objective, seconds=left_s, gap=gap, start=None)
+        if answer.outcome is Outcome.INFEASIBLE or answer.values is None:
+            return None, answer.bound
+        taken = np.flatnonzero(answer.values > 0.5)
+        over = np.flatnonzero(own.used[taken].sum(axis=0) > room)
+        if not len(over):
+            return taken, answer.bound
+        # By less than HiGHS's tolerance, but too much: not all of these at once.
+        for r in over.tolist():
+            more = taken[own.used[taken, r] > least[r, row[taken]]]
+            milp.add_rows([Row(dict.fromkeys(more.tolist(), 1.0), len(more) - 1.0)])
+    return None, answer.bound

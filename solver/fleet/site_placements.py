@@ -1,0 +1,220 @@
+"""The ways to place what is copied with a site, and what each takes, as linear terms.
+
+What a copy takes of anything is linear in its features: the bytes/s of each channel on the wire,
+the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns): copies'
+features times it is what each pattern takes at each copy.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import InvalidInputError
+from edgeplace.solver.fleet.layout import Layout, SiteKind
+from edgeplace.solver.problem.channels import Channels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+MOST_PATTERNS = 4096
+"""Ways to place what is copied with one site."""
+
+Shared = tuple[str, int]
+"""A limit on what all copies share: its kind, and the index of the thing in the template."""
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A channel between two sites of the template."""
+
+    channel: int
+    """Counted within a copy; answers come behind the channels of records."""
+    source: int
+    target: int
+    links: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SitePlacements:
+    """Every way to place the subtasks of a kind by who may run where, Q of them.
+
+    Attributes
+    ----------
+    places
+        Index into `SiteKind.places` of each subtask, shape (Q, n_subtasks).
+    channels
+        Producer and consumer of each channel of a copy, answers last, shape (2, n_channels).
+    n_feeding
+        Channels of records.
+    up, down
+        Terms of bytes/s on the copy's own links.
+    priced
+        Term of bytes/s on shared links, weighted by their price.
+    cores
+        Terms of cores on the copy's own nodes.
+    shared
+        Terms of what copies share, by limit.
+    slots, memory, disk
+        Used of each of the copy's own TaskManagers, shape (Q, n_tms).
+    busiest
+        Largest busy share of any subtask of each job at a factor of 1, shape (Q, n_jobs).
+    legs, crossing
+        What leaves a site in some pattern, and in which; shape (n_legs, Q).
+    """
+
+    places: Ints
+    channels: Ints
+    n_feeding: int
+    up: Floats
+    down: Floats
+    priced: Floats
+    cores: tuple[Floats, ...]
+    shared: dict[Shared, Floats]
+    slots: Ints
+    memory: Floats
+    disk: Floats
+    busiest: Floats
+    legs: tuple[Leg, ...]
+    crossing: Bools
+
+    @classmethod
+    def of(cls, layout: Layout, kind: SiteKind, carried: Channels) -> "SitePlacements":
+        """Return the patterns of a kind.
+
+        Raises
+        ------
+        InvalidInputError
+            If there are too many.
+        """
+        width = kind.may.sum(axis=1)
+        if np.prod(width, dtype=float) > MOST_PATTERNS:
+            raise InvalidInputError(
+                f"there are {np.prod(width, dtype=float):.3g} ways to place what is copied with "
+                f"site {kind.name!r}, and fleets try all of up to {MOST_PATTERNS}",
+                "pin subtasks that have no real choice, or place such sites by solve",
+            )
+        options = [np.flatnonzero(may) for may in kind.may]
+        # Not by np.indices: an array has 64 axes at most.
+        number = np.arange(width.prod())
+        step = width.prod() // np.cumprod(width)
+        places = np.stack([o[number // s % len(o)] for o, s in zip(options, step, strict=True)], 1)
+        # The channels of the first copy, answers last.
+        n_feeding = carried.n_feeding // kind.count
+        n_answers = len(carried.source) // kind.count - n_feeding
+        own = np.r_[:n_feeding, carried.n_feeding : carried.n_feeding + n_answers]
+        ends = np.stack([carried.source[own], carried.target[own]])
+        return _terms(layout, kind, places, ends, n_feeding)
+
+    def only(self, kept: Bools) -> "SitePlacements":
+        """Return some of the patterns."""
+        return SitePlacements(
+            places=self.places[kept],
+            channels=self.channels,
+            n_feeding=self.n_feeding,
+            up=self.up[:, kept],
+            down=self.down[:, kept],
+            priced=self.priced[:, kept],
+            cores=tuple(v[:, kept] for v in self.cores),
+            shared={limit: v[:, kept] for limit, v in self.shared.items()},
+            slots=self.slots[kept],
+            memory=self.memory[kept],
+            disk=self.disk[kept],
+            busiest=self.busiest[kept],
+            legs=self.legs,
+            crossing=self.crossing[:, kept],
+        )
+
+
+def _terms(
+    layout: Layout, kind: SiteKind, places: Ints, ends: Ints, n_feeding: int
+) -> SitePlacements:
+    p, net = layout.template, layout.template.network
+    n_channels, n_jobs, count = ends.shape[1], kind.rate.shape[1], len(places)
+    n_features = n_channels + n_jobs + 1
+    tm = kind.places[places]
+    site, cls = p.tm_site[tm], p.tm_class[tm]
+    links = {int(i): np.zeros((n_features, count)) for i in [*kind.links, *layout.shared_links]}
+    legs: list[Leg] = []
+    crossing: list[Bools] = []
+    for c in range(n_channels):
+        a, b = site[:, ends[0, c]], site[:, ends[1, c]]
+        for x, y in sorted(set(zip(a.tolist(), b.tolist(), strict=True))):
+            if x == y:
+                continue
+            taken = (a == x) & (b == y)
+            route = net.route(x, y) or ()
+            for i in route:
+                links[i][c] += taken
+            legs.append(Leg(c, x, y, route))
+            crossing.append(taken)
+    if p.storage_site is not None:
+        for k, each in enumerate(p.checkpoint_bytes_per_s[kind.subtasks].tolist()):
+            for x in set(site[:, k].tolist()) - {p.storage_site}:
+                for i in net.route(x, p.storage_site) or ():
+                    links[i][-1] += each * (site[:, k] == x)
+    cores = p.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+
+    def cores_at(node: int) -> Floats:
+        term = np.zeros((n_features, count))
+        there = np.where(p.tm_node[tm] == node, cores, 0.0)
+        for j in range(n_jobs):
+            term[n_channels + j] = there[:, kind.job == j].sum(axis=1)
+        return term
+
+    def constant(each: Floats) -> Floats:
+        term = np.zeros((n_features, count))
+        term[-1] = each
+        return term
+
+    shared: dict[Shared, Floats] = {}
+    for i in layout.shared_links.tolist():
+        shared["link bandwidth", i] = links[i]
+    for v in layout.shared_nodes.tolist():
+        shared["node cpu", v] = cores_at(v)
+    for t in layout.shared_task_managers.tolist():
+        there = tm == t
+        shared["slots", t] = constant(_slots(layout, kind, there).astype(float))
+        shared["memory", t] = constant(there @ p.memory_bytes[kind.subtasks])
+        shared["disk", t] = constant(there @ p.disk_bytes[kind.subtasks])
+    busy = p.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+    # One at least: its sources are born there.
+    own = [tm == t for t in kind.task_managers.tolist()]
+    priced = np.zeros((n_features, count))
+    for i in layout.shared_links.tolist():
+        priced += net.price[i] * links[i]
+    return SitePlacements(
+        places=places,
+        channels=ends,
+        n_feeding=n_feeding,
+        up=links[kind.up],
+        down=links[kind.down],
+        priced=priced,
+        cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
+        shared=shared,
+        slots=np.stack([_slots(layout, kind, here) for here in own], axis=1),
+        memory=np.stack([here @ p.memory_bytes[kind.subtasks] for here in own], axis=1),
+        disk=np.stack([here @ p.disk_bytes[kind.subtasks] for here in own], axis=1),
+        busiest=np.stack(
+            [busy[:, kind.job == j].max(axis=1, initial=0.0) for j in range(n_jobs)], axis=1
+        ),
+        legs=tuple(legs),
+        crossing=np.array(crossing, bool).reshape(len(legs), count),
+    )
+
+
+def _slots(layout: Layout, kind: SiteKind, there: Bools) -> Ints:
+    """Return the slots of one TaskManager that each pattern uses, shape (Q,).
+
+    Per sharing group, the largest operator's number.
+    """
+    p = layout.template
+    operator = p.subtasks.operator_of[kind.subtasks]
+    used = np.zeros(len(there), np.intp)
+    for g in np.unique(p.group[operator]).tolist():
+        most = np.zeros(len(there), np.intp)
+        for o in np.flatnonzero(p.group == g).tolist():
+            most = np.maximum(most, there[:, operator == o].sum(axis=1))
+        used += most
+    return used

@@ -1,0 +1,437 @@
+"""The exact formulation: a placement problem as a linear model. See docs/formulation.md."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.solver.clock import running
+from edgeplace.solver.formulation.bundle_cuts import Bundles
+from edgeplace.solver.formulation.crossings import (
+    Crossed,
+    Crossings,
+    Entries,
+    PairCrossings,
+    SiteExpressions,
+    TreeCrossings,
+)
+from edgeplace.solver.formulation.envelopes import envelopes
+from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
+from edgeplace.solver.formulation.limit_rows import cpu, slots, space
+from edgeplace.solver.formulation.placement_columns import PlacementColumns
+from edgeplace.solver.formulation.rule_rows import moves, rules
+from edgeplace.solver.formulation.units import Units
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, merged, power_of_two
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.credit_windows import round_trips_ms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+_ROOM = 1.0 + 1e-6
+_PLACE_S = 6e-7
+"""Time to state one place of one subtask with all its limits, measured on the largest."""
+_RESIDUE = 1e-12
+"""What is left of larger numbers that cancel, as a share of them, is rounding."""
+CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
+
+
+class SubtasksCountedError(Exception):
+    """What must be stated needs subtasks told apart that the model counts."""
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """A linear model of a problem, and how to read a placement from it.
+
+    Attributes
+    ----------
+    rho
+        Column of the largest utilisation; None unless `throughput` is an objective.
+    rho_unit
+        What one unit of that column stands for.
+    crossings
+        How the model states which links channels cross.
+    """
+
+    problem: Problem
+    model: LinearModel
+    choices: PlacementColumns
+    sites: SiteExpressions
+    rho: int | None
+    rho_unit: float
+    crossings: Crossings
+
+    def bundles(self) -> Bundles | None:
+        """Return what finds rows that tighten the model, None if it does not cut a tree."""
+        if not isinstance(self.crossings, TreeCrossings):
+            return None
+        return Bundles(self.problem, self.model, self.choices, self.crossings)
+
+    def assignment(self, values: Floats) -> Ints:
+        """Return the TaskManager of each subtask from column values."""
+        x, units = self.choices.x, self.choices.units
+        chosen = np.where(x >= 0, values[np.maximum(x, 0)], -1.0)
+        best: Ints = np.argmax(chosen, axis=1)[units.of]
+        for u in np.flatnonzero(units.size > 1).tolist():
+            counts = np.maximum(np.rint(chosen[u]), 0).astype(np.intp)
+            best[units.members(u)] = np.repeat(np.arange(len(counts)), counts)
+        return best
+
+    def start(self, assignment: Ints) -> dict[int, float] | None:
+        """Return the placement columns of an assignment, None if one of them does not exist."""
+        chosen = self.choices.x[self.choices.units.of, assignment]
+        if (chosen < 0).any():
+            return None
+        values = np.zeros(len(self.model.upper))
+        np.add.at(values, chosen, 1.0)
+        columns = self.choices.column
+        return dict(zip(columns.tolist(), values[columns].tolist(), strict=True))
+
+    def within(self, growth: Floats, slack: float) -> Bools:
+        """Return where subtasks may run, given how much worse a plan may be than the relaxation.
+
+        Reduced-cost fixing (Dantzig, Fulkerson and Johnson, Oper. Res. 2(4), 1954).
+
+        Parameters
+        ----------
+        growth
+            By how much the objective grows at least for each unit of a column, shape (n_columns,).
+
+        Returns
+        -------
+        array
+            Shape (n_subtasks, n_task_managers).
+        """
+        x = self.choices.x
+        may: Bools = (growth[np.maximum(x, 0)] <= slack)[self.choices.units.of]
+        return may
+
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+        """Return rows that hold for every true plan and cut off this solution of the model.
+
+        They state what the model leaves out until it matters: credit windows, and limits that the
+        evaluator sees exceeded by less than the tolerance of a solver.
+
+        Raises
+        ------
+        SubtasksCountedError
+            If they cannot be stated in this model, but in one without counted units.
+        """
+        rows: list[Row] = []
+        if self.rho is not None:
+            largest = float(values[self.rho]) * self.rho_unit
+            rows += self._credit_rows(assignment, largest * (1 + 1e-7))
+        elif any(v.kind == "credit window" for v in found.violations):
+            rows += self._credit_rows(assignment, 1.0)
+        if rows or not found.violations:
+            return rows
+        if (self.choices.units.size > 1).any():
+            raise SubtasksCountedError
+        covers = [
+            row
+            for v in found.violations
+            if v.kind in ("memory", "disk")
+            for row in self._covers(assignment, v)
+        ]
+        excluding = self.excluding(assignment)
+        return covers or ([excluding] if excluding else [])
+
+    def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
+        """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
+        p, x = self.problem, self.choices.x
+        need, room = (
+            (p.memory_bytes, p.tm_memory) if broken.kind == "memory" else (p.disk_bytes, p.tm_disk)
+        )
+        t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
+        together = np.flatnonzero((assignment == t) & (need > 0))
+        for small in np.flatnonzero(room < need[together].sum()).tolist():
+            columns = x[together, small]
+            if (columns >= 0).all():
+                yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
+
+    def excluding(self, assignment: Ints) -> Row | None:
+        """Return a row that cuts off one plan, None where subtasks are not told apart."""
+        if (self.choices.units.size > 1).any():
+            return None
+        columns = self.choices.x[np.arange(self.problem.n), assignment]
+        return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
+
+    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row]:
+        """Return rows for all pairs of sites between which a channel that is too slow now would be.
+
+        A channel's credit window is used to a share that its two sites fix; the share may not
+        exceed `limit`.
+        """
+        p, units, sites = self.problem, self.choices.units, self.sites
+        a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
+        used = self._credit_share(np.arange(len(a)), a, b)
+        tight = np.flatnonzero(used > limit * (1 + 1e-9))
+        rows: dict[tuple[int, int, int, int, int], Row] = {}
+        for i in tight.tolist():
+            k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
+            stream = int(p.stream[i])
+            if sites.size(k) > 1 and sites.size(j) > 1:
+                raise SubtasksCountedError
+            for s in sites.of(k):
+                for d in sites.of(j):
+                    share = float(
+                        self._credit_share(np.array([i]), np.array([s]), np.array([d]))[0]
+                    )
+                    if s == d or share <= limit or (k, j, s, d, stream) in rows:
+                        continue
+                    # All of a counted unit, or none of it, where the other end is.
+                    both = Affine().add(sites.at(k, s), 1 / sites.size(k))
+                    both.add(sites.at(j, d), 1 / sites.size(j))
+                    if self.rho is None:
+                        rows[k, j, s, d, stream] = Row(both.terms, 1.0 - both.constant)
+                    else:
+                        share /= self.rho_unit
+                        scaled = Affine().add(both, share).add_term(self.rho, -1.0)
+                        rows[k, j, s, d, stream] = Row(scaled.terms, share - scaled.constant)
+        return list(rows.values())
+
+    def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
+        p = self.problem
+        share: Floats = (
+            p.bytes_per_s[channels] * round_trips_ms(p, a, b) / (1000 * p.window_bytes[channels])
+        )
+        return np.where((a != b) & p.live[channels], share, 0.0)
+
+
+def formulate(
+    problem: Problem,
+    objective: Sequence[ObjectiveName],
+    *,
+    soft_rates: bool = False,
+    explicit: bool = False,
+    form: CrossingForm | None = None,
+    counted: bool = False,
+    may: Bools | None = None,
+    most: Mapping[ObjectiveName, float] | None = None,
+    deadline: float = np.inf,
+) -> Formulation:
+    """Return the linear model of a problem.
+
+    Parameters
+    ----------
+    objective
+        The terms that the model must be able to minimise.
+    soft_rates
+        Let limits that grow with the rates be exceeded; the largest utilisation says by how much.
+    explicit
+        State restrictions as rows, instead of leaving the columns out, so that they can be
+        relaxed one by one.
+    form
+        How crossings are linearised; None: tree-cut where the sites form a tree, else by pairs.
+    counted
+        Count subtasks that are alike instead of telling them apart, where that loses nothing.
+    may
+        Where each subtask may run, shape (n_subtasks, n_tms), where more is known of that than
+        the rules say.
+    most
+        What some objectives need not exceed: all plans that are wanted stay within. It bounds
+        their columns, which CP-SAT cuts into steps, and gives the unit of their rows.
+    deadline
+        Monotonic time at which to give up building.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the model is not built by the deadline.
+    """
+    p = problem
+    model = LinearModel()
+    if explicit:
+        candidates = np.ones((p.n, p.m), bool)
+    else:
+        candidates = p.allowed() if soft_rates else p.keeps_up
+    if may is not None:
+        candidates = candidates & may
+    with_latency = "latency" in objective or p.rules.max_latency_ms is not None
+    with_moves = "moves" in objective or p.rules.max_moves is not None
+    apart = explicit or with_latency or with_moves or "throughput" in objective
+    units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
+    running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
+    choices = PlacementColumns.add(model, units, candidates)
+    sites = SiteExpressions(p, choices)
+    form = form or (PairCrossings if p.network.tree is None else TreeCrossings)
+    crossings = form(p, model, sites)
+    most = most or {}
+    rho, unit = None, 1.0
+    if "throughput" in objective:
+        largest = _largest_utilisation(p) if soft_rates else 1.0
+        if most.get("throughput", 0.0) > 0:
+            largest = min(largest, most["throughput"])
+        unit = power_of_two(largest)
+        rho = model.column(Kind.REAL, largest / unit)
+        model.objectives["throughput"] = Affine({rho: unit})
+    slots(p, model, choices)
+    cpu(p, model, choices, rho, unit, explicit)
+    space(p, model, choices)
+    pairs, pair_of, flow = _pairs(p, units, with_latency)
+    crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
+    if counted and isinstance(crossings, TreeCrossings):
+        envelopes(p, model, choices, crossings)
+    _links(p, model, choices, crossings, crossed, flow, rho, unit)
+    rules(p, model, choices, explicit)
+    if with_moves:
+        moves(p, model, choices)
+    if with_latency:
+        horizon = horizon_ms(p)
+        if p.rules.max_latency_ms is not None and not explicit:
+            horizon = min(horizon, p.rules.max_latency_ms * _ROOM)
+        wanted = most.get("latency", 0.0)
+        if wanted > 0:
+            horizon = min(horizon, wanted)
+        slowest = power_of_two(wanted) if wanted > 0 else 1.0
+        latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
+    k = units.first[choices.unit]
+    cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
+    model.objectives["server_cores"] = _affine(choices.column, cores)
+    return Formulation(p, model, choices, sites, rho, unit, crossings)
+
+
+def _affine(column: Ints, value: Floats) -> Affine:
+    used = value != 0
+    return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
+
+
+def _not_below(
+    c: PlacementColumns, column: Ints, value: Floats, size: Floats, constant: float
+) -> Affine:
+    """Return an expression of the costs of columns, none of them below 0.
+
+    A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
+    than the best plan can then be seen column by column.
+
+    Parameters
+    ----------
+    size
+        Sum of the absolute values of what each cost is the sum of, shape (n_columns,): where large
+        ones cancel, what is left is rounding.
+    """
+    cost = np.zeros(len(size))
+    cost[column] = value
+    least = np.full(len(c.units.size), np.inf)
+    np.minimum.at(least, c.unit, cost[c.column])
+    lower = np.where(least < 0, least, 0.0)
+    largest = np.zeros(len(lower))
+    np.maximum.at(largest, c.unit, size[c.column])
+    cost[c.column] -= lower[c.unit]
+    size[c.column] = largest[c.unit]
+    cost[np.abs(cost) <= _RESIDUE * size] = 0.0
+    constant += float((lower * c.units.size).sum())
+    used = np.flatnonzero(cost)
+    return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
+
+
+def _largest_utilisation(p: Problem) -> float:
+    """Return a utilisation that no placement exceeds."""
+    cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
+    capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
+    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
+    transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
+    trip = 2 * p.network.delay_ms.sum() + transfer.sum()
+    credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
+    return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
+
+
+def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
+    """Return the pairs of units whose crossings matter, each channel's, and bytes/s of each.
+
+    A pair's flow is that between one subtask of one unit and one of the other. Channels of parallel
+    streams between the same two subtasks share their crossings.
+    """
+    # On a tree every channel has a route: those without traffic do not matter.
+    matters = (p.bytes_per_s > 0) | (with_latency & p.live)
+    if p.network.tree is None:
+        matters[:] = True
+    a, b = units.of[p.source], units.of[p.target]
+    pair = a * len(units.size) + b
+    pairs, inverse = np.unique(pair[matters], return_inverse=True)
+    pair_of = np.full(len(pair), -1, np.intp)
+    pair_of[matters] = inverse
+    total = np.bincount(inverse, weights=p.bytes_per_s[matters], minlength=len(pairs))
+    u, v = np.divmod(pairs, len(units.size))
+    return pairs, pair_of, total / (units.size[u] * units.size[v])
+
+
+def _links(
+    p: Problem,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    flow: Floats,
+    rho: int | None,
+    unit: float,
+) -> None:
+    """Traffic on each link, against its bandwidth and into the WAN objective."""
+    net = p.network
+    link, column, value = _checkpoints(p, model, c)
+    entries = (
+        np.concatenate([crossed.link, link]),
+        np.concatenate([crossed.column, column]),
+        np.concatenate([crossed.value * flow[crossed.pair], value]),
+    )
+    link, column, value = merged(*entries)
+    fixed = np.zeros(len(net.names))
+    np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
+    _, columns, cost = merged(
+        *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
+    )
+    constant = float(fixed @ net.price)
+    gross = np.abs(crossed.fixed * flow[crossed.fixed_pair]) @ net.price[crossed.fixed_link]
+    if abs(constant) <= _RESIDUE * gross:
+        constant = 0.0
+    size = np.zeros(len(model.upper))
+    each = np.abs(entries[2]) * net.price[entries[0]]
+    _, large, total = merged(
+        *crossings.expand(*merged(np.zeros(len(each), np.intp), entries[1], each))
+    )
+    size[large] = total
+    model.objectives["wan"] = _not_below(c, columns, cost, size, constant)
+    room = net.capacity_bytes_per_s
+    limited = np.isfinite(room)
+    number = np.cumsum(limited) - 1
+    kept = limited[link]
+    load = crossings.expand(number[link[kept]], column[kept], (value / room[link])[kept])
+    bound = -(fixed / room)[limited]
+    if rho is None:
+        bound += 1.0
+    else:
+        rows = np.arange(len(bound))
+        load = (
+            np.concatenate([load[0], rows]),
+            np.concatenate([load[1], np.full(len(rows), rho)]),
+            np.concatenate([load[2] / unit, -np.ones(len(rows))]),
+        )
+        bound /= unit
+    model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
+
+
+def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
+    """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
+    written = p.checkpoint_bytes_per_s[c.units.first[c.unit]]
+    i = np.flatnonzero(written)
+    if p.storage_site is None or not len(i):
+        none = np.zeros(0, np.intp)
+        return none, none, np.zeros(0)
+    site, storage = p.tm_site[c.tm[i]], np.full(len(i), p.storage_site)
+    lost = i[~p.network.joined_by_route(site, storage)]
+    rows = np.arange(len(lost))
+    model.all_at_most(
+        rows,
+        c.column[lost],
+        np.ones(len(lost)),
+        np.zeros(len(lost)),
+        "route",
+        np.zeros(len(lost), np.intp),
+    )
+    steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]
+    link = np.concatenate([np.zeros(0, np.intp), *(links for links, _ in steps)])
+    which = np.concatenate([np.zeros(0, np.intp), *(at for _, at in steps)])
+    return link, c.column[which], written[which]

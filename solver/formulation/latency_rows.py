@@ -1,0 +1,125 @@
+"""The longest path as rows of a linear model."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.formulation.crossings import Crossed, Crossings
+from edgeplace.solver.formulation.placement_columns import PlacementColumns
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, merged
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.credit_windows import waits_ms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+
+def latency(
+    p: Problem,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    pair_of: Ints,
+    horizon: float,
+    unit: float,
+) -> None:
+    """State potentials along channels with traffic: O(channels) rows instead of paths.
+
+    Parameters
+    ----------
+    pair_of
+        Pair in `crossed` of each channel, shape (n_channels,). Subtasks are told apart here.
+    horizon
+        A latency that no path exceeds, ms.
+    unit
+        What one unit of a column stands for, ms: about as much as plans come to, so that a solver's
+        absolute tolerance is a relative one.
+    """
+    horizon /= unit
+    # What alone takes longer is ruled out as well by this, which is no large number.
+    longest = 2 * horizon
+    net = p.network
+    with np.errstate(divide="ignore"):
+        per_byte_ms = 1000 / net.bandwidth_bytes_per_s
+    worst = model.column(Kind.REAL, horizon)
+    model.objectives["latency"] = Affine({worst: unit})
+    if p.rules.max_latency_ms is not None:
+        model.at_most(Affine({worst: 1.0}), p.rules.max_latency_ms / unit, ("latency", 0))
+    live = np.flatnonzero(p.live)
+    source, target = p.source[live], p.target[live]
+    service = np.minimum(p.service_ms[c.unit, p.tm_class[c.tm]] / unit, longest)
+    done = model.columns(Kind.REAL, np.full(p.n, horizon))
+    ended = done
+    if p.spread_ms.any():
+        # Paths to a subtask before, and after, they had their longest exchange.
+        ended = model.columns(Kind.REAL, np.full(p.n, horizon))
+    layers = (done,) if ended is done else (done, ended)
+
+    first = np.setdiff1d(np.arange(p.n), target)
+    number = np.full(p.n, -1, np.intp)
+    number[first] = np.arange(len(first))
+    own = number[c.unit] >= 0
+    for layer in layers:
+        model.all_at_most(
+            np.concatenate([number[c.unit[own]], np.arange(len(first))]),
+            np.concatenate([c.column[own], layer[first]]),
+            np.concatenate([service[own], -np.ones(len(first))]),
+            np.zeros(len(first)),
+        )
+    last = np.setdiff1d(np.arange(p.n), source)
+    row = np.arange(len(last))
+    model.all_at_most(
+        np.concatenate([row, row]),
+        np.concatenate([ended[last], np.full(len(last), worst)]),
+        np.concatenate([np.ones(len(last)), -np.ones(len(last))]),
+        np.zeros(len(last)),
+    )
+
+    row = np.arange(len(live))
+    at, which = _repeated(crossed.pair, pair_of[live])
+    link = crossed.link[which]
+    ms = net.delay_ms[link] + p.buffer_bytes[live[at]] * per_byte_ms[link]
+    ms += waits_ms(p, live[at], link)
+    value = np.minimum(crossed.value[which] * ms / unit, longest)
+    way = crossings.expand(*merged(at, crossed.column[which], value))
+    served, of = _repeated(c.unit, target)
+    at, which = _repeated(crossed.fixed_pair, pair_of[live])
+    link = crossed.fixed_link[which]
+    ms = net.delay_ms[link] + p.buffer_bytes[live[at]] * per_byte_ms[link]
+    ms += waits_ms(p, live[at], link)
+    fixed = np.bincount(at, weights=crossed.fixed[which] * ms, minlength=len(live))
+    steps = [(layer, layer, np.zeros(len(live))) for layer in layers]
+    if ended is not done:
+        steps.append((done, ended, p.spread_ms[live]))
+    for before, after, spread in steps:
+        model.all_at_most(
+            np.concatenate([way[0], served, row, row]),
+            np.concatenate([way[1], c.column[of], before[source], after[target]]),
+            np.concatenate([way[2], service[of], np.ones(len(live)), -np.ones(len(live))]),
+            -(p.exchange_ms[live] + spread + fixed) / unit,
+        )
+
+
+def _repeated(of: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return, for each place in `wanted`, where in `of` its value stands: (place, index)."""
+    order = np.argsort(of, kind="stable")
+    begin = np.searchsorted(of[order], wanted)
+    count = np.searchsorted(of[order], wanted, side="right") - begin
+    place = np.repeat(np.arange(len(wanted)), count)
+    start = np.repeat(begin - np.cumsum(count) + count, count)
+    return place, order[start + np.arange(len(place))]
+
+
+def horizon_ms(p: Problem) -> float:
+    """Return a latency that no path exceeds: every stage at its worst."""
+    net = p.network
+    with np.errstate(divide="ignore"):
+        per_byte_ms = 1000 / net.bandwidth_bytes_per_s
+    worst = np.zeros(len(p.subtasks.operators))
+    np.maximum.at(worst, p.subtasks.operator_of, p.service_ms.max(axis=1, initial=0.0))
+    # A buffer waits for two round trips at most; see `waits_ms`.
+    trips = np.maximum(net.turn_ms, 0) + p.cluster.buffer_bytes * per_byte_ms
+    longest = float((net.delay_ms + 2 * trips).sum())
+    longest += float(p.buffer_bytes.max(initial=0.0) * per_byte_ms.sum())
+    exchange = float((p.exchange_ms + p.spread_ms).max(initial=0.0))
+    return 1.0 + float(worst.sum()) + len(worst) * (exchange + longest)

@@ -1,0 +1,144 @@
+"""Slots, CPU, memory and disk as rows of a linear model.
+
+A limit that everything that may come together would not exceed has no row.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.formulation.placement_columns import PlacementColumns
+from edgeplace.solver.linear.model import Kind, LinearModel
+from edgeplace.solver.problem import Problem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
+    """Slots: sum over sharing groups of the largest number of subtasks of one operator."""
+    operator = p.subtasks.operator_of[c.units.first][c.unit]
+    pairs, at = np.unique(operator * p.m + c.tm, return_inverse=True)
+    most = _total(at, c.size, len(pairs))
+    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    largest = np.zeros(len(groups))
+    np.maximum.at(largest, of, most)
+    tight = _total(groups % p.m, largest, p.m) > p.tm_slots
+    shared = (np.bincount(of, minlength=len(groups)) > 1) & tight[groups % p.m]
+    column = np.full(len(groups), -1, np.intp)
+    column[shared] = model.columns(Kind.IMPLIED, largest[shared])
+    # Of the operators of a group, each is at most the largest.
+    behind = shared[of[at]]
+    members = np.flatnonzero(shared[of])
+    number = np.full(len(pairs), -1, np.intp)
+    number[members] = np.arange(len(members))
+    model.all_at_most(
+        np.concatenate([number[at[behind]], np.arange(len(members))]),
+        np.concatenate([c.column[behind], column[of[members]]]),
+        np.concatenate([np.ones(behind.sum()), -np.ones(len(members))]),
+        np.zeros(len(members)),
+    )
+    direct = ~behind & tight[c.tm]
+    _rows(
+        model,
+        np.concatenate([c.tm[direct], groups[shared] % p.m]),
+        np.concatenate([c.column[direct], column[shared]]),
+        np.ones(direct.sum() + shared.sum()),
+        p.tm_slots.astype(float),
+        tight,
+        "slots",
+    )
+
+
+def cpu(
+    p: Problem,
+    model: LinearModel,
+    c: PlacementColumns,
+    rho: int | None,
+    unit: float,
+    explicit: bool,
+) -> None:
+    """CPU: busy share of each task thread, and cores of each node, against their limits.
+
+    Parameters
+    ----------
+    rho
+        Column of the largest utilisation, None where that is 1.
+    unit
+        What one unit of that column stands for.
+    """
+    k = c.units.first[c.unit]
+    node = p.tm_node[c.tm]
+    share = p.cores[k, p.tm_class[c.tm]] / p.node_cores[node]
+    _, one = np.unique(c.unit * len(p.node_cores) + node, return_index=True)
+    whole = _total(node[one], (share * c.size)[one], len(p.node_cores))
+    _rated(model, node, c.column, share, whole, rho, unit, "node cpu")
+    busy = p.busy[k, p.tm_class[c.tm]]
+    if rho is not None or (explicit and busy.max(initial=0.0) > 1):
+        highest = np.zeros(p.n)
+        np.maximum.at(highest, k, busy)
+        _rated(model, k, c.column, busy, highest, rho, unit, "subtask busy")
+
+
+def _rated(
+    model: LinearModel,
+    row: Ints,
+    column: Ints,
+    share: Floats,
+    whole: Floats,
+    rho: int | None,
+    unit: float,
+    what: str,
+) -> None:
+    """Require utilisations to be at most rho, or 1 where rho is no column."""
+    if rho is None:
+        _rows(model, row, column, share, np.ones(len(whole)), whole > 1 - 1e-9, what)
+        return
+    used = np.flatnonzero(whole > 0)
+    row = np.concatenate([row, used])
+    column = np.concatenate([column, np.full(len(used), rho)])
+    share = np.concatenate([share / unit, -np.ones(len(used))])
+    _rows(model, row, column, share, np.zeros(len(whole)), whole > 0, what)
+
+
+def space(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
+    """Memory and disk of each TaskManager.
+
+    Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
+    byte all the same: `Formulation.missed` forbids what the scaling lets in.
+    """
+    for what, each, room in (
+        ("memory", p.memory_bytes, p.tm_memory),
+        ("disk", p.disk_bytes, p.tm_disk),
+    ):
+        need = each[c.units.first[c.unit]]
+        tight = np.isfinite(room) & (_total(c.tm, need * c.size, p.m) > room)
+        # Powers of two round nothing.
+        unit = np.exp2(np.floor(np.log2(np.where(tight, np.maximum(room, 1.0), 1.0))))
+        _rows(model, c.tm, c.column, need / unit[c.tm], room / unit, tight, what)
+
+
+def _rows(
+    model: LinearModel,
+    row: Ints,
+    column: Ints,
+    value: Floats,
+    bound: Floats,
+    wanted: Bools,
+    what: str,
+) -> None:
+    """State those rows that are wanted; the number of a row is the index of its limit."""
+    number = np.cumsum(wanted) - 1
+    kept = wanted[row]
+    model.all_at_most(
+        number[row[kept]],
+        column[kept],
+        value[kept],
+        bound[wanted],
+        what,
+        np.flatnonzero(wanted),
+    )
+
+
+def _total(at: Ints, amount: Floats | Ints, n: int) -> Floats:
+    return np.bincount(at, weights=amount, minlength=n).astype(float, copy=False)

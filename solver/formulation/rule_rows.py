@@ -1,0 +1,94 @@
+"""Rules and moves as rows of a linear model."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.solver.formulation.placement_columns import PlacementColumns
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
+
+Ints = NDArray[np.intp]
+
+
+def rules(p: Problem, model: LinearModel, c: PlacementColumns, explicit: bool) -> None:
+    """Rules, in their four compiled forms; restrictions only where they are wanted as rows."""
+    for r, rule in enumerate(p.constraints):
+        match rule:
+            case Restriction():
+                if explicit:
+                    own = c.x[np.ix_(c.units.of[rule.subtasks], np.flatnonzero(~rule.allowed))]
+                    terms = dict.fromkeys(own[own >= 0].tolist(), 1.0)
+                    model.at_most(Affine(terms), 0.0, ("rule", r))
+            case Together():
+                _together(model, c, rule, r)
+            case Capped():
+                _capped(model, c, rule, r)
+            case Alone():
+                _alone(model, c, rule, r)
+
+
+def _together(model: LinearModel, c: PlacementColumns, rule: Together, r: int) -> None:
+    pair, units = np.arange(len(rule.first)), c.units.of
+    width = int(rule.place.max()) + 1
+    row, column, value = [], [], []
+    for ends, sign in ((rule.first, 1.0), (rule.second, -1.0)):
+        own = c.x[units[ends]]
+        at, tm = np.nonzero(own >= 0)
+        row.append(pair[at] * width + rule.place[tm])
+        column.append(own[at, tm])
+        value.append(np.full(len(at), sign))
+    numbers, number = np.unique(np.concatenate(row), return_inverse=True)
+    model.all_equal(
+        number,
+        np.concatenate(column),
+        np.concatenate(value),
+        np.zeros(len(numbers)),
+        "rule",
+        np.full(len(numbers), r),
+    )
+
+
+def _capped(model: LinearModel, c: PlacementColumns, rule: Capped, r: int) -> None:
+    own = c.x[np.unique(c.units.of[rule.subtasks])]
+    at, tm = np.nonzero(own >= 0)
+    n = int(rule.place.max()) + 1
+    model.all_at_most(
+        rule.place[tm],
+        own[at, tm],
+        np.ones(len(at)),
+        np.full(n, float(rule.count)),
+        "rule",
+        np.full(n, r),
+    )
+
+
+def _alone(model: LinearModel, c: PlacementColumns, rule: Alone, r: int) -> None:
+    n = int(rule.place.max()) + 1
+    taken = model.columns(Kind.IMPLIED, np.ones(n))
+    for subtasks, sign, bound in ((rule.subtasks, -1.0, 0.0), (rule.others, 1.0, 1.0)):
+        own = c.x[c.units.of[subtasks]]
+        at, tm = np.nonzero(own >= 0)
+        numbers, number = np.unique(at * n + rule.place[tm], return_inverse=True)
+        rows = np.arange(len(numbers))
+        model.all_at_most(
+            np.concatenate([number, rows]),
+            np.concatenate([own[at, tm], taken[numbers % n]]),
+            np.concatenate([np.ones(len(at)), np.full(len(rows), sign)]),
+            np.full(len(rows), bound),
+            "rule" if bound else None,
+            np.full(len(rows), r) if bound else None,
+        )
+
+
+def moves(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
+    """Moves: subtasks that are not on their current TaskManager. They are told apart here."""
+    total = model.objectives["moves"] = Affine()
+    if p.current is None:
+        return
+    known = np.flatnonzero(p.current >= 0)
+    stays = c.x[c.units.of[known], p.current[known]]
+    total.constant = float(p.n)
+    total.terms = dict.fromkeys(stays[stays >= 0].tolist(), -1.0)
+    if p.rules.max_moves is not None:
+        model.at_most(total, float(p.rules.max_moves), ("moves", 0))

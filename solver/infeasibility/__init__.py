@@ -1,0 +1,1 @@
+"""Why no plan exists, and which changes would allow one."""

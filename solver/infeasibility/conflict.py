@@ -1,0 +1,329 @@
+"""Why no plan exists: which limits clash, by how much, and what would cure it.
+
+What no plan does without is looked up first (`shortages`), then the nearest plan is found and what
+it exceeds. A cure is what lets it hold; each part that is not needed is left out of it, and the
+figures are tried as they are printed. Last, a clashing set comes from QuickXplain (Junker, AAAI
+2004): it is told only if it was narrowed down.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from edgeplace.model import RATED, Change, Conflict, Limit
+from edgeplace.solver.clock import limited, running
+from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.formulation import Formulation, formulate
+from edgeplace.solver.infeasibility.nearest import Nearest, any_plan, kept, nearest, rule_of_thumb
+from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged
+from edgeplace.solver.infeasibility.shortages import ROUTE, Shortages
+from edgeplace.solver.linear.backend import Outcome
+from edgeplace.solver.linear.model import Affine, Limited
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.problem import Problem
+
+_SECONDS = 60.0
+"""Time for the whole analysis where the caller sets no limit."""
+_NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
+"""Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
+_PLACE_S = 2e-6
+"""Time to state one place of one subtask with all its limits, measured."""
+_HELPED, _HELPING = (
+    {"latency", "node cpu"},
+    {"link bandwidth", "subtask busy", "credit window", "route"},
+)
+"""Limits that a change of another limit may make hold."""
+_ROUNDS = 3
+"""How often a cure may show what it lacks: a link that did not exist has a credit window, too."""
+_PREFERRED = (
+    "rule",
+    "moves",
+    "latency",
+    "route",
+    "slots",
+    "memory",
+    "disk",
+    "subtask busy",
+    "node cpu",
+    "link bandwidth",
+)
+
+
+def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict | None:
+    """Return why a problem has no plan; None if time ran out before anything was found.
+
+    Parameters
+    ----------
+    needed
+        What no plan does without, as far as it is seen without a search.
+    soft
+        Limits that grow with the rates may be exceeded, so they are no part of a conflict.
+    """
+    if not problem.m:
+        return _no_task_managers(problem)
+    with limited(_SECONDS if running().left() is None else None):
+        form, found = _nearest(problem, needed, soft)
+        if found is None:
+            return _only_shortages(needed) if needed.members else None
+        parts, found, minimal = _cured(problem, needed, found, soft)
+        members, irreducible, unknown = _told(problem, needed, form, soft)
+        return Conflict(
+            members=members,
+            irreducible=irreducible,
+            shortfalls=_shortfalls(problem, parts, found, soft),
+            cure=describe(parts),
+            confirmed=not kept(assess(applied(problem, parts), found.assignment), soft),
+            changes=parts,
+            nearest=found.proved,
+            minimal=minimal,
+            not_narrowed=unknown,
+        )
+
+
+def _nearest(
+    problem: Problem, needed: Shortages, soft: bool
+) -> tuple[Formulation | None, Nearest | None]:
+    """Return a model of all limits, if there was time for one, and the nearest plan."""
+    left = running().left()
+    base = applied(problem, needed.changes)
+    form: Formulation | None = None
+    with limited(None if left is None else left * _NEAREST_SHARE):
+        try:
+            if needed.members:
+                plan, _ = any_plan(base, soft)
+                if plan is not None:
+                    lost = sum(v.kind == "route" for v in assess(problem, plan).violations)
+                    return None, Nearest(plan, lost == needed.cut_off)
+            # What no link joins cannot be weighed against anything.
+            form = _explicit(base if needed.cut_off else problem, soft)
+            found = nearest(form, soft)
+            if found is not None:
+                proved = found.proved and not needed.cut_off
+                return form, dataclasses.replace(found, proved=proved)
+        except OutOfTimeError:
+            pass
+    # The model is too large to be solved in time: what others would do may be near.
+    plan = rule_of_thumb(base, soft)
+    return form, None if plan is None else Nearest(plan, False)
+
+
+def _explicit(problem: Problem, soft: bool) -> Formulation:
+    """Return the model of a problem with all that may be at fault as rows."""
+    running().afford(_PLACE_S * problem.n * problem.m)
+    form = formulate(problem, (), explicit=True)
+    if not soft:
+        return form
+    rated = {r.limit for r in form.model.rows if r.limit and r.limit[0] in RATED}
+    return dataclasses.replace(form, model=form.model.without(rated))
+
+
+def _cured(
+    problem: Problem, needed: Shortages, found: Nearest, soft: bool
+) -> tuple[tuple[Change, ...], Nearest, bool]:
+    """Return a cure without what it does not need, a plan that it lets hold, and whether so proved.
+
+    Returns
+    -------
+    tuple
+        The changes; a plan that holds with them; whether each part is known to be needed.
+    """
+    parts = _mended(problem, needed, found, soft)
+    # Without the rules that hold it somewhere, what was short there need not be.
+    held = all(c.kind != "rule" for c in parts)
+    certain = {(c.kind, c.where) for c in needed.changes if held}
+    loose = [c for c in parts if (c.kind, c.where) not in certain]
+    kinds = {c.kind for c in parts}
+    # A wider link is a faster one, too, and a faster thread takes fewer cores.
+    apart = not (kinds & _HELPED and kinds & _HELPING)
+    routes = sum(c.kind == "route" for c in parts)
+    if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
+        # With a part less, a plan would break less than the one that breaks least.
+        return parts, found, True
+    minimal = apart or "subtask busy" not in kinds
+    left = running().left()
+    with limited(None if left is None else left * _CURE_SHARE):
+        # All of one kind at once, then one by one.
+        alike = [[c for c in loose if c.kind == kind] for kind in sorted(kinds)]
+        tried = [own for own in alike if len(own) > 1] + [[c] for c in loose]
+        for out in tried:
+            rest = tuple(c for c in parts if c not in out)
+            if not rest or len(rest) == len(parts):
+                continue
+            try:
+                plan, none = any_plan(applied(problem, rest), soft)
+            except OutOfTimeError:
+                plan, none = None, False
+            if plan is not None:
+                found = Nearest(plan, False)
+                parts = _mended(problem, needed, found, soft)
+            elif len(out) == 1 and not none:
+                minimal = False
+    return parts, found, minimal
+
+
+def _mended(problem: Problem, needed: Shortages, found: Nearest, soft: bool) -> tuple[Change, ...]:
+    """Return the changes that let a plan hold, with only those links that it needs."""
+    joins = [c for c in needed.changes if c.kind == "route"]
+    parts: tuple[Change, ...] = ()
+    if joins:
+        # Both ways, where one may do: only what the plan uses is part of the cure.
+        for c in joins:
+            others = tuple(other for other in joins if other != c)
+            if len(kept(assess(applied(problem, others), found.assignment), soft)) > len(
+                kept(assess(applied(problem, joins), found.assignment), soft)
+            ):
+                parts = (*parts, c)
+    for _ in range(_ROUNDS):
+        short = kept(assess(applied(problem, parts), found.assignment), soft)
+        if not short:
+            break
+        parts = merged((*parts, *changes(applied(problem, parts), short)))
+    return parts
+
+
+def _shortfalls(
+    problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool
+) -> tuple[Limit, ...]:
+    """Return what a plan exceeds, also of the limits that show once there is a route."""
+    joins = [c for c in parts if c.kind == "route"]
+    short = kept(assess(problem, found.assignment), soft)
+    if not joins:
+        return short
+    known = {(v.kind, v.where) for v in short}
+    later = kept(assess(applied(problem, joins), found.assignment), soft)
+    return (*short, *(v for v in later if (v.kind, v.where) not in known))
+
+
+def _only_shortages(needed: Shortages) -> Conflict:
+    """Return what is known where no plan was found, not even one that breaks something."""
+    return Conflict(
+        members=needed.members,
+        irreducible=needed.irreducible,
+        shortfalls=needed.limits,
+        cure=describe(needed.changes),
+        confirmed=False,
+        changes=needed.changes,
+    )
+
+
+def _told(
+    problem: Problem, needed: Shortages, form: Formulation | None, soft: bool
+) -> tuple[tuple[str, ...], bool, int]:
+    """Return the clashing limits in words, whether each is needed, and how many are not told.
+
+    Parameters
+    ----------
+    form
+        The model of all limits, if there was time for one, of the problem without shortages.
+    """
+    if needed.irreducible:
+        return needed.members, True, 0
+    try:
+        if needed.cut_off or (needed.members and form is None):
+            form = _explicit(problem, soft)
+    except OutOfTimeError:
+        form = None
+    members, narrowed = ([], False) if form is None else _clash(form)
+    if narrowed:
+        return tuple(_title(problem, m) for m in members), True, 0
+    if needed.members:
+        return needed.members, False, 0
+    return (), False, len(members)
+
+
+def _no_task_managers(problem: Problem) -> Conflict:
+    need = Limit(kind="slots", where="cluster", used=problem.n, capacity=0, unit="slots")
+    return Conflict(
+        members=("the cluster has no TaskManagers",),
+        irreducible=True,
+        shortfalls=(need,),
+        cure="add nodes with slots to the cluster",
+        confirmed=False,
+    )
+
+
+def _clash(form: Formulation) -> tuple[list[Limited], bool]:
+    """Return limits that cannot all hold, and whether each was shown to be needed."""
+    limits = list(dict.fromkeys(r.limit for r in form.model.rows if r.limit is not None))
+    # Earlier ones are preferred in the answer: what people can change most easily comes first.
+    limits.sort(key=lambda limit: _PREFERRED.index(limit[0]))
+
+    def infeasible(kept: Sequence[Limited]) -> bool | None:
+        from edgeplace.solver.linear.highs import Milp
+
+        loaded = Milp(form.model.without(set(limits) - set(kept)))
+        tm = {t.id: i for i, t in enumerate(form.problem.cluster.task_managers)}
+        stated = set(kept)
+        while True:
+            answer = loaded.minimise(Affine(), seconds=None, gap=1.0, start=None)
+            if answer.values is None:
+                return True if answer.outcome is Outcome.INFEASIBLE else None
+            assignment = form.assignment(answer.values)
+            found = assess(form.problem, assignment)
+            # What a solver's tolerance let in, although it is stated.
+            short = tuple(
+                v
+                for v in found.violations
+                if v.kind in ("memory", "disk") and (v.kind, tm[v.where]) in stated
+            )
+            if not short:
+                return False
+            short_only = found.model_copy(update={"violations": short})
+            loaded.add_rows(form.missed(answer.values, assignment, short_only))
+
+    try:
+        if not infeasible(limits):
+            return [], False
+        return _quick_xplain([], limits, infeasible), True
+    except OutOfTimeError:
+        return limits, False
+
+
+def _quick_xplain(
+    background: list[Limited],
+    candidates: list[Limited],
+    infeasible: Callable[[Sequence[Limited]], bool | None],
+    check: bool = False,
+) -> list[Limited]:
+    """Return a subset of candidates that clashes with the background, none of it superfluous."""
+    if check:
+        clashes = infeasible(background)
+        if clashes is None:
+            raise OutOfTimeError
+        if clashes:
+            return []
+    if len(candidates) == 1:
+        return candidates
+    half = len(candidates) // 2
+    first, second = candidates[:half], candidates[half:]
+    of_second = _quick_xplain(background + first, second, infeasible, check=bool(first))
+    of_first = _quick_xplain(background + of_second, first, infeasible, check=bool(of_second))
+    return of_first + of_second
+
+
+def _title(p: Problem, limit: Limited) -> str:
+    kind, i = limit
+    match kind:
+        case "slots" | "memory" | "disk":
+            tm = p.cluster.task_managers[i]
+            room = {"slots": p.tm_slots, "memory": p.tm_memory, "disk": p.tm_disk}[kind][i]
+            unit = "slots" if kind == "slots" else f"bytes of {kind}"
+            return f"TaskManager {tm.id} has {room:,.0f} {unit}"
+        case "node cpu":
+            node = p.cluster.nodes[i]
+            return (
+                f"node {node.id} has {node.cores:g} cores, of which plans may use "
+                f"{p.node_cores[i]:g}"
+            )
+        case "subtask busy":
+            return f"a thread of {p.subtasks.title(i)} is busy at most all of the time"
+        case "link bandwidth":
+            room = p.network.capacity_bytes_per_s[i]
+            return f"link {p.network.names[i]} carries {room:,.0f} bytes/s"
+        case "latency":
+            return f"the worst path takes at most {p.rules.max_latency_ms:g} ms"
+        case "moves":
+            return f"at most {p.rules.max_moves} subtasks move"
+        case "route":
+            return ROUTE
+        case _:
+            return p.constraints[i].title

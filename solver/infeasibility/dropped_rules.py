@@ -1,0 +1,112 @@
+"""A problem without some of its rules: sources that they held are then free to run anywhere."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgeplace.model import AnyRule, Change, Freed, Match, NeverMove, Operator, Pin
+from edgeplace.solver.clock import unhurried
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.constraints import Constraint, Restriction, compile_rule
+from edgeplace.solver.problem.places import Places
+from edgeplace.solver.problem.source_places import source_restrictions
+
+
+def rule_of(p: Problem, title: str) -> str:
+    """Return the title of the rule that a constraint states a part of."""
+    return next((r.title() for r in p.rules.rules if _states(title, r)), title)
+
+
+def freed_by(p: Problem, title: str) -> tuple[Freed, ...]:
+    """Return the subtasks of sources that must be let run anywhere where a rule is dropped.
+
+    A source that no rule speaks of is held where it runs now, and is refused without a place.
+    """
+    rule = rule_of(p, title)
+    dropped = [r for r in p.rules.rules if r.title() == rule]
+    holding = [r for r in dropped if isinstance(r, Pin | Match | NeverMove)]
+    held = {
+        k
+        for c in p.constraints
+        if (c.title == title and not dropped) or any(_states(c.title, r) for r in holding)
+        for k in _held(c)
+    }
+    found = []
+    for o in _sources(p):
+        job, op = p.subtasks.operators[o]
+        own = p.subtasks.range_of(o)
+        # Where its data is born was said: without a rule that says otherwise, that stays.
+        if op.born_at and dropped:
+            continue
+        found += [
+            Freed(job=job, operator=op.id, subtask=i)
+            for i, k in enumerate(own.tolist())
+            if k in held
+        ]
+    return tuple(found)
+
+
+def without_rules(p: Problem, dropped: Sequence[Change]) -> Problem:
+    """Return the problem without some rules, and with the sources free that the changes free."""
+    titles = {c.where for c in dropped}
+    free = {f for c in dropped for f in c.frees}
+    rules = p.rules.model_copy(
+        update={"rules": tuple(r for r in p.rules.rules if r.title() not in titles)}
+    )
+    places = Places(p.cluster)
+    constraints: list[Constraint] = []
+    with unhurried():
+        for o in _sources(p):
+            job, op = p.subtasks.operators[o]
+            own = {f.subtask for f in free if (f.job, f.operator) == (job, op.id)}
+            op = freed(op, own, _homes(p, o)) if own else op
+            constraints += source_restrictions(p.subtasks, o, job, op, places, rules, p.current, [])
+        for rule in rules.rules:
+            constraints += compile_rule(rule, p.subtasks, places, p.current, p.feeding)
+    return dataclasses.replace(p, constraints=tuple(constraints), rules=rules)
+
+
+def freed(op: Operator, subtasks: set[int], homes: Sequence[str]) -> Operator:
+    """Return a source of which some subtasks may run anywhere, and the others where they did.
+
+    Parameters
+    ----------
+    homes
+        Where each subtask is held if `born_at` says nothing.
+    """
+    births = op.born_at or tuple(homes)
+    births = births * op.parallelism if len(births) == 1 else births
+    places = ["anywhere" if i in subtasks else place for i, place in enumerate(births)]
+    return op.model_copy(update={"born_at": tuple(places)})
+
+
+def _homes(p: Problem, o: int) -> list[str]:
+    """Return the node where each subtask of a source runs now; `anywhere` if rules hold it."""
+    own = p.subtasks.range_of(o)
+    stays = {
+        int(k)
+        for c in p.constraints
+        if isinstance(c, Restriction) and c.title.endswith(" stays on its node")
+        for k in c.subtasks
+    }
+    nodes = [n.id for n in p.cluster.nodes]
+    return [
+        nodes[p.tm_node[p.current[k]]] if p.current is not None and int(k) in stays else "anywhere"
+        for k in own.tolist()
+    ]
+
+
+def _sources(p: Problem) -> list[int]:
+    fed = set(np.unique(p.subtasks.operator_of[p.feeding[1]]).tolist())
+    return [o for o in range(len(p.subtasks.operators)) if o not in fed]
+
+
+def _held(c: Constraint) -> list[int]:
+    return c.subtasks.tolist() if isinstance(c, Restriction) else []
+
+
+def _states(title: str, rule: AnyRule) -> bool:
+    """Tell whether a constraint of this title is of a rule."""
+    own = rule.title()
+    return title == own or title.startswith((f"{own} <= ", f"{own} (subtask "))

@@ -1,0 +1,226 @@
+"""What must be exceeded by every plan, seen without a search.
+
+Where subtasks that exchange records must run at sites that no chain of links joins, or where more
+must run somewhere than fits there, no search is needed to know it, and none would end sooner.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import RATED, Change, Limit
+from edgeplace.solver.clock import running
+from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
+from edgeplace.solver.infeasibility.repair import changes
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.constraints import Restriction
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+_MOST_NAMED = 5
+"""Subtasks, beyond which what they must share is told by their number."""
+_PAIR_S = 5e-9
+"""Time to see whether a subtask must run at a place, measured."""
+ROUTE = "streams run only between sites that a route joins"
+
+
+@dataclass(frozen=True)
+class Shortages:
+    """What no plan does without.
+
+    Attributes
+    ----------
+    limits
+        What every plan exceeds, by at least so much.
+    changes
+        What every cure contains; links both ways for each part of the network that is cut off.
+    members
+        Limits and rules that cannot all hold: those of the first shortage.
+    irreducible
+        Whether each member is needed: drop any one, and the others can all hold.
+    cut_off
+        Parts of the network that must be joined to another one.
+    """
+
+    limits: tuple[Limit, ...] = ()
+    changes: tuple[Change, ...] = ()
+    members: tuple[str, ...] = ()
+    irreducible: bool = False
+    cut_off: int = 0
+
+
+def shortages(problem: Problem, soft: bool) -> Shortages:
+    """Return what every plan of a problem lacks, as far as no search is needed to see it.
+
+    Parameters
+    ----------
+    soft
+        Limits that grow with the rates may be exceeded, so they are left out.
+    """
+    if not problem.m:
+        return Shortages()
+    try:
+        running().afford(_PAIR_S * problem.n * problem.m)
+    except OutOfTimeError:
+        return Shortages()
+    lost = _cut_off(problem)
+    full = list(_full(problem, soft))
+    if lost.members:
+        members, irreducible = lost.members, lost.irreducible
+    elif full:
+        members, irreducible = full[0][1], full[0][2]
+    else:
+        return Shortages()
+    limits = [limit for limit, _, _ in full]
+    return Shortages(
+        (*lost.limits, *limits),
+        (*lost.changes, *changes(problem, limits)),
+        members,
+        irreducible,
+        lost.cut_off,
+    )
+
+
+def _cut_off(p: Problem) -> Shortages:
+    """Return the links that are needed to join what must exchange records."""
+    sites: nx.Graph[int] = nx.Graph()
+    sites.add_nodes_from(range(p.network.n_sites))
+    sites.add_edges_from(p.network.ends)
+    parts = [sorted(c) for c in nx.connected_components(sites)]
+    if len(parts) < 2:
+        return Shortages()
+    part_of = np.empty(p.network.n_sites, np.intp)
+    for i, inside in enumerate(parts):
+        part_of[inside] = i
+    held = _held(p, part_of[p.tm_site], len(parts))
+    talking: nx.Graph[int] = nx.Graph()
+    talking.add_nodes_from(range(p.n))
+    talking.add_edges_from(zip(p.source.tolist(), p.target.tolist(), strict=True))
+    cores = np.bincount(part_of[p.tm_site], weights=p.node_cores[p.tm_node], minlength=len(parts))
+    joins: dict[tuple[int, int], tuple[int, int]] = {}
+    for together in nx.connected_components(talking):
+        own = np.array(sorted(together))
+        own = own[held[own] >= 0]
+        if len(np.unique(held[own])) < 2:
+            continue
+        main = max(np.unique(held[own]).tolist(), key=lambda i: (cores[i], -i))
+        at_main = int(own[held[own] == main][0])
+        for i in sorted(set(held[own].tolist()) - {main}):
+            joins.setdefault((i, main), (int(own[held[own] == i][0]), at_main))
+    if not joins:
+        return Shortages()
+    found, made = [], []
+    for (_, main), (k, _) in joins.items():
+        a, b = (p.cluster.sites[s].id for s in (_site(p, k), _hub(p, part_of == main)))
+        found.append(Limit(kind="route", where=f"{a} -> {b}", used=1, capacity=0, unit="channels"))
+        made += [
+            Change(kind="route", where=f"{a} -> {b}"),
+            Change(kind="route", where=f"{b} -> {a}"),
+        ]
+    first = next(iter(joins.values()))
+    titles = [_titles(p, k) for k in first]
+    members = dict.fromkeys(title for own in titles for title in own)
+    irreducible = all(len(own) == 1 for own in titles)
+    return Shortages(tuple(found), tuple(made), (*members, ROUTE), irreducible, len(joins))
+
+
+def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool]]:
+    """Yield what must run on one TaskManager or node and does not fit there."""
+    held = _held(p, np.arange(p.m), p.m)
+    fixed = np.flatnonzero(held >= 0)
+    at = held[fixed]
+    names = [t.id for t in p.cluster.task_managers]
+    for t, used in enumerate(_slots(p, fixed, at).tolist()):
+        if used > p.tm_slots[t]:
+            yield _shortage(p, "slots", names[t], used, p.tm_slots[t], "slots", fixed[at == t])
+    for kind, each, room in (
+        ("memory", p.memory_bytes, p.tm_memory),
+        ("disk", p.disk_bytes, p.tm_disk),
+    ):
+        total = np.bincount(at, weights=each[fixed], minlength=p.m)
+        for t in np.flatnonzero(total > room * (1 + BYTES_TOLERANCE)).tolist():
+            yield _shortage(p, kind, names[t], total[t], room[t], "bytes", fixed[at == t])
+    if soft:
+        return
+    held = _held(p, p.tm_node, len(p.node_cores))
+    fixed = np.flatnonzero(held >= 0)
+    at = held[fixed]
+    node_class = np.zeros(len(p.node_cores), np.intp)
+    node_class[p.tm_node] = p.tm_class
+    cores = np.bincount(at, weights=p.cores[fixed, node_class[at]], minlength=len(p.node_cores))
+    for v in np.flatnonzero(cores > p.node_cores * (1 + TOLERANCE)).tolist():
+        name = p.cluster.nodes[v].id
+        yield _shortage(p, "node cpu", name, cores[v], p.node_cores[v], "cores", fixed[at == v])
+
+
+def _shortage(
+    p: Problem, kind: str, where: str, used: float, room: float, unit: str, own: Ints
+) -> tuple[Limit, tuple[str, ...], bool]:
+    limit = Limit.model_validate(
+        {"kind": kind, "where": where, "used": used, "capacity": float(room), "unit": unit}
+    )
+    titles = dict.fromkeys(title for k in own.tolist() for title in _titles(p, k))
+    what = "cores that plans may use" if kind in RATED else unit
+    said = list(titles)
+    if len(said) > _MOST_NAMED:
+        said = [*said[:_MOST_NAMED], f"and {len(said) - _MOST_NAMED:,} more such rules"]
+    # Whether fewer of them were enough is not known.
+    return limit, (*said, f"{where} has {room:,.6g} {what}, and needs {used:,.6g}"), len(own) == 1
+
+
+def _held(p: Problem, at: Ints, n: int) -> Ints:
+    """Return at which of n places each subtask must be, -1 if it may be at several or at none.
+
+    Parameters
+    ----------
+    at
+        The place of each TaskManager, shape (n_tms,).
+    """
+    order = np.argsort(at, kind="stable")
+    first = np.searchsorted(at[order], np.arange(n))
+    there = np.flatnonzero(np.diff(np.append(first, p.m)))
+    if not len(there):
+        return np.full(p.n, -1, np.intp)
+    may = np.logical_or.reduceat(p.allowed()[:, order], first[there], axis=1)
+    held: Ints = np.where(may.sum(axis=1) == 1, there[may.argmax(axis=1)], -1)
+    return held
+
+
+def _site(p: Problem, k: int) -> int:
+    """Return the first site where a subtask may run; a cloud site if there is one."""
+    tms = np.flatnonzero(p.allowed()[k])
+    cloud = tms[p.is_server[tms]]
+    return int(p.tm_site[(cloud if len(cloud) else tms)[0]])
+
+
+def _hub(p: Problem, among: Bools) -> int:
+    """Return the site with most cores of some sites, shape (n_sites,); of cloud sites, if any."""
+    n = p.network.n_sites
+    cores = np.bincount(p.tm_site, weights=p.node_cores[p.tm_node], minlength=n)
+    cloud = np.bincount(p.tm_site, weights=p.is_server, minlength=n) > 0
+    return int(np.lexsort((-cores, ~cloud, ~among))[0])
+
+
+def _slots(p: Problem, subtasks: Ints, at: Ints) -> Ints:
+    """Return the slots that some subtasks take on each TaskManager."""
+    pairs, count = np.unique(p.subtasks.operator_of[subtasks] * p.m + at, return_counts=True)
+    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    most = np.zeros(len(groups), np.intp)
+    np.maximum.at(most, of, count)
+    used = np.zeros(p.m, np.intp)
+    np.add.at(used, groups % p.m, most)
+    return used
+
+
+def _titles(p: Problem, k: int) -> list[str]:
+    """Return the rules that say where a subtask may run."""
+    return list(
+        dict.fromkeys(
+            c.title for c in p.constraints if isinstance(c, Restriction) and k in c.subtasks
+        )
+    )

@@ -1,0 +1,1 @@
+"""A linear model, and the back ends that solve it."""

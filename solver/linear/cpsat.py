@@ -1,0 +1,199 @@
+"""The CP-SAT back end: the same model in whole numbers, scaled by us.
+
+CP-SAT knows integers only. Every coefficient is rounded so that no solution is lost (down in
+``<=`` rows, whose columns are never negative), so a proof of infeasibility and a bound stay true;
+the evaluator removes the rare solution that rounding lets in.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from threading import Thread
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.sat.python import cp_model
+
+from edgeplace.solver.clock import look, running
+from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
+
+_REAL_STEPS = float(1 << 34)
+"""Whole steps into which the range of a real column is cut."""
+_LARGEST_SUM = float(1 << 46)
+"""With larger ones OR-Tools 9.15 has called models infeasible that are not."""
+_ENTRY_S = 5e-6
+"""Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
+_EPSILON = 1e-12
+"""Share of the largest numbers of a sum that may be lost in it."""
+
+
+class CpSat:
+    """A `LinearModel` in CP-SAT."""
+
+    name = "cp-sat"
+
+    def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
+        self._model = cp_model.CpModel()
+        self._real = [kind is Kind.REAL for kind in model.kinds]
+        self._steps = [
+            power_of_two(_REAL_STEPS / max(upper, 1.0)) if real else 1.0
+            for upper, real in zip(model.upper, self._real, strict=True)
+        ]
+        self._top = [
+            math.ceil(upper * steps) for upper, steps in zip(model.upper, self._steps, strict=True)
+        ]
+        self._columns = [
+            self._model.new_int_var(0, top, f"c{i}") for i, top in enumerate(self._top)
+        ]
+        self._seed = seed
+        self._entries = model.n_entries
+        # One worker with full linearisation proves fast; 2 to 7 workers have no such worker.
+        self._workers = workers if workers and workers >= 8 else 1
+        self.add_rows(model.rows)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows; see `Backend`."""
+        for row in rows:
+            look()
+            coefficients, scale = self._scaled(row.terms, row.bound)
+            # A real value falls between two steps: each may cost a row one step.
+            steps = sum(abs(v) / self._steps[c] for c, v in row.terms.items() if self._real[c])
+            bound = (row.bound + steps) * scale
+            columns = [self._columns[c] for c in row.terms]
+            total = cp_model.LinearExpr.weighted_sum(columns, coefficients)
+            if row.equality:
+                self._model.add(total == round(bound))
+            else:
+                self._model.add(total <= math.floor(bound + 1e-9 * abs(bound) + 1e-6))
+
+    def _scaled(self, terms: Mapping[int, float], bound: float) -> tuple[list[int], float]:
+        """Return whole coefficients for the whole columns, rounded down, and the scale used."""
+        plain = [v / self._steps[c] for c, v in terms.items()]
+        if all(v == int(v) for v in plain) and bound == int(bound):
+            return [int(v) for v in plain], 1.0
+        # A column that can only be 0 counts as well: its coefficient must fit too.
+        largest = sum(abs(v) * max(self._top[c], 1) for v, c in zip(plain, terms, strict=True))
+        # Multiplying by a power of two is exact, so rounding happens once.
+        scale = power_of_two(_LARGEST_SUM / max(largest, abs(bound), 1e-200))
+        return [math.floor(v * scale) for v in plain], scale
+
+    def minimise(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        gap: float,
+        start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None = None,
+    ) -> Answer:
+        """Minimise an objective; see `Backend`."""
+        clock = running()
+        clock.afford(self._entries * _ENTRY_S)
+        seconds = min((s for s in (seconds, clock.left()) if s is not None), default=None)
+        coefficients, scale = self._scaled(objective.terms, 0.0)
+        columns = [self._columns[c] for c in objective.terms]
+        self._model.clear_hints()
+        for column, value in (start or {}).items():
+            self._model.add_hint(self._columns[column], round(value * self._steps[column]))
+        self._model.minimize(cp_model.LinearExpr.weighted_sum(columns, coefficients))
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = self._workers
+        if self._workers == 1:
+            solver.parameters.linearization_level = 2
+        solver.parameters.random_seed = self._seed
+        solver.parameters.relative_gap_limit = gap
+        if seconds is not None:
+            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        status, finished = run(solver, self._model, _Found(self._values, found) if found else None)
+        if status == cp_model.INFEASIBLE:
+            return Answer(Outcome.INFEASIBLE, None, math.inf)
+        if status == cp_model.MODEL_INVALID:
+            raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
+        # Real columns fall between two steps: what is minimised may be less by one of each.
+        lost = sum(v / self._steps[c] for c, v in objective.terms.items() if self._real[c])
+        # Differences of large numbers are no more exact than those are.
+        size = sum(abs(v) * self._top[c] / self._steps[c] for c, v in objective.terms.items())
+        lost += _EPSILON * (size + abs(objective.constant))
+        bound = solver.best_objective_bound / scale - lost + objective.constant
+        values = None if status == cp_model.UNKNOWN else self._values(solver.value)
+        proved = status == cp_model.OPTIMAL
+        answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        if not finished:
+            raise SolverInterrupt(answer)
+        return answer
+
+    def _values(self, value: Callable[[cp_model.IntVar], int]) -> NDArray[np.float64]:
+        """Return the values of the model's columns."""
+        whole = np.array([value(c) for c in self._columns], float)
+        values: NDArray[np.float64] = whole / np.array(self._steps)
+        return values
+
+    def relax(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
+    ) -> None:
+        """Return None: CP-SAT has whole numbers only; see `Backend`."""
+
+
+def run(
+    solver: cp_model.CpSolver,
+    model: cp_model.CpModel,
+    found: cp_model.CpSolverSolutionCallback | None = None,
+) -> tuple[cp_model.CpSolverStatus, bool]:
+    """Run CP-SAT beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Returns
+    -------
+    tuple
+        The status, and False if it was asked to.
+    """
+    # Its own handler would stop the search as if the time were up, and tell nobody.
+    solver.parameters.catch_sigint_signal = False
+    # These parts of the presolve of OR-Tools 9.15 lose optima, and plans where numbers are large
+    # (google/or-tools#5293 and tests/solver/linear/test_cpsat.py).
+    solver.parameters.presolve_inclusion_work_limit = 0
+    solver.parameters.cp_model_probing_level = 0
+    # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
+    running: Future[cp_model.CpSolverStatus] = Future()
+
+    def search() -> None:
+        if running.set_running_or_notify_cancel():
+            try:
+                running.set_result(solver.solve(model, found))
+            except BaseException as error:
+                running.set_exception(error)
+
+    try:
+        Thread(target=search).start()
+        return running.result(), True
+    except BaseException as error:
+        if running.cancel():
+            raise
+        # It cannot be stopped before it has begun.
+        while not running.done():
+            solver.stop_search()
+            wait([running], timeout=0.1)
+        if isinstance(error, KeyboardInterrupt):
+            return running.result(), False
+        raise
+
+
+class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+    """Passes on each better solution."""
+
+    def __init__(
+        self,
+        values: Callable[[Callable[[cp_model.IntVar], int]], NDArray[np.float64]],
+        found: Callable[[NDArray[np.float64]], None],
+    ) -> None:
+        super().__init__()
+        self._values = values
+        self._found = found
+
+    def on_solution_callback(self) -> None:
+        """Pass on the solution that CP-SAT has now."""
+        self._found(self._values(self.value))

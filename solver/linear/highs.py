@@ -1,0 +1,259 @@
+"""The MILP back end: HiGHS, given the model as arrays."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from queue import SimpleQueue
+
+import highspy
+import numpy as np
+from highspy.highs import HighsCallbackEvent
+from numpy.typing import NDArray
+
+from edgeplace.solver.clock import overrun_s, running
+from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
+from edgeplace.solver.linear.model import Affine, Block, Kind, LinearModel, Row, power_of_two
+
+_ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
+"""How often the relaxation is tightened at most, and how often in vain: by less than a share."""
+_PROOF_GAP = 1e-7
+"""Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
+_LARGEST, _RESOLUTION = 1e4, 1e-6
+"""What the largest coefficient of an objective is scaled to, and what HiGHS does not tell from 0
+then: its tolerances are absolute, 1e-7."""
+
+
+class Milp:
+    """A `LinearModel` in HiGHS. Incumbents and bounds survive a time limit or Ctrl-C."""
+
+    name = "milp"
+
+    def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
+        self._highs = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._columns = len(model.upper)
+        self._overrun_s = overrun_s(model.n_entries)
+        self._whole = np.array([k in (Kind.BINARY, Kind.COUNT) for k in model.kinds], bool)
+        _pass(self._highs, model, self._whole)
+        for option, value in (
+            ("threads", workers or 1),
+            ("random_seed", seed),
+            ("mip_abs_gap", 0.0),
+            ("mip_feasibility_tolerance", 1e-7),
+        ):
+            self._highs.setOptionValue(option, value)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add rows; see `Backend`."""
+        for row in rows:
+            lower = row.bound if row.equality else -highspy.kHighsInf
+            columns = np.array(list(row.terms), np.int32)
+            values = np.array(list(row.terms.values()))
+            self._highs.addRow(lower, row.bound, len(columns), columns, values)
+
+    def minimise(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        gap: float,
+        start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None = None,
+    ) -> Answer:
+        """Minimise an objective; see `Backend`."""
+        seconds = self._in_time(seconds)
+        highs = self._highs
+        scale = self._aim(objective)
+        highs.setOptionValue("mip_rel_gap", max(gap, _PROOF_GAP))
+        highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
+        highs.clearSolver()
+        if start:
+            columns = np.array(list(start), np.int32)
+            highs.setSolution(len(columns), columns, np.array(list(start.values())))
+        finished = _run(highs, found)
+        status = highs.getModelStatus()
+        info = highs.getInfo()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Answer(Outcome.INFEASIBLE, None, float("inf"))
+        solved = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        values = np.array(highs.getSolution().col_value) if solved else None
+        proved = status == highspy.HighsModelStatus.kOptimal and solved
+        bound = -float("inf")
+        if np.isfinite(info.mip_dual_bound):
+            bound = (info.mip_dual_bound - _RESOLUTION) / scale
+            if not objective.terms:
+                bound = objective.constant
+        answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
+        if not finished:
+            raise SolverInterrupt(answer)
+        return answer
+
+    def relax(
+        self,
+        objective: Affine,
+        *,
+        seconds: float | None,
+        tighten: Callable[[NDArray[np.float64]], Sequence[Row]] | None = None,
+    ) -> tuple[float, NDArray[np.float64]] | None:
+        """Minimise with all columns continuous; see `Backend`."""
+        seconds = self._in_time(seconds)
+        highs = self._highs
+        scale = self._aim(objective)
+        every = np.arange(self._columns, dtype=np.int32)
+        kinds = self._whole.astype(np.uint8)
+        highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
+        ends = np.inf if seconds is None else time.monotonic() + seconds
+        highs.clearSolver()
+        known: tuple[float, NDArray[np.float64]] | None = None
+        stalled = 0
+        for _ in range(_ROUNDS):
+            highs.setOptionValue("time_limit", float(max(ends - time.monotonic(), 0.0)))
+            if not _run(highs):
+                raise KeyboardInterrupt
+            if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                break
+            solution = highs.getSolution()
+            before = known
+            known = self._safe(np.array(solution.row_dual), scale, objective)
+            least = known[0]
+            if before is not None:
+                # A row may only turn one optimum into another that is as good.
+                stalled = stalled + 1 if least - before[0] < _LITTLE * abs(least) else 0
+            if stalled == _STALLED:
+                break
+            rows = tighten(np.array(solution.col_value)) if tighten else ()
+            if not rows:
+                break
+            self.add_rows(rows)
+        highs.changeColsIntegrality(self._columns, every, kinds)
+        return known
+
+    def _in_time(self, seconds: float | None) -> float | None:
+        """Return the time for HiGHS within that of the call that runs.
+
+        Raises
+        ------
+        OutOfTimeError
+            If HiGHS would not look at the clock in time.
+        """
+        clock = running()
+        clock.afford(self._overrun_s)
+        return min((s for s in (seconds, clock.left()) if s is not None), default=None)
+
+    def _safe(
+        self, dual: NDArray[np.float64], scale: float, objective: Affine
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return a bound that holds whatever HiGHS's tolerances, and reduced costs to go with it.
+
+        Any multipliers of the rows give a bound (Neumaier and Shcherbina, Math. Program. 99, 2004).
+        """
+        lp = self._highs.getLp()
+        lower, upper = np.array(lp.row_lower_), np.array(lp.row_upper_)
+        # A multiplier of a side that has no bound is the solver's rounding.
+        dual = np.where(np.isfinite(np.where(dual > 0, lower, upper)), dual, 0.0)
+        matrix = lp.a_matrix_
+        start, value = np.array(matrix.start_), np.array(matrix.value_)
+        outer = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        inner = np.array(matrix.index_, np.intp)
+        by_row = matrix.format_ == highspy.MatrixFormat.kRowwise
+        row, column = (outer, inner) if by_row else (inner, outer)
+        price = np.bincount(column, weights=value * dual[row], minlength=self._columns)
+        cost = np.zeros(self._columns)
+        cost[list(objective.terms)] = list(objective.terms.values())
+        reduced = cost * scale - price
+        used = dual != 0
+        least = float(dual[used] @ np.where(dual > 0, lower, upper)[used])
+        least += float(np.minimum(reduced, 0.0) @ np.array(lp.col_upper_))
+        least += float(np.maximum(reduced, 0.0) @ np.array(lp.col_lower_))
+        return least / scale + objective.constant, np.maximum(reduced, 0.0) / scale
+
+    def _aim(self, objective: Affine) -> float:
+        """Set the objective, and return what it is scaled by."""
+        cost = np.zeros(self._columns)
+        cost[list(objective.terms)] = list(objective.terms.values())
+        # An objective that is constant has no scale.
+        largest = float(np.abs(cost).max(initial=0.0))
+        scale = power_of_two(_LARGEST / largest) if largest > 0 else 1.0
+        every = np.arange(self._columns, dtype=np.int32)
+        self._highs.changeColsCost(self._columns, every, cost * scale)
+        self._highs.changeObjectiveOffset(objective.constant * scale)
+        return scale
+
+
+def _pass(highs: highspy.Highs, model: LinearModel, whole: NDArray[np.bool_]) -> None:
+    """Pass all columns and rows in one call: one by one they take longer than the proof."""
+    start, column, value, lower, upper = [], [], [], [], []
+    entries = 0
+    single = [_block(row) for row in model.single]
+    for block in [*model.blocks, *single]:
+        first = np.searchsorted(block.row, np.arange(len(block.bound)))
+        start.append(entries + first)
+        entries += len(block.row)
+        column.append(block.column)
+        value.append(block.value)
+        upper.append(block.bound)
+        lower.append(block.bound if block.equality else np.full(len(block.bound), -np.inf))
+    none = np.zeros(0)
+    n = len(model.upper)
+    highs.passModel(
+        n,
+        sum(map(len, upper)),
+        entries,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        np.zeros(n),
+        np.zeros(n),
+        np.array(model.upper, float),
+        np.concatenate([none, *lower]),
+        np.concatenate([none, *upper]),
+        np.concatenate([none, *start, [entries]]).astype(np.int32),
+        np.concatenate([none, *column]).astype(np.int32),
+        np.concatenate([none, *value]),
+        whole.astype(np.int32),
+    )
+
+
+def _block(row: Row) -> Block:
+    columns = np.array(list(row.terms), np.intp)
+    values = np.array(list(row.terms.values()), float)
+    at = np.zeros(len(columns), np.intp)
+    return Block(at, columns, values, np.array([row.bound], float), row.equality)
+
+
+def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | None = None) -> bool:
+    """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Returns
+    -------
+    bool
+        False if it was asked to.
+    """
+    better: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
+
+    def note(event: HighsCallbackEvent) -> None:
+        # In HiGHS's thread, and its memory: what is to be done with it waits for ours.
+        better.put(np.array(event.data_out.mip_solution))
+
+    highs.HandleUserInterrupt = True
+    if found:
+        highs.cbMipImprovingSolution += note
+    highs.startSolve()
+    try:
+        ended = False
+        while not ended:
+            ended = highs.wait(0.1)[0]
+            while found and not better.empty():
+                found(better.get())
+    except KeyboardInterrupt:
+        highs.cancelSolve()
+        highs.wait()
+        return False
+    except BaseException:
+        # Whoever raised it waits for it; HiGHS must not go on with what is given up.
+        highs.cancelSolve()
+        highs.wait()
+        raise
+    finally:
+        if found:
+            highs.cbMipImprovingSolution -= note
+    return True

@@ -1,0 +1,74 @@
+"""Channels as a network carries them: bytes on the wire, buffers, waiting, credit."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster
+from edgeplace.solver.problem.buffering import exchanges_ms, held_ms
+from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.solver.problem.wire import on_wire
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """Channels of records, and behind them what their receivers answer; see `Problem`."""
+
+    source: Ints
+    target: Ints
+    bytes_per_s: Floats
+    n_feeding: int
+    live: Bools
+    exchange_ms: Floats
+    spread_ms: Floats
+    buffer_bytes: Floats
+    fill_ms: Floats
+    window_bytes: Floats
+    stream: Ints
+
+    @classmethod
+    def of(cls, traffic: Traffic, cluster: Cluster) -> "Channels":
+        """Return the channels that some traffic takes, given the cluster's network buffers."""
+        flow = traffic.bytes_per_s
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fill = 1000 * cluster.buffer_bytes / flow
+        held = held_ms(traffic.timeout_ms, flow, traffic.records_per_s, cluster.buffer_bytes)
+        # A record that is larger than a buffer is there when its last buffer is.
+        sent = np.minimum(flow * held / 1000, cluster.buffer_bytes)
+        sent = np.maximum(sent, traffic.record_bytes)
+        live = traffic.records_per_s > 0
+        exchange, spread = exchanges_ms(held, traffic.source, traffic.target, live)
+        wire = on_wire(
+            flow,
+            traffic.records_per_s + traffic.watermarks_per_s,
+            traffic.timeout_ms,
+            cluster.buffer_bytes,
+            cluster.mtu_bytes,
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            grown = np.where(flow > 0, wire.forward / flow, 1.0)
+        fan_in = np.maximum(traffic.fan_in, 1)
+        window = grown * cluster.buffer_bytes
+        window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in
+        # Answers take the links without records: they are late for nobody, and need no credit.
+        back = np.flatnonzero(wire.back > 0)
+        none = np.zeros(len(back))
+        stream = traffic.stream
+        return cls(
+            source=np.concatenate([traffic.source, traffic.target[back]]),
+            target=np.concatenate([traffic.target, traffic.source[back]]),
+            bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
+            n_feeding=len(flow),
+            live=np.concatenate([live, none > 0]),
+            exchange_ms=np.concatenate([exchange, none]),
+            spread_ms=np.concatenate([spread, none]),
+            buffer_bytes=np.concatenate([sent, none]),
+            fill_ms=np.concatenate([fill, none + np.inf]),
+            window_bytes=np.concatenate([window, none + np.inf]),
+            stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
+        )

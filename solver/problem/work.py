@@ -1,0 +1,119 @@
+"""What subtasks cost on each class of node, and what they keep."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, InvalidInputError, Operator
+from edgeplace.model.cost import ENOUGH_BUSY_SHARE, ClassCost
+from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.problem.wire import checkpoint_on_wire
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+MAX_QUEUE_FACTOR = 20.0
+"""Queueing is capped at this many service times: M/M/1 waiting at 95 % busy."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What subtasks take of each node class, shape (n_subtasks, n_classes); see `Problem`."""
+
+    busy: Floats
+    cores: Floats
+    service_ms: Floats
+
+    @classmethod
+    def of(cls, rate_per_s: Floats, busy_s: Floats, cpu_s: Floats) -> "Work":
+        """Return it for subtasks' records per second, and their busy and core-seconds a record."""
+        rate = rate_per_s[:, None]
+        busy = rate * busy_s
+        queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
+        return cls(busy, rate * cpu_s, np.where(rate > 0, 1000 * busy_s * queue, 0.0))
+
+
+def class_costs(
+    op: Operator, cluster: Cluster, classes: list[str], needed: set[int], notes: list[str]
+) -> tuple[list[float], list[float]]:
+    """Return busy seconds and core-seconds a record on each class, estimated where never seen."""
+    known = op.cost.classes if op.cost else ()
+    if not known:
+        notes.append(f"the CPU cost of {op.name!r} is not known: it is not counted")
+        return [0.0] * len(classes), [0.0] * len(classes)
+    speed = {c.id: c.speed for c in cluster.node_classes}
+    seen_on = {c.node_class: c for c in known}
+    strange = [name for name in seen_on if name not in classes]
+    # Costs may know more machines than this cluster has; with a gap beside, it may be a typo.
+    if strange and any(classes[i] not in seen_on for i in needed):
+        notes.append(
+            f"the costs of {op.name!r} name class {', '.join(map(repr, strange))}, which no node "
+            f"of the cluster has; its classes are {', '.join(classes)}"
+        )
+    busy_s, cpu_s = [], []
+    for i, name in enumerate(classes):
+        seen = seen_on.get(name)
+        factor = 1.0
+        if seen is None:
+            based = [c for c in known if c.node_class in speed]
+            if name in speed and based:
+                # The longest measured one is the best known.
+                seen = max(based, key=lambda c: (not c.weak, c.busy_s, c.node_class))
+                factor = speed[seen.node_class] / speed[name]
+                if i in needed:
+                    notes.append(
+                        f"the CPU cost of {op.name!r} on {name!r} is an estimate: never seen "
+                        f"there, taken from {seen.node_class!r} by the ratio of their speeds"
+                    )
+            elif i in needed:
+                raise InvalidInputError(
+                    f"operator {op.name!r} was never seen on node class {name!r}, only on "
+                    f"{[c.node_class for c in known]}, and the cluster gives no speeds to "
+                    "estimate it from",
+                    f"measure it there, state its cost, or give `node_classes` with a speed for "
+                    f"{name!r} and {known[0].node_class!r}",
+                )
+            else:
+                busy_s.append(0.0)
+                cpu_s.append(0.0)
+                continue
+        if seen.weak and i in needed:
+            notes.append(_weak(op, seen))
+        busy_s.append(factor / seen.true_rate_per_s)
+        cpu_s.append(factor * (seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
+    return busy_s, cpu_s
+
+
+def _weak(op: Operator, seen: ClassCost) -> str:
+    """Say that plans rest on a cost measured at a trickle, and what to measure instead."""
+    where = f"{op.name!r} on {seen.node_class!r}"
+    times = math.ceil(ENOUGH_BUSY_SHARE / seen.busy_share) if seen.busy_share else 1
+    rate = f"{times} times this rate, or at full speed" if times > 1 else "two thirds of full speed"
+    return (
+        f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: record a log "
+        f"while it runs there at {rate}, or state its cost"
+    )
+
+
+def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return state bytes, checkpoint bytes/s on the wire, memory and disk of each subtask."""
+    state = np.zeros(subtasks.count)
+    written = np.zeros(subtasks.count)
+    memory = np.zeros(subtasks.count)
+    disk = np.zeros(subtasks.count)
+    jobs = {j.name: j for j in subtasks.jobs}
+    fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
+    for o, (job, op) in enumerate(subtasks.operators):
+        own = subtasks.range_of(o)
+        cost = op.cost
+        state[own] = (cost.state_bytes or 0.0) / op.parallelism if cost else 0.0
+        interval = jobs[job].checkpoint_interval_ms
+        if interval:
+            of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
+            on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, mtu_bytes)
+            written[own] = on_wire / (interval / 1000)
+        memory[own] = op.memory_bytes
+        (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
+    return state, written, memory, disk

@@ -1,0 +1,175 @@
+"""A model over groups of TaskManagers, and plans read from it; see `solver/search/groups.py`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
+from edgeplace.solver.formulation.bundle_cuts import Bundles
+from edgeplace.solver.linear.backend import Answer, Backend, Outcome
+from edgeplace.solver.linear.model import LARGE, Affine, Limited, LinearModel, Row
+from edgeplace.solver.search.groups import Groups
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+_STEPS = 4
+"""Functions by which the cores of a group are counted in machines."""
+_MACHINES = ("slots", "node cpu", "memory", "disk")
+
+
+class DisaggregationError(Exception):
+    """A group gets what its TaskManagers cannot share out."""
+
+    def __init__(self, full: Bools, near: Bools) -> None:
+        super().__init__("a group gets what its TaskManagers cannot share out")
+        self.full = full
+        """The TaskManagers of such groups, shape (n_tms,)."""
+        self.near = near
+        """Where subtasks may run in plans that differ in what such groups get, shape
+        (n_subtasks, n_tms)."""
+
+
+@dataclass(frozen=True)
+class AggregatedFormulation:
+    """A linear model of a problem with TaskManagers that are alike taken as one.
+
+    It is read as a `Formulation` is.
+    """
+
+    groups: Groups
+    form: Formulation
+    load: Callable[[LinearModel], Backend]
+    seconds_left: Callable[[], float | None]
+
+    @classmethod
+    def of(
+        cls,
+        groups: Groups,
+        name: ObjectiveName,
+        load: Callable[[LinearModel], Backend],
+        seconds_left: Callable[[], float | None],
+        deadline: float,
+        may: Bools | None = None,
+        room: Floats | None = None,
+        most: Mapping[ObjectiveName, float] | None = None,
+    ) -> "AggregatedFormulation":
+        """Build the model for one objective.
+
+        Parameters
+        ----------
+        may
+            Where each subtask may run, shape (n_subtasks, n_tms); None: wherever it keeps up.
+        room
+            Share of the cores of each TaskManager that its group may give out, shape (n_tms,):
+            the model then relaxes nothing, but its plans are dealt more easily.
+        most
+            See `formulate`.
+
+        Raises
+        ------
+        OutOfTimeError
+            If the deadline passes.
+        """
+        joined = None if may is None else groups.joined(may)
+        joint = groups.joint if room is None else groups.with_room(room)
+        form = formulate(joint, [name], counted=True, may=joined, most=most, deadline=deadline)
+        if len(form.model.upper) >= LARGE:
+            _pack(groups, form)
+        return cls(groups, form, load, seconds_left)
+
+    @property
+    def model(self) -> LinearModel:
+        """The linear model."""
+        return self.form.model
+
+    @property
+    def rho(self) -> None:
+        """Throughput is not minimised over groups."""
+
+    def bundles(self) -> Bundles | None:
+        """Return what finds rows that tighten the model, as `Formulation.bundles` does."""
+        return self.form.bundles()
+
+    def start(self, assignment: Ints) -> dict[int, float] | None:
+        """Return the columns of a plan."""
+        return self.form.start(self.groups.of[assignment])
+
+    def assignment(self, values: Floats) -> Ints:
+        """Return a plan that deals out to TaskManagers what their groups get.
+
+        Raises
+        ------
+        DisaggregationError
+            If there is none.
+        """
+        groups = self.groups
+        may = groups.places(self.form.assignment(values))
+        dealt = formulate(groups.problem, (), may=may)
+        answer = self._any(dealt.model)
+        if answer.values is not None:
+            return dealt.assignment(answer.values)
+        full = self._full(dealt.model)
+        near = may | (groups.problem.keeps_up & (may @ full)[:, None])
+        raise DisaggregationError(full, near)
+
+    def within(self, growth: Floats, slack: float) -> Bools:
+        """Return where subtasks may run, as `Formulation.within` does."""
+        return self.form.within(growth, slack)[:, self.groups.of]
+
+    def _any(self, model: LinearModel) -> Answer:
+        """Return any solution."""
+        left = self.seconds_left()
+        return self.load(model).minimise(Affine(), seconds=left, gap=1.0, start=None)
+
+    def _full(self, model: LinearModel) -> Bools:
+        """Return the TaskManagers of groups that by themselves cannot be dealt what they get."""
+        p, of = self.groups.problem, self.groups.of
+        limits = {r.limit for r in model.rows if r.limit and r.limit[0] in _MACHINES}
+
+        def group(limit: Limited) -> int:
+            kind, i = limit
+            return int(of[p.tm_node == i][0] if kind == "node cpu" else of[i])
+
+        full = np.zeros(p.m, bool)
+        for g in sorted({group(limit) for limit in limits}):
+            others = [limit for limit in limits if group(limit) != g]
+            if self._any(model.without(others)).outcome is Outcome.INFEASIBLE:
+                full |= of == g
+        # Where each group could be by itself, rules tie them to one another.
+        return full if full.any() else np.ones(p.m, bool)
+
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+        """Return rows for what the model leaves out, as `Formulation.missed` does.
+
+        Raises
+        ------
+        SubtasksCountedError
+            If only a model without groups can state it.
+        """
+        windows = tuple(v for v in found.violations if v.kind == "credit window")
+        if not windows:
+            raise SubtasksCountedError
+        met = found.model_copy(update={"violations": windows})
+        rows = self.form.missed(values, self.groups.of[assignment], met)
+        if not rows:
+            raise SubtasksCountedError
+        return rows
+
+
+def _pack(groups: Groups, form: Formulation) -> None:
+    """State what the machines of a group take, whoever is dealt to which; see `Groups.packed`."""
+    c = form.choices
+    k = c.units.first[c.unit]
+    nodes = groups.nodes()
+    for g, share in groups.packed(_STEPS):
+        own = np.flatnonzero((c.tm == g) & (share[k] > 0))
+        if (share[k] * c.size)[own].sum() > nodes[g]:
+            row = np.zeros(len(own), np.intp)
+            room = np.array([float(nodes[g])])
+            form.model.all_at_most(
+                row, c.column[own], share[k[own]], room, "packing", np.array([g])
+            )

@@ -1,0 +1,74 @@
+"""The best plan so far, kept outside the solvers."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Incumbent, ObjectiveLevel
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
+from edgeplace.solver.problem import Problem
+
+Ints = NDArray[np.intp]
+OPTIMAL_GAP = 1e-6
+TIE = 1e-9
+"""Values that differ by less, as a share, are equal: sums of floats are no more exact."""
+
+
+class BestPlan:
+    """What the evaluator says of the best plan that was offered, and when it became better.
+
+    Attributes
+    ----------
+    verdict
+        None: no plan that holds was offered.
+    caps
+        What the levels that are done may come to: up to there they do not count.
+    incumbents
+        The plans that were better in the first level than all before.
+    """
+
+    def __init__(
+        self, problem: Problem, levels: Sequence[ObjectiveLevel], soft: bool, began: float
+    ) -> None:
+        self._problem = problem
+        self._levels = levels
+        self._soft = soft
+        self._began = began
+        self.verdict: Usage | None = None
+        self.caps: list[float] = []
+        self.incumbents: list[Incumbent] = []
+
+    def holds(self, found: Usage) -> bool:
+        """Return whether a plan may be the answer."""
+        return found.fixed_hold and (self._soft or found.rated_hold)
+
+    def offer(self, assignment: Ints) -> Usage:
+        """Keep an assignment if it holds and is better, level by level; return what it comes to."""
+        found = measure_usage(self._problem, assignment)
+        known = self.verdict
+        if (
+            self.holds(found)
+            and self.keeps_caps(found)
+            and (known is None or self._better(found, known))
+        ):
+            self.verdict = found
+            value = found.value(self._levels[0].name)
+            before = self.incumbents[-1].value if self.incumbents else float("inf")
+            if value < before - OPTIMAL_GAP * abs(value):
+                at_s = time.monotonic() - self._began
+                self.incumbents.append(Incumbent(at_s=at_s, value=value))
+        return found
+
+    def keeps_caps(self, found: Usage) -> bool:
+        """Return whether a plan is good enough in the levels that are done."""
+        done = zip(self._levels, self.caps, strict=False)
+        return all(found.value(level.name) <= cap * (1 + TIE) for level, cap in done)
+
+    def _better(self, new: Usage, old: Usage) -> bool:
+        for level in self._levels[len(self.caps) :]:
+            a, b = new.value(level.name), old.value(level.name)
+            if abs(a - b) > TIE * max(abs(a), abs(b)):
+                return a < b
+        return False

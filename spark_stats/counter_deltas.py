@@ -1,0 +1,212 @@
+"""From samples to sums: what happened between two samples of a subtask, summed by quarter."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.wide_table import KEYS
+
+# A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
+# little, so only a larger step is a restart.
+_COUNTS = ("records_in", "records_out", "bytes_in", "bytes_out", "cpu_ns")
+_TIMES = ("busy_ms", "back_pressured_ms")
+_CLOCK_JITTER_MS = 1000.0
+
+QUARTERS = 4
+RECENT_CHECKPOINTS = 10
+"""Checkpoints over which the size of the state is taken."""
+
+SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
+"""Counters whose differences are of use."""
+
+SUM_KEYS = (*(k for k in KEYS if k != "ts_ms"), "quarter")
+COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
+
+
+def differences(samples: DataFrame) -> DataFrame:
+    """Return what each subtask did between one sample and the next.
+
+    A pair of samples with a restart, a counter reset or a move to another TaskManager between them
+    says nothing and is passed over, as is one whose clock ran backwards; both are counted.
+
+    Parameters
+    ----------
+    samples
+        What `samples.samples` returns.
+
+    Returns
+    -------
+    DataFrame
+        A row for each sample, of all kinds, so that one pass over the log gives everything:
+        `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of the time in
+        which the subtask was seen, a difference for each of `SUMMED`, taken from the
+        rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
+        gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few, with
+        `checkpoint_step`, by how many bytes more than the one before was written.
+    """
+    by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "values")
+    so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    of_task = F.col("kind") == r.TASK
+    # Answers about vertices say where a subtask runs from then on. After that these rows have done
+    # their part; checkpoints under way say nothing.
+    told = ("task_manager", "attempt")
+    placed = samples.withColumns(
+        {c: F.last(c, ignorenulls=True).over(so_far) for c in told}
+    ).filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
+    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state"]
+    remembered += [*SUMMED, "checkpointed_bytes"]
+    paired = (
+        placed.select(
+            *(c for c in placed.columns if c != "records_out"),
+            # A chain that ends in its own sink has no output: what its source emits counts.
+            F.when(F.col("records_out") > 0, F.col("records_out"))
+            .otherwise(F.coalesce("emitted", "records_out"))
+            .alias("records_out"),
+            F.xxhash64(*r.COUNTERS).alias("state"),
+        )
+        .select(
+            "*",
+            F.lag(F.struct(*remembered)).over(by_time).alias("before"),
+            F.lead("ts_ms").over(by_time).alias("next_ms"),
+            F.min("ts_ms").over(all_of_it).alias("first_ms"),
+            F.max("ts_ms").over(all_of_it).alias("last_ms"),
+            F.lead(F.lit(True), RECENT_CHECKPOINTS).over(by_time).alias("is_old"),
+        )
+        .filter((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull())
+    )
+
+    def step(column: str) -> Column:
+        return F.col(column) - F.col(f"before.{column}")
+
+    def differs(column: str) -> Column:
+        return F.coalesce(F.col(column) != F.col(f"before.{column}"), F.lit(False))
+
+    fell = _any(
+        *(step(c) < 0 for c in _COUNTS),
+        *(step(c) < -_CLOCK_JITTER_MS for c in _TIMES),
+    )
+    same_file = F.col("file_hash") == F.col("before.file_hash")
+    meters_only = F.col("records_in").isNull() & F.col("records_out").isNull()
+    flagged = paired.select(
+        "*",
+        # A meter speaks of the time before its sample. The first has no sample before it, so it
+        # gets the time to the next one.
+        F.coalesce(
+            step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
+        ).alias("dt_ms"),
+        (fell | differs("attempt") | differs("task_manager")).alias("reset"),
+        # In one file, lines are in the order they were written.
+        _any(same_file & (step("pos") < 0)).alias("clock_jump"),
+        (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
+            "repeat"
+        ),
+    )
+    seconds = F.col("dt_ms") / 1000.0
+    good = F.col("good")
+
+    def happened(column: str) -> Column:
+        rate = f"{column}_per_s"
+        # A negative rate is how some tools write "not known".
+        by_rate = (
+            F.when(F.col(rate) >= 0, F.col(rate) * seconds) if rate in r.RATES else F.lit(None)
+        )
+        return F.when(good, F.coalesce(step(column), by_rate)).alias(column)
+
+    return flagged.withColumn(
+        "good",
+        F.col("kind").isin(r.TASK, r.TASK_MANAGER)
+        & _any(F.col("dt_ms") > 0)
+        & ~F.col("reset")
+        & ~F.col("clock_jump"),
+    ).select(
+        *KEYS,
+        "at_ms",
+        _quarter().alias("quarter"),
+        "good",
+        F.when(good, F.col("dt_ms")).alias("dt_ms"),
+        *(happened(c) for c in SUMMED),
+        F.when(good & (F.col("busy_ms_per_s") >= 0), F.col("busy_ms_per_s") * seconds).alias(
+            "gauged_ms"
+        ),
+        (good & meters_only & of_task).alias("metered"),
+        (good & F.col("busy_ms").isNull() & (F.col("busy_ms_per_s") >= 0)).alias("busy_gauged"),
+        step("checkpointed_bytes").alias("checkpoint_step"),
+        *("reset", "clock_jump", "repeat", "snapshots", *r.CHECKPOINT_SIZES, *COUNTS),
+    )
+
+
+def sums(differences: DataFrame) -> DataFrame:
+    """Return the differences added up: a row for each of `SUM_KEYS`, small enough to collect.
+
+    Parameters
+    ----------
+    differences
+        What `differences` returns.
+
+    Returns
+    -------
+    DataFrame
+        `SUM_KEYS` and sums: of time, of each counter, and with `timed_` before the name of those
+        differences whose busy time is known, as true rates need. `square_in` and `square_out` are
+        the sums of records²/busy ms, from which the spread of the rates follows. Of checkpoints,
+        the largest state, mean and last of the bytes written (`checkpointed_last`), and how these
+        went from one to the next: `checkpoint_net` is the sum of the steps, `checkpoint_path` that
+        of their sizes.
+    """
+    busy = F.col("busy_ms")
+    records = {"in": "records_in", "out": "records_out"}
+    return differences.groupBy(*SUM_KEYS).agg(
+        F.sum("dt_ms").alias("dt_ms"),
+        F.sum("gauged_ms").alias("gauged_ms"),
+        *(F.sum(c).alias(c) for c in SUMMED),
+        *(
+            F.sum(F.when(busy.isNotNull(), F.col(c))).alias(f"timed_{k}")
+            for k, c in records.items()
+        ),
+        *(
+            F.sum(F.when(busy > 0, F.col(c) * F.col(c) / busy)).alias(f"square_{k}")
+            for k, c in records.items()
+        ),
+        F.sum(F.when(F.col("back_pressured_ms").isNotNull(), F.col("dt_ms"))).alias("watched_ms"),
+        F.count(F.when(F.col("good"), 1)).alias("intervals"),
+        F.count(F.when(busy > 0, 1)).alias("busy_intervals"),
+        *(
+            F.count(F.when(F.col(flag), 1)).alias(column)
+            for flag, column in (
+                ("metered", "metered_intervals"),
+                ("busy_gauged", "gauged_intervals"),
+                ("reset", "resets"),
+                ("clock_jump", "clock_jumps"),
+                ("repeat", "repeats"),
+            )
+        ),
+        F.sum(F.greatest(F.col("snapshots") - 1, F.lit(0))).alias("duplicates"),
+        F.count(F.when(F.col("values") > 0, 1)).alias("samples"),
+        *(F.sum(c).alias(c) for c in COUNTS),
+        F.max("state_bytes").alias("state_bytes"),
+        F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
+        # Their time is their number.
+        F.max_by("checkpointed_bytes", "ts_ms").alias("checkpointed_last"),
+        F.sum("checkpoint_step").alias("checkpoint_net"),
+        F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
+        F.min("ts_ms").alias("from_ms"),
+        F.max("at_ms").alias("to_ms"),
+    )
+
+
+def _quarter() -> Column:
+    """Return which quarter of its subtask's time the middle of a difference is in."""
+    middle = F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2 - F.col("first_ms")
+    span = F.greatest(F.col("last_ms") - F.col("first_ms"), F.lit(1))
+    quarter = F.floor(QUARTERS * middle / span)
+    of_task = F.col("kind") == r.TASK
+    return F.when(of_task, F.least(F.greatest(quarter, F.lit(0)), F.lit(QUARTERS - 1)).cast("int"))
+
+
+def _any(*conditions: Column) -> Column:
+    """Return whether any condition holds; one that cannot be judged does not."""
+    result = F.lit(False)
+    for condition in conditions:
+        result = result | F.coalesce(condition, F.lit(False))
+    return result

@@ -1,0 +1,130 @@
+"""What a log says of a job beside its metrics: its graph, its names, its checkpoints."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from edgeplace.spark_stats import long_table as r
+
+_STRAIGHT_SHARE = 0.8
+_CHANGED_RATIO = 1.5
+"""Checkpoints that have grown or shrunk by this factor, and nearly all the way in one direction,
+are of a state that is not yet what it will be."""
+
+
+@dataclass(frozen=True)
+class LoggedEdge:
+    """A stream as the log describes it."""
+
+    source: str
+    target: str
+    ship_strategy: str
+
+
+@dataclass
+class LogFacts:
+    """What a log says of one job beside its metrics."""
+
+    job_name: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    """Vertex id -> name, in the order of the job."""
+    parallelism: dict[str, int] = field(default_factory=dict)
+    edges: tuple[LoggedEdge, ...] | None = None
+    """None: the log has no plan."""
+    checkpoint_interval_ms: float | None = None
+    state_backend: Literal["heap", "rocksdb"] | None = None
+    state_bytes: dict[str, float] = field(default_factory=dict)
+    checkpointed_bytes: dict[str, float] = field(default_factory=dict)
+    checkpoints_went: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Vertex id -> bytes of the first and the last checkpoint, where the size is still changing."""
+
+
+def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
+    """Return the facts of one job.
+
+    Parameters
+    ----------
+    rows
+        What `differences.sums` returns, collected.
+    job
+        Id of the job as in the rows.
+    """
+    facts = LogFacts()
+    documents = [x for x in rows if x.kind == r.DOCUMENT and x.job in (job, None)]
+    for row in sorted(documents, key=lambda x: x.to_ms):
+        _take_document(facts, row.vertex, row.document)
+    documented = set(facts.parallelism)
+    for row in rows:
+        if row.kind == r.TASK and row.job == job and row.subtask is not None:
+            facts.job_name = facts.job_name or row.job_name
+            facts.names.setdefault(row.vertex, row.name or row.vertex)
+            if row.vertex not in documented:
+                seen = facts.parallelism.get(row.vertex, 1)
+                facts.parallelism[row.vertex] = max(seen, row.subtask + 1)
+        elif row.kind == r.CHECKPOINT and row.job == job:
+            if row.state_bytes is not None:
+                facts.state_bytes[row.vertex] = row.state_bytes
+            if row.checkpointed_bytes is not None:
+                _take_checkpointed(facts, row)
+    return facts
+
+
+def _take_checkpointed(facts: LogFacts, row: Any) -> None:
+    """Take over the mean of the bytes written, or the last if they still went one way.
+
+    What waits in a state for its time is there long after the rate has changed.
+    """
+    facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
+    net, last = row.checkpoint_net or 0.0, row.checkpointed_last
+    first = last - net
+    straight = net and abs(net) >= _STRAIGHT_SHARE * row.checkpoint_path
+    if straight and max(first, last) > _CHANGED_RATIO * min(first, last):
+        facts.checkpointed_bytes[row.vertex] = last
+        facts.checkpoints_went[row.vertex] = (first, last)
+
+
+def _take_document(facts: LogFacts, path: str, text: str) -> None:
+    """Take over what an answer says; a later answer wins."""
+    answer: Any = json.loads(text)
+    kind = path.rsplit("/", 1)[-1]
+    if path.endswith("/checkpoints/config"):
+        _take_checkpoint_config(facts, answer)
+    elif kind == "plan":
+        facts.job_name = answer["plan"].get("name") or facts.job_name
+        _take_plan(facts, answer["plan"].get("nodes", ()))
+    elif path == "/jobmanager/config":
+        settings = {entry.get("key"): entry.get("value") for entry in answer}
+        facts.state_backend = facts.state_backend or _backend(
+            settings.get("state.backend.type") or settings.get("state.backend") or ""
+        )
+    elif path.startswith("/jobs/"):
+        facts.job_name = answer.get("name") or facts.job_name
+        for vertex in answer.get("vertices", ()):
+            facts.names[vertex["id"]] = vertex["name"]
+            facts.parallelism[vertex["id"]] = vertex["parallelism"]
+        if "plan" in answer:
+            _take_plan(facts, answer["plan"].get("nodes", ()))
+
+
+def _take_plan(facts: LogFacts, nodes: Iterable[Mapping[str, Any]]) -> None:
+    facts.edges = tuple(
+        LoggedEdge(given["id"], node["id"], given.get("ship_strategy", ""))
+        for node in nodes
+        for given in node.get("inputs") or ()
+    )
+
+
+def _take_checkpoint_config(facts: LogFacts, answer: Mapping[str, Any]) -> None:
+    interval = answer.get("interval")
+    # Flink says 2^63 - 1 where checkpoints are off.
+    if isinstance(interval, int | float) and 0 < interval < 2**62:
+        facts.checkpoint_interval_ms = float(interval)
+    facts.state_backend = _backend(str(answer.get("state_backend", ""))) or facts.state_backend
+
+
+def _backend(name: str) -> Literal["heap", "rocksdb"] | None:
+    lower = name.lower()
+    if "rocksdb" in lower:
+        return "rocksdb"
+    return "heap" if "hashmap" in lower or "memory" in lower or "filesystem" in lower else None

@@ -1,0 +1,80 @@
+"""The sums of a log as plain Python: what one subtask did in one quarter, on one TaskManager."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgeplace.spark_stats.counter_deltas import SUM_KEYS
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one subtask did in one quarter of the window, on one TaskManager."""
+
+    vertex: str
+    """Id of the operator; of the TaskManager, for sums of a TaskManager."""
+    subtask: int
+    quarter: int
+    sums: Mapping[str, float]
+    """Sums by name, as `differences.sums` gives them; without those that the log cannot give."""
+    location: str | None = None
+    """TaskManager as the log names it."""
+    task_manager: str | None = None
+    """TaskManager as the cluster names it."""
+    node_class: str | None = None
+    """None: not known where it ran."""
+
+
+def tally(row: Any) -> Tally:
+    """Return a collected row of `differences.sums`."""
+    fields = row.asDict()
+    return Tally(
+        vertex=row.vertex,
+        subtask=-1 if row.subtask is None else row.subtask,
+        quarter=row.quarter or 0,
+        location=row.task_manager,
+        sums={k: float(v) for k, v in fields.items() if k not in SUM_KEYS and v is not None},
+    )
+
+
+class Total:
+    """The sum of some tallies."""
+
+    def __init__(self, tallies: Iterable[Tally]) -> None:
+        self._sums: dict[str, float] = {}
+        for t in tallies:
+            for name, value in t.sums.items():
+                self._sums[name] = self._sums.get(name, 0.0) + value
+
+    def __contains__(self, name: str) -> bool:
+        """Return whether the log can give this sum."""
+        return name in self._sums
+
+    def __getitem__(self, name: str) -> float:
+        """Return a sum, 0 if the log cannot give it."""
+        return self._sums.get(name, 0.0)
+
+    def ratio(self, above: str, below: str) -> float | None:
+        """Return one sum over another, None if there is nothing to divide by."""
+        if above not in self or self[below] <= 0:
+            return None
+        return self[above] / self[below]
+
+
+def rate_per_s(tallies: Iterable[Tally], name: str) -> float | None:
+    """Return a sum per second, added over subtasks; None if the log cannot give it.
+
+    Each subtask is divided by its own time, so that one that restarted and lost a part of the
+    window weighs as much as the others.
+    """
+    by_subtask: dict[int, list[Tally]] = {}
+    for t in tallies:
+        by_subtask.setdefault(t.subtask, []).append(t)
+    rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values()]
+    known = [x for x in rates if x is not None]
+    return 1000.0 * sum(known) if known else None
+
+
+def subtasks_seen(tallies: Iterable[Tally]) -> set[int]:
+    """Return the subtasks of which the log has at least one difference."""
+    return {t.subtask for t in tallies if t.sums.get("dt_ms", 0.0) > 0}

@@ -1,0 +1,155 @@
+"""What a run of the bench is asked, answers, and leaves behind."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from edgeplace.model import Evaluation, Incumbent, Plan
+from edgeplace.model.base import Frozen, NonNegative
+
+TOLERANCE = 1e-5
+"""Relative difference from which two figures of one plan contradict each other; `solve` raises at
+the same."""
+NEGLIGIBLE = 1e-6
+"""Bytes per second below which they do not."""
+
+
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    NONE = "none"
+    """Neither a plan that holds nor a proof."""
+    KILLED = "killed"
+    """The guard ended it: it did not keep the time limit."""
+    MEMORY = "memory"
+    """It asked for more than its share of the machine's memory."""
+    ERROR = "error"
+    """An exception or a crash."""
+
+
+SOLVED = (RunOutcome.OPTIMAL, RunOutcome.INFEASIBLE)
+FAILED = (RunOutcome.KILLED, RunOutcome.MEMORY, RunOutcome.ERROR)
+
+
+class Request(Frozen):
+    """What one process is to do."""
+
+    instance: str
+    """Path of the instance."""
+    answer: str
+    """Path to write the answer to."""
+    backend: str
+    objective: tuple[str, ...]
+    time_limit_s: float
+    gap: float
+    seed: int
+    memory_bytes: int | None
+
+
+class RunAnswer(Frozen):
+    """What a back end claims, and what the evaluator says of its plan."""
+
+    outcome: RunOutcome
+    claimed_wan: float | None = None
+    """The back end's own figure; None where it gives none."""
+    bound: NonNegative | None = None
+    """No plan has less `wan`, says the back end."""
+    plan: Plan | None = None
+    evaluation: Evaluation | None = None
+    incumbents: tuple[Incumbent, ...] = ()
+    """Plans found on the way; none from methods that tell only their answer."""
+    exact: bool = False
+    """The back end claims that its plan holds; methods that overlook limits do not."""
+    build_s: float = 0.0
+    run_s: float = 0.0
+    memory_bytes: int | None = None
+    message: str = ""
+
+    @property
+    def wan(self) -> float | None:
+        """The `wan` of a plan that holds, by the evaluator."""
+        holds = self.evaluation is not None and self.evaluation.feasible
+        return self.evaluation.wan_cost if self.evaluation and holds else None
+
+
+class Run(Frozen):
+    """One line of the results."""
+
+    kind: str = "run"
+    instance: str
+    subtasks: int
+    nodes: int
+    sites: int
+    backend: str
+    status: RunOutcome
+    wan: float | None
+    latency_ms: float | None
+    server_cores: float | None
+    moves: int | None
+    utilisation: float | None
+    claimed_wan: float | None
+    bound: float | None
+    gap: float | None
+    first_s: float | None
+    """Seconds to the first plan that holds. Published methods tell of none on the way, so that
+    this is when their answer came: at most."""
+    best_s: float | None
+    """Seconds to the best plan; likewise."""
+    proof_s: float | None
+    build_s: float
+    """Seconds to index jobs, cluster and rules, measured apart from the run."""
+    run_s: float
+    primal_integral_s: float | None
+    """Seconds, weighted by the distance from the best value known; likewise."""
+    memory_bytes: int | None
+    holds: bool | None
+    """The evaluator's verdict; None without a plan."""
+    breaks: tuple[str, ...]
+    """Limits that the plan exceeds."""
+    best_known_wan: float | None
+    """Least `wan` of a plan that holds: recorded, or found by any back end of this bench."""
+    wrong: tuple[str, ...]
+    """What contradicts the evaluator, another back end or the record."""
+    message: str
+
+    @property
+    def solved(self) -> bool:
+        """Ended by a proof that nothing contradicts."""
+        return self.status in SOLVED and not self.wrong
+
+
+def found_by(answer: RunAnswer) -> list[tuple[float, float]]:
+    """Return (seconds, `wan`) of the plans that a back end has found on its way."""
+    if answer.wan is None:
+        return []
+    steps = [(each.at_s, each.value) for each in answer.incumbents]
+    return steps or [(answer.run_s, answer.wan)]
+
+
+def gap(wan: float | None, bound: float | None) -> float | None:
+    """Return (value - bound) / value, None where one of them is not known."""
+    if wan is None or bound is None:
+        return None
+    return max(0.0, wan - bound) / wan if wan > NEGLIGIBLE else 0.0
+
+
+def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends_s: float) -> float:
+    """Return the primal integral up to a time, in seconds.
+
+    The gap of the incumbent to the best value known, 1 before there is one, integrated over time
+    (Berthold, Operations Research Letters 41(6), 2013).
+
+    Parameters
+    ----------
+    incumbents
+        (seconds, value) of each plan better than the ones before, by time.
+    """
+    total, since, height = 0.0, 0.0, 1.0
+    for at, value in incumbents:
+        at = min(at, ends_s)
+        total += height * (at - since)
+        scale = max(abs(value), abs(best))
+        since, height = at, abs(value - best) / scale if scale > NEGLIGIBLE else 0.0
+    return total + height * max(0.0, ends_s - since)

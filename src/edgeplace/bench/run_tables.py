@@ -1,0 +1,145 @@
+"""Tables of the bench."""
+
+from collections.abc import Sequence
+
+from edgeplace.bench.record import Run
+from edgeplace.bench.summary import Summary
+from edgeplace.bench.worker import is_own
+from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import count, exact, percent, size
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Columns, `>` for those aligned to the right, and rows."""
+
+
+def runs_table(runs: Sequence[Run]) -> Table:
+    """Return a row for each run."""
+    columns = (
+        "instance",
+        ">subtasks",
+        ">nodes",
+        ">sites",
+        "back end",
+        "status",
+        ">wan",
+        ">bound",
+        ">gap",
+        ">run",
+        ">build",
+        ">memory",
+        "evaluator",
+    )
+    return columns, [
+        (
+            r.instance,
+            f"{r.subtasks:,}",
+            f"{r.nodes:,}",
+            f"{r.sites:,}",
+            r.backend,
+            *_claim(r),
+            seconds(r.run_s),
+            seconds(r.build_s),
+            size(r.memory_bytes),
+            "no plan" if r.holds is None else "holds" if r.holds else f"breaks {r.breaks[0]}",
+        )
+        for r in runs
+    ]
+
+
+def title(backend: str) -> str:
+    """Return how a policy is named among others: those of our own say so."""
+    return f"edgeplace ({backend})" if is_own(backend) else backend
+
+
+def proofs_table(runs: Sequence[Run]) -> Table:
+    """Return what each policy claims of one case, and its time."""
+    columns = ("policy", "status", ">wan", ">bound", ">gap", ">run")
+    return columns, [(title(r.backend), *_claim(r), seconds(r.run_s)) for r in runs]
+
+
+def _claim(r: Run) -> tuple[str, ...]:
+    return (
+        "WRONG" if r.wrong else r.status.value,
+        "-" if r.wan is None else exact(r.wan),
+        "-" if r.bound is None else exact(r.bound),
+        "-" if r.gap is None else percent(r.gap),
+    )
+
+
+def show_runs(console: Console, runs: Sequence[Run]) -> None:
+    """Print a line for each run."""
+    styles = ["red" if r.wrong else "green" if r.solved else "" for r in runs]
+    console.table(*runs_table(runs), styles)
+    for r in runs:
+        for said in r.wrong:
+            console.text(f"WRONG: {r.backend} on {r.instance}: {said}", style="bold red")
+        if r.message:
+            console.text(f"{r.backend} on {r.instance}: {r.message}", style="yellow")
+
+
+def summaries_table(summaries: Sequence[Summary]) -> Table:
+    """Return a row for each back end."""
+    columns = (
+        "back end",
+        ">runs",
+        ">solved",
+        ">feasible",
+        ">wrong",
+        ">without",
+        ">mean (1 s)",
+        ">mean (10 s)",
+        ">to fastest",
+        ">PAR-2",
+        ">wan to best",
+        ">primal integral",
+        ">memory",
+    )
+    return columns, [
+        (
+            s.backend,
+            str(s.runs),
+            str(s.solved),
+            str(s.feasible),
+            str(s.wrong),
+            f"{s.without} ({s.failed} failed)" if s.failed else str(s.without),
+            seconds(s.mean_1_s),
+            seconds(s.mean_10_s),
+            _factor(s.to_virtual_best),
+            seconds(s.par_2_s),
+            _factor(s.to_best_value),
+            seconds(s.primal_integral_s),
+            size(s.memory_bytes),
+        )
+        for s in summaries
+    ]
+
+
+def summary_notes(time_limit_s: float) -> tuple[str, ...]:
+    """Return what the averages are over."""
+    return (
+        "mean: shifted geometric mean of the time to proof, over the instances that the back end "
+        "solved only; to fastest: geometric mean over the same of its time to the fastest's. "
+        f"PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each not solved. wan to best: "
+        "over runs with a plan that holds.",
+        "Published methods tell only their answer, so their primal integrals are upper bounds: "
+        "until then, they count as without a plan.",
+    )
+
+
+def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s: float) -> None:
+    """Print a line for each back end, and what the averages are over."""
+    console.heading("by back end")
+    console.table(*summaries_table(summaries))
+    for note in summary_notes(time_limit_s):
+        console.text(note, style="dim")
+
+
+def seconds(value: float | None) -> str:
+    """Return a time: `0.42 s`, `12.3 s`."""
+    if value is None:
+        return "-"
+    return f"{value:.2f} s" if value < 9.995 else f"{value:,.1f} s"
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{count(value)}x" if value >= 1.995 else f"{value:.4f}x"

@@ -1,0 +1,152 @@
+"""`edgeplace bench JOB CLUSTER`: all policies on the user's own case."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgeplace.adapters.flink import load_job
+from edgeplace.bench.record import Run, RunAnswer, RunOutcome
+from edgeplace.bench.run_tables import proofs_table, title
+from edgeplace.case.files import placed
+from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import percent
+from edgeplace.instances.caps_json import is_caps, read_caps
+from edgeplace.instances.instance import Instance
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    Evaluation,
+    InvalidInputError,
+    JobGraph,
+    Rules,
+    load,
+    read,
+)
+from edgeplace.solver import policies
+from edgeplace.views.tables import show_policies
+from edgeplace.views.terms import Terms
+
+
+def is_case(words: Sequence[str]) -> bool:
+    """Return whether two words are a job and a cluster, in whichever order, not two instances.
+
+    Raises
+    ------
+    InvalidInputError
+        If one of them is the name of a file that is not there.
+    """
+    if len(words) == 2 and sum(Path(w).is_file() for w in words) == 1:
+        other = next(w for w in words if not Path(w).is_file())
+        if Path(other).suffix in (".yaml", ".yml", ".json") and not Path(other).exists():
+            raise InvalidInputError(f"{other}: no such file", "check the path")
+    if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
+        return False
+    data = load(words[1])
+    return isinstance(data, dict) and ("sites" in data or "operators" in data)
+
+
+def read_user_case(
+    job_path: str, cluster_path: str, costs: str | None, rules: str | None
+) -> Instance:
+    """Return the user's job on the user's cluster as an instance.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is not what it should be.
+    """
+    cluster = read(cluster_path, Cluster)
+    job, seen = _caps(job_path, cluster), None
+    if job is None:
+        job, seen = load_job(job_path)
+    if costs:
+        measured = read(costs, Costs)
+        job = job.with_costs(measured)
+        seen = measured.placement or seen
+    return Instance(
+        name=job.name,
+        jobs=(job,),
+        cluster=cluster,
+        rules=read(rules, Rules) if rules else Rules(),
+        current=placed(job, cluster, seen),
+    )
+
+
+def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str, Evaluation]]:
+    """Return where the job runs now, if that is known, and each policy's placement.
+
+    Those that hold come first, each part by its WAN traffic as the objective has it.
+    """
+    others = policies(list(case.jobs), case.cluster, case.rules, case.current)
+    rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
+    rows += [(title(b), a.evaluation) for b, a in answers.items() if a.evaluation is not None]
+    return sorted(rows, key=lambda row: (not row[1].feasible, _wan(row[1])))
+
+
+def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: Terms) -> str:
+    """Return which placement is best and by how much, or that there is none.
+
+    Parameters
+    ----------
+    rows
+        The best first, as `compared` has them.
+    """
+    holding = [(name, _wan(e)) for name, e in rows if e.feasible]
+    if not holding:
+        reason = "shows what cannot all hold, and a cure"
+        if any(r.status is RunOutcome.INFEASIBLE and not r.wrong for r in runs):
+            return (
+                f"no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER` {reason}"
+            )
+        return (
+            "no policy found a placement that holds: `edgeplace solve JOB CLUSTER` finds one, or "
+            f"{reason}"
+        )
+    (best, least), *others = holding
+    text = f"best: {best}, with the least {terms.title('wan')} of all that hold, "
+    text += terms.value("wan", least)
+    if others:
+        text += f"; {_less(least, *others[0])}"
+    if all_server := [row for row in others[1:] if row[0] == "all-server"]:
+        text += f", {_less(least, *all_server[0])}"
+    elif any(name == "all-server" and not e.feasible for name, e in rows):
+        text += "; all-server does not hold"
+    return text
+
+
+def _less(least: float, name: str, wan: float) -> str:
+    return f"as much as {name}" if wan <= least else f"{percent(1 - least / wan)} less than {name}"
+
+
+def _wan(found: Evaluation) -> float:
+    """Return the WAN term, rounded: plans that send the same may differ by float noise."""
+    return float(f"{found.wan_cost:.9g}")
+
+
+def show_case(
+    console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
+) -> None:
+    """Print placements side by side, then how these came about."""
+    show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
+    terms = Terms.of(case.cluster)
+    console.text(verdict(rows, runs, terms), style="bold")
+    if said := terms.explanation():
+        console.text(said, style="dim")
+    console.heading("proofs and times")
+    console.table(*proofs_table(runs))
+    for r in runs:
+        for said in (*r.wrong, *((r.message,) if r.message else ())):
+            console.text(f"{'WRONG: ' if r.wrong else ''}{r.backend}: {said}", style="red")
+
+
+def _caps(path: str, cluster: Cluster) -> JobGraph | None:
+    """Return the job of a CAPS file, None if the file is another kind."""
+    if not path.endswith(".json") or not is_caps(load(path)):
+        return None
+    classes = {n.node_class for n in cluster.nodes}
+    if len(classes) > 1:
+        raise InvalidInputError(
+            f"{path}: a job of CAPS has the costs of one class of machines, and the cluster has "
+            f"{sorted(classes)}",
+            "give a cluster of one class, or convert the job and add the other costs",
+        )
+    return read_caps(path, next(iter(classes), "default"))

@@ -1,0 +1,112 @@
+"""Which answers to one instance are wrong: by the evaluator, by one another, by the record."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from edgeplace.bench.record import NEGLIGIBLE, TOLERANCE, RunAnswer, RunOutcome
+from edgeplace.cli.quantities import exact
+from edgeplace.instances.index import BestKnown
+from edgeplace.views.tables import limit
+
+RECORD = "the record"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be said of all answers to one instance.
+
+    Attributes
+    ----------
+    wrong
+        By back end, and by `RECORD`: what is wrong with it.
+    best_wan
+        Least `wan` of a plan that holds; None without one.
+    """
+
+    wrong: dict[str, tuple[str, ...]]
+    best_wan: float | None
+
+
+def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
+    """Compare the answers of back ends to one instance, by name.
+
+    A plan that holds is a fact: the evaluator has recomputed it. So whatever denies it is wrong,
+    be it a bound above it, a claim that no plan exists, or the record.
+    """
+    wan = {name: a.wan for name, a in answers.items() if a.wan is not None}
+    if known is not None and known.wan is not None:
+        wan[RECORD] = known.wan
+    best = min(wan, key=lambda name: wan[name], default=None)
+    wrong = {
+        name: (
+            *_by_itself(a),
+            *_denies(a.outcome is RunOutcome.INFEASIBLE, a.bound, a.wan, best, wan),
+        )
+        for name, a in answers.items()
+    }
+    for name, a in answers.items():
+        if a.outcome is not RunOutcome.OPTIMAL or a.wan is None or best is None or wrong[name]:
+            continue
+        if _above(a.wan, wan[best]):
+            wrong[name] = (f"{exact(a.wan)} is not optimal: {best} has {exact(wan[best])}",)
+    if known is not None:
+        wrong[RECORD] = _denies(known.infeasible, known.bound, None, best, wan)
+    return Verdict(
+        {name: said for name, said in wrong.items() if said}, wan[best] if best else None
+    )
+
+
+def improves(answer: RunAnswer, known: BestKnown | None) -> str | None:
+    """Return in what an answer that is not wrong goes beyond the record; None: in nothing."""
+    if known is None:
+        return None
+    if answer.outcome is RunOutcome.INFEASIBLE and not known.infeasible:
+        return "proved infeasible"
+    if answer.wan is not None and (known.wan is None or _above(known.wan, answer.wan)):
+        before = "none" if known.wan is None else exact(known.wan)
+        return f"a plan with {exact(answer.wan)}, before: {before}"
+    before_bound = known.bound or 0.0
+    if answer.bound is not None and not known.infeasible and _above(answer.bound, before_bound):
+        return f"the bound {exact(answer.bound)}, before: {exact(before_bound)}"
+    return None
+
+
+def _by_itself(answer: RunAnswer) -> tuple[str, ...]:
+    """Return what the evaluator says against an answer."""
+    found = []
+    if answer.exact and answer.evaluation is not None and not answer.evaluation.feasible:
+        broken = answer.evaluation.violations
+        more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+        found.append(f"its plan breaks {limit(broken[0])}{more}")
+    if answer.claimed_wan is not None and answer.evaluation is not None:
+        actual = answer.evaluation.wan_cost
+        if _above(actual, answer.claimed_wan) or _above(answer.claimed_wan, actual):
+            found.append(f"it says {exact(answer.claimed_wan)}, the evaluator {exact(actual)}")
+    if (
+        answer.exact
+        and answer.outcome in (RunOutcome.OPTIMAL, RunOutcome.FEASIBLE)
+        and not answer.plan
+    ):
+        found.append(f"it says {answer.outcome.value} without a plan")
+    return tuple(found)
+
+
+def _denies(
+    infeasible: bool,
+    bound: float | None,
+    own_wan: float | None,
+    best: str | None,
+    wan: Mapping[str, float],
+) -> tuple[str, ...]:
+    """Return how a claim contradicts the best plan that holds."""
+    if best is None:
+        return ()
+    if infeasible and own_wan is None:
+        return (f"it says infeasible, but the plan of {best} holds",)
+    if bound is not None and _above(bound, wan[best]):
+        return (f"its bound {exact(bound)} is above the plan of {best}, {exact(wan[best])}",)
+    return ()
+
+
+def _above(a: float, b: float) -> bool:
+    return a - b > TOLERANCE * max(abs(a), abs(b)) + NEGLIGIBLE

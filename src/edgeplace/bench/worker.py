@@ -1,0 +1,108 @@
+"""One run of the bench, in a process of its own: `python -m edgeplace.bench.worker < REQUEST`."""
+
+import resource
+import sys
+import time
+from importlib import import_module
+
+from edgeplace.bench.record import Request, RunAnswer, RunOutcome
+from edgeplace.instances.instance import Instance
+from edgeplace.model import Status, read, write
+from edgeplace.solver import evaluate, solve
+from edgeplace.solver.baselines import PUBLISHED, Budget
+from edgeplace.solver.problem import build
+
+OWN = ("milp", "cp-sat")
+"""Back ends of `solve` that are always there, beside those of PuLP."""
+LIBRARIES = {"milp": "highs", "cp-sat": "cpsat", "pulp": "pulp_backend"}
+PROVED = 1e-6
+OUTCOMES = {
+    Status.OPTIMAL: RunOutcome.OPTIMAL,
+    Status.FEASIBLE: RunOutcome.FEASIBLE,
+    Status.INFEASIBLE: RunOutcome.INFEASIBLE,
+    Status.UNKNOWN: RunOutcome.NONE,
+}
+
+
+def main() -> None:
+    """Do what the request on standard input says, and write the answer to its file."""
+    request = Request.model_validate_json(sys.stdin.read())
+    if request.memory_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (request.memory_bytes, request.memory_bytes))
+    try:
+        answer = run(read(request.instance, Instance), request)
+    except MemoryError:
+        answer = RunAnswer(outcome=RunOutcome.MEMORY, message="ran out of memory")
+    except Exception as e:
+        answer = RunAnswer(outcome=RunOutcome.ERROR, message=f"{type(e).__name__}: {e}")
+    # A solver of PuLP is a process of its own.
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in whose)
+    unit = 1 if sys.platform == "darwin" else 1024
+    write(answer.model_copy(update={"memory_bytes": peak * unit}), request.answer)
+
+
+def run(instance: Instance, request: Request) -> RunAnswer:
+    """Return what a back end makes of an instance, its plan judged by the evaluator."""
+    began = time.perf_counter()
+    problem = build(list(instance.jobs), instance.cluster, instance.rules, instance.current)
+    build_s = time.perf_counter() - began
+    # Loading a solver's library takes a second or more, and is no part of solving.
+    library = LIBRARIES.get(request.backend.partition(":")[0], "highs")
+    import_module(f"edgeplace.solver.linear.{library}")
+    began = time.perf_counter()
+    if is_own(request.backend):
+        answer = _solve(instance, request)
+    else:
+        budget = Budget(time_limit_s=request.time_limit_s, seed=request.seed)
+        found = PUBLISHED[request.backend](problem, budget)
+        plan = None if found.assignment is None else problem.plan(found.assignment)
+        impossible = found.bound == float("inf")
+        answer = RunAnswer(
+            outcome=RunOutcome.INFEASIBLE if impossible else RunOutcome.NONE,
+            bound=None if impossible else found.bound,
+            plan=plan,
+        )
+    run_s = time.perf_counter() - began
+    if answer.plan is not None:
+        # Judged anew, whatever the back end says of it.
+        judged = evaluate(
+            list(instance.jobs), instance.cluster, answer.plan, instance.rules, instance.current
+        )
+        answer = answer.model_copy(update={"evaluation": judged})
+    if answer.outcome is RunOutcome.NONE and answer.wan is not None:
+        proved = (answer.bound or 0.0) >= answer.wan * (1 - PROVED)
+        outcome = RunOutcome.OPTIMAL if proved else RunOutcome.FEASIBLE
+        answer = answer.model_copy(update={"outcome": outcome})
+    return answer.model_copy(update={"build_s": build_s, "run_s": run_s})
+
+
+def is_own(backend: str) -> bool:
+    """Return whether a back end is one of `solve`; all others are published methods."""
+    return backend in OWN or backend.startswith("pulp:")
+
+
+def _solve(instance: Instance, request: Request) -> RunAnswer:
+    result = solve(
+        list(instance.jobs),
+        instance.cluster,
+        instance.rules,
+        objective=request.objective,
+        current=instance.current,
+        time_limit_s=request.time_limit_s,
+        gap=request.gap,
+        seed=request.seed,
+        backend=request.backend,
+    )
+    return RunAnswer(
+        outcome=OUTCOMES[result.status],
+        claimed_wan=result.levels[0].value if result.levels else None,
+        bound=result.bound,
+        plan=result.plan,
+        incumbents=result.incumbents,
+        exact=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

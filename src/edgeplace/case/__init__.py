@@ -1,0 +1,1 @@
+"""A case from files: job, cluster, costs, rules, and what-ifs on them."""

@@ -1,0 +1,27 @@
+"""The connection to Flink that `edgeplace flink` commands share."""
+
+import argparse
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.credentials import find_credentials
+from edgeplace.adapters.flink.rest.live import LiveFlink
+
+
+@contextmanager
+def connected(args: argparse.Namespace) -> Iterator[LiveFlink]:
+    """Connect to the JobManager that the arguments name, as they say."""
+    with session(args) as client:
+        yield LiveFlink(client)
+
+
+@contextmanager
+def session(args: argparse.Namespace) -> Iterator[FlinkClient]:
+    """Connect as `connected`, for questions of one's own."""
+    # Our errors say what its warnings about retries would.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    credentials = find_credentials(args.credentials)
+    with FlinkClient(args.jobmanager, credentials, args.ca_file) as client:
+        yield client

@@ -1,0 +1,152 @@
+"""The command line: run one command, and end with its exit status."""
+
+from typing import TYPE_CHECKING
+
+from edgeplace.cli import interruption
+
+# Everything else loads when Ctrl-C is taken care of.
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from edgeplace.cli.console import Console
+    from edgeplace.cli.exit_status import ExitStatus
+    from edgeplace.model import EdgeplaceError
+
+
+def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) -> "ExitStatus":
+    """Run one command and return its exit status.
+
+    Parameters
+    ----------
+    argv
+        Arguments without the program's name; None: those of the process.
+    console
+        Where output goes; None: standard output and standard error.
+    """
+    import traceback
+
+    from edgeplace.adapters.flink.errors import (
+        AgentMissingError,
+        FlinkNotFoundError,
+        FlinkUnreachableError,
+        PlanNotWrittenError,
+    )
+    from edgeplace.cli.amounts import read_amounts
+    from edgeplace.cli.arguments import parser
+    from edgeplace.cli.console import Console
+    from edgeplace.cli.exit_status import ExitStatus
+    from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
+
+    console = console or Console()
+    try:
+        args = parser().parse_args(argv)
+    except SystemExit as e:
+        return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
+    try:
+        read_amounts(args)
+        return _run(args, console)
+    except MissingExtraError as e:
+        return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
+    except InvalidInputError as e:
+        return _failed(console, args, e, ExitStatus.INVALID_INPUT)
+    except (FlinkUnreachableError, FlinkNotFoundError) as e:
+        return _failed(console, args, e, ExitStatus.UNREACHABLE)
+    except (PlanNotWrittenError, AgentMissingError) as e:
+        return _failed(console, args, e, ExitStatus.NOT_APPLIED)
+    except EdgeplaceError as e:
+        return _failed(console, args, e, ExitStatus.INTERNAL_ERROR)
+    except KeyboardInterrupt:
+        console.problem("interrupted")
+        return ExitStatus.INTERRUPTED
+    except OSError as e:
+        console.problem(f"edgeplace {args.command}: the output cannot be written: {e}")
+        return ExitStatus.INVALID_INPUT
+    except Exception as e:
+        console.problem(traceback.format_exc().rstrip())
+        console.problem(f"this is a bug of edgeplace: {type(e).__name__}: {e}")
+        return ExitStatus.INTERNAL_ERROR
+
+
+def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
+    from contextlib import nullcontext
+    from importlib import import_module
+
+    # A command's module loads when it is used, so that `edgeplace --help` is quick.
+    command = import_module(f"edgeplace.commands.{args.run}")
+    interruption.raises()
+    status: ExitStatus
+    # Those that talk to Flink leave it as it was before they end.
+    with nullcontext() if args.command == "flink" else interruption.ends_soon():
+        status = command.run(args, console)
+    return status
+
+
+def _failed(
+    console: "Console", args: "argparse.Namespace", error: "EdgeplaceError", status: "ExitStatus"
+) -> "ExitStatus":
+    import traceback
+
+    if args.traceback:
+        console.problem(traceback.format_exc().rstrip())
+    name = args.command
+    if name == "flink":
+        name = f"flink {args.flink_command}"
+    console.problem(f"edgeplace {name}: {error}")
+    return status
+
+
+def entry() -> None:
+    """Run the command line and end the process with its exit status."""
+    interruption.leave_at_once()
+    import sys
+
+    _open_standard_files()
+    status = main()
+    interruption.leave_at_once()
+    sys.exit(int(_flushed(status)))
+
+
+def _open_standard_files() -> None:
+    """Give the process the standard files that it was started without (`>&-`).
+
+    The next file that is opened would else take their numbers, and what is printed.
+    """
+    import os
+    import sys
+    from io import TextIOWrapper
+
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest number that is free is this one.
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
+    for file in (sys.stdout, sys.stderr):
+        if isinstance(file, TextIOWrapper):
+            # What the terminal's encoding lacks is escaped.
+            file.reconfigure(errors="backslashreplace")
+
+
+def _flushed(status: "ExitStatus") -> "ExitStatus":
+    """Print what is left, where Python would not know what to do with a reader that has left."""
+    import os
+    import sys
+
+    from edgeplace.cli.exit_status import ExitStatus
+
+    for file in (sys.stdout, sys.stderr):
+        try:
+            file.flush()
+        except OSError as e:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+            if not isinstance(e, BrokenPipeError) and not status:
+                print(f"edgeplace: the output cannot be written: {e}", file=sys.stderr)
+                return ExitStatus.INVALID_INPUT
+    return status
+
+
+if __name__ == "__main__":
+    entry()

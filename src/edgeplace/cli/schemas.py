@@ -1,0 +1,100 @@
+"""JSON Schemas of the documents, for editors: `python -m edgeplace.cli.schemas FOLDER`."""
+
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from edgeplace.instances.instance import Instance
+from edgeplace.model import Cluster, Costs, JobGraph, Plan, Rules, TaskManager, write_text
+
+DOCUMENTS: dict[str, type[BaseModel]] = {
+    "cluster": Cluster,
+    "costs": Costs,
+    "instance": Instance,
+    "job": JobGraph,
+    "plan": Plan,
+    "rules": Rules,
+}
+"""Name of the file, without its ending -> kind of document."""
+_NAMED_BY_OWNER = {"OperatorCost": ("operator",), "StreamCost": ("source", "target")}
+"""What a cost may leave out where it stands in a job: its operator or stream says it."""
+
+
+def schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a kind of document, each field with what the code says of it."""
+    kind = DOCUMENTS[name]
+    found = kind.model_json_schema()
+    classes = {c.__name__: c for c in _models(BaseModel)}
+    parts = {kind.__name__: found, **found.get("$defs", {})}
+    for title, part in parts.items():
+        docs = _field_docs(classes[title]) if title in classes else {}
+        for field, described in part.get("properties", {}).items():
+            described.pop("title", None)
+            if field in docs:
+                described["description"] = docs[field]
+    if "Node" in parts:
+        # A node with `slots` has one TaskManager of its name.
+        own = parts["TaskManager"]["properties"]
+        short = {f: own[f] for f in TaskManager.model_fields if f not in ("id", "node")}
+        parts["Node"]["properties"] = {**short, **parts["Node"]["properties"]}
+    if "JobGraph" in parts:
+        for title, fields in _NAMED_BY_OWNER.items():
+            needed = [f for f in parts[title].pop("required", ()) if f not in fields]
+            parts[title] |= {"required": needed} if needed else {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "title": f"edgeplace {name}",
+    }
+
+
+def write_schemas(folder: Path) -> None:
+    """Write a schema for each kind of document.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file cannot be written.
+    """
+    for name in DOCUMENTS:
+        write_text(json.dumps(schema(name), indent=1) + "\n", folder / f"{name}.json")
+
+
+def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    for kind in base.__subclasses__():
+        if kind.__module__.startswith("edgeplace."):
+            yield kind
+        yield from _models(kind)
+
+
+def _field_docs(kind: type[BaseModel]) -> dict[str, str]:
+    """Return field -> the string that stands below it."""
+    found = {}
+    for owner in reversed(kind.__mro__):
+        if not owner.__module__.startswith("edgeplace."):
+            continue
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        assert isinstance(definition, ast.ClassDef)  # noqa: S101 - the source of a class
+        for field, below in pairwise(definition.body):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+            ):
+                found[field.target.id] = " ".join(str(below.value.value).split())
+    return found
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m edgeplace.cli.schemas FOLDER")
+    write_schemas(Path(sys.argv[1]))

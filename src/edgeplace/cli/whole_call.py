@@ -1,0 +1,34 @@
+"""The time limit of a command is that of all it does, from when its arguments are read."""
+
+import argparse
+from collections.abc import Callable
+from functools import wraps
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.model import InvalidInputError
+from edgeplace.solver.clock import limited, running
+
+Run = Callable[[argparse.Namespace, Console], ExitStatus]
+
+
+def within_time_limit(run: Run) -> Run:
+    """Return a command whose searches, comparisons and explanations share `--time-limit`."""
+
+    @wraps(run)
+    def timed(args: argparse.Namespace, console: Console) -> ExitStatus:
+        # Written so that nan is refused too.
+        if args.time_limit is not None and not args.time_limit >= 0:
+            raise InvalidInputError(
+                f"time limit {args.time_limit} must not be negative", "use 0 or more"
+            )
+        with limited(args.time_limit):
+            return run(args, console)
+
+    return timed
+
+
+def share_s(share: float) -> float | None:
+    """Return the seconds that are a share of what is left, None without a limit."""
+    left = running().left()
+    return None if left is None else left * share

@@ -1,0 +1,1 @@
+"""The behaviour of each command, one a file."""

@@ -1,0 +1,134 @@
+"""`edgeplace balance`."""
+
+import argparse
+import dataclasses
+import json
+
+from edgeplace.case.files import Case, read_case
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outputs import Outputs
+from edgeplace.cli.quantities import exact, percent, size
+from edgeplace.model import InvalidInputError, Limit, Plan, Status
+from edgeplace.solver.worker_load import Balance, FullestWorker, balance, fullest_worker
+from edgeplace.views.tables import limit, show_plan
+
+_PLAN = "-o"
+_STATUS = {
+    Status.OPTIMAL: ExitStatus.OK,
+    Status.FEASIBLE: ExitStatus.NOT_PROVED,
+    Status.INFEASIBLE: ExitStatus.INFEASIBLE,
+    Status.UNKNOWN: ExitStatus.NO_PLAN,
+}
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Balance, compare the fullest worker with where the job runs now, and write the plan."""
+    outputs = Outputs(
+        console,
+        {_PLAN: args.output},
+        (args.job, args.cluster, args.costs, args.rules, args.current),
+        args.json,
+    )
+    case = read_case(args)
+    before, unknown = _before(case)
+    with console.progress("balancing"):
+        found = balance(case.job, case.cluster, case.rules, args.time_limit)
+    after = _fullest(case, found.plan) if found.plan else None
+    if found.plan:
+        outputs.document(_PLAN, found.plan)
+    status = _status(found)
+    if args.json:
+        console.raw(json.dumps(_plain(status, found, before, after), indent=1) + "\n")
+    else:
+        _show(console, case, status, found, before, after)
+        if unknown:
+            console.text(f"note: the current placement is not compared: {unknown}", style="dim")
+        if found.plan:
+            outputs.say_written(_PLAN, "plan")
+    if not found.plan:
+        outputs.say_not_written(_PLAN, "plan", "no plan was found")
+    return _STATUS[status]
+
+
+def _before(case: Case) -> tuple[FullestWorker | None, str]:
+    """Return the fullest worker where the job runs now, or why it is not known."""
+    try:
+        return _fullest(case, case.current), ""
+    except InvalidInputError as e:
+        return None, e.what
+
+
+def _fullest(case: Case, plan: Plan | None) -> FullestWorker | None:
+    return None if plan is None else fullest_worker(case.job, case.cluster, plan, case.rules)
+
+
+def _status(found: Balance) -> Status:
+    if found.plan is None:
+        return Status.INFEASIBLE if found.bound == float("inf") else Status.UNKNOWN
+    return Status.OPTIMAL if found.proved else Status.FEASIBLE
+
+
+def _exceeded(found: Balance) -> tuple[Limit, ...]:
+    return found.evaluation.violations if found.evaluation else ()
+
+
+def _plain(
+    status: Status, found: Balance, before: FullestWorker | None, after: FullestWorker | None
+) -> dict[str, object]:
+    """Return the answer as plain data."""
+    known = found.plan is not None
+    return {
+        "status": status.value,
+        "plan": found.plan.model_dump(mode="json") if found.plan else None,
+        "largest_load": found.largest_load if known else None,
+        "bound": found.bound if known else None,
+        "proved": found.proved,
+        "before": dataclasses.asdict(before) if before else None,
+        "after": dataclasses.asdict(after) if after else None,
+        "exceeded": [v.model_dump(mode="json") for v in _exceeded(found)],
+    }
+
+
+def _show(
+    console: Console,
+    case: Case,
+    status: Status,
+    found: Balance,
+    before: FullestWorker | None,
+    after: FullestWorker | None,
+) -> None:
+    if status is Status.INFEASIBLE:
+        console.text(
+            "no plan exists: subtasks do not fit the slots where they may run", style="bold red"
+        )
+        return
+    if found.plan is None or after is None:
+        console.text("no plan found in the time", style="yellow")
+        return
+    show_plan(console, [case.job], found.plan)
+    console.heading("the fullest TaskManager")
+    console.table(
+        ("", "TaskManager", ">node's cores", ">checkpointed", ">sent", ">load"),
+        [
+            (
+                name,
+                worker.task_manager,
+                percent(worker.node_share),
+                size(worker.checkpoint_bytes_per_s, "/s"),
+                size(worker.sent_bytes_per_s, "/s"),
+                exact(worker.largest_load),
+            )
+            for name, worker in (("current", before), ("balanced", after))
+            if worker
+        ],
+    )
+    console.text("load: 0 is an even share, 1 is a TaskManager full of the most expensive subtasks")
+    console.heading("proof")
+    console.text(
+        f"{status.value}: load {exact(found.largest_load)}, no plan has less than "
+        f"{exact(found.bound)}",
+        style="green" if found.proved else "yellow",
+    )
+    for violation in _exceeded(found):
+        console.text(f"this plan exceeds {limit(violation)}", style="bold yellow")

@@ -1,0 +1,163 @@
+"""`edgeplace bench`."""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from edgeplace.bench.environment import cores
+from edgeplace.bench.instances import from_network, named
+from edgeplace.bench.profile import profile
+from edgeplace.bench.record import Run, RunOutcome
+from edgeplace.bench.run import Bench, Settings
+from edgeplace.bench.run_tables import show_runs, show_summaries
+from edgeplace.bench.summary import fastest_proofs, ratios, summarise
+from edgeplace.bench.user_case import compared, is_case, read_user_case, show_case
+from edgeplace.bench.worker import OWN
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.instances.index import Index
+from edgeplace.instances.instance import Instance
+from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
+from edgeplace.report.bench_page import bench_page, case_page
+from edgeplace.solver.baselines import PUBLISHED
+
+ALL = (*OWN, *PUBLISHED)
+_SITES = 8
+"""Of an instance over a real network."""
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Run back ends on instances, each in a process of its own, and say who was right and fast."""
+    if args.time_limit <= 0 or not args.gap >= 0 or args.jobs < 1:
+        raise InvalidInputError(
+            f"--time-limit {args.time_limit:g}, --gap {args.gap:g}, --jobs {args.jobs}",
+            "give a time limit above 0, a gap of 0 or more, and 1 job or more",
+        )
+    if args.sites is not None and not args.topology:
+        raise InvalidInputError(
+            "--sites counts the edge sites of an instance over a real network",
+            "give the network too: --topology FILE",
+        )
+    case = is_case(args.instances)
+    instances = _instances(args, case)
+    settings = Settings(
+        backends=_backends(args.backends, case),
+        objective=DEFAULT_OBJECTIVE if case else ("wan",),
+        time_limit_s=args.time_limit,
+        gap=args.gap,
+        seed=args.seed,
+        jobs=args.jobs,
+    )
+    if args.jobs > cores():
+        console.problem(
+            f"{args.jobs} jobs of one worker each on {cores()} cores: they slow each other, and "
+            "times say less"
+        )
+    bench = Bench(instances, settings)
+    with _results(args.out) as results, console.progress("starting") as tell:
+        bench.run(results, tell)
+    runs = bench.runs()
+    summaries = summarise(runs, args.time_limit)
+    rows = compared(instances[0], bench.answers(instances[0].name)) if case else []
+    if args.out:
+        _write(Path(args.out), bench, runs, len(instances))
+        page = (
+            case_page(bench, runs, instances[0], rows)
+            if case
+            else bench_page(bench, runs, summaries, _ratios(runs), args.time_limit)
+        )
+        write_text(page, Path(args.out) / "report.html")
+    if args.json:
+        found = {
+            "environment": bench.environment,
+            "runs": [r.model_dump(mode="json") for r in runs],
+            "by_backend": [s.as_json() for s in summaries],
+            "wrong_records": bench.wrong_records(),
+            "beaten": bench.beaten(),
+        }
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    else:
+        if case:
+            show_case(console, instances[0], rows, runs)
+        else:
+            show_runs(console, runs)
+            show_summaries(console, summaries, args.time_limit)
+        for name, reasons in bench.wrong_records().items():
+            for said in reasons:
+                console.text(f"WRONG: the record of {name}: {said}", style="bold red")
+        for name, said in bench.beaten().items():
+            console.text(f"beats the best known of {name}: {said}", style="bold green")
+        if args.out:
+            console.text(f"results written to {args.out}")
+    return _status(runs, bench)
+
+
+def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
+    if case:
+        job, cluster = args.instances
+        return [read_user_case(job, cluster, args.costs, args.rules)]
+    if args.costs or args.rules:
+        raise InvalidInputError(
+            "--costs and --rules belong to a job of your own", "edgeplace bench JOB CLUSTER ..."
+        )
+    sites = _SITES if args.sites is None else args.sites
+    found = [from_network(args.topology, sites, args.seed)] if args.topology else []
+    return found if found and not args.instances else [*named(args.instances), *found]
+
+
+def _status(runs: Sequence[Run], bench: Bench) -> ExitStatus:
+    if any(r.wrong for r in runs) or bench.wrong_records():
+        return ExitStatus.WRONG_ANSWER
+    if any(r.status is RunOutcome.ERROR for r in runs):
+        return ExitStatus.INTERNAL_ERROR
+    return ExitStatus.OK
+
+
+def _write(out: Path, bench: Bench, runs: Sequence[Run], instances: int) -> None:
+    """Write the picture and the index with what is now known; the results are there already."""
+    write_text(profile(_ratios(runs), instances), out / "profile.svg")
+    write(Index(instances=bench.new_records()), out / "index.yaml")
+
+
+def _ratios(runs: Sequence[Run]) -> dict[str, list[float]]:
+    fastest = fastest_proofs(runs)
+    return {
+        name: ratios([r for r in runs if r.backend == name], fastest)
+        for name in dict.fromkeys(r.backend for r in runs)
+    }
+
+
+def _backends(text: str | None, case: bool) -> tuple[str, ...]:
+    if text is None:
+        return ("milp", *PUBLISHED) if case else OWN
+    names = ALL if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name.startswith("pulp:"):
+            from edgeplace.solver.linear.pulp_backend import resolved
+
+            resolved(name.removeprefix("pulp:"))
+        elif name not in ALL:
+            raise InvalidInputError(
+                f"--backends: there is no back end {name!r}",
+                f"use all, or some of {', '.join(ALL)}, pulp:NAME",
+            )
+    return names
+
+
+@contextmanager
+def _results(out: str | None) -> Iterator[TextIO | None]:
+    if out is None:
+        yield None
+        return
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        file = (Path(out) / "results.jsonl").open("w", encoding="utf-8")
+    except OSError as e:
+        raise InvalidInputError(
+            f"--out {out}: cannot be written: {e.strerror}", "choose another folder"
+        ) from e
+    with file:
+        yield file

@@ -1,0 +1,81 @@
+"""`edgeplace costs`."""
+
+import argparse
+import dataclasses
+import json
+
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.case import what_if
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outputs import Outputs
+from edgeplace.cli.quantities import count
+from edgeplace.cli.signals import ended_like_ctrl_c
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    dump,
+    read,
+)
+from edgeplace.spark_stats import measure
+from edgeplace.views.tables import show_costs
+
+_SHOWN = 5
+_COSTS, _QUARANTINE = "-o", "--quarantine"
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Measure, show, and write costs and quarantine."""
+    outputs = Outputs(
+        console,
+        {_COSTS: args.output, _QUARANTINE: args.quarantine},
+        (*args.logs, args.cluster, args.job, args.placement),
+        args.json,
+    )
+    cluster = read(args.cluster, Cluster) if args.cluster else None
+    job = load_job(args.job)[0] if args.job else None
+    placement = None
+    if args.placement:
+        if job is None or cluster is None:
+            raise InvalidInputError(
+                "--placement names subtasks and TaskManagers of a job and a cluster",
+                "give --job and --cluster too",
+            )
+        placement = schedulercfg.read(args.placement, job=job, cluster=cluster)
+    if cluster is None:
+        console.problem(
+            "without --cluster all machines count as one class, 'default': the costs of a Pi and "
+            "of a server are one mean"
+        )
+    # Its JVM and its files go with it.
+    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+        measured = measure(
+            args.logs,
+            cluster,
+            job=job,
+            placement=placement,
+            rates=what_if.rates(args.rate, "--rate"),
+            progress=report,
+        )
+    outputs.document(_COSTS, measured.costs)
+    if args.parquet:
+        from edgeplace.spark_stats.parquet import write_parquet
+
+        write_parquet(measured.costs, args.parquet)
+    if args.quarantine:
+        bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
+        outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines))
+    if len(measured.quarantine):
+        console.problem(f"{count(len(measured.quarantine))} bad lines were set aside, such as")
+        for i, bad in enumerate(measured.quarantine.lines()):
+            if i == _SHOWN:
+                break
+            console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
+        if not args.quarantine:
+            console.problem("  --quarantine FILE keeps them all")
+    if args.json:
+        console.raw(dump(measured.costs))
+        return ExitStatus.OK
+    show_costs(console, measured.costs)
+    outputs.say_written(_COSTS, "costs")
+    return ExitStatus.OK

@@ -1,0 +1,62 @@
+"""`edgeplace demo`: the whole way, from a recorded metric log to a proven plan."""
+
+import argparse
+
+from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.case.files import placed
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.quantities import count
+from edgeplace.cli.signals import ended_like_ctrl_c
+from edgeplace.commands.solve import status_of
+from edgeplace.instances import path
+from edgeplace.model import Cluster, Rules, read
+from edgeplace.solver import policies, solve, why
+from edgeplace.spark_stats import measure
+from edgeplace.views.picture import show_job, show_sites
+from edgeplace.views.reasons import show_reasons
+from edgeplace.views.tables import show_costs, show_policies, show_proof
+from edgeplace.views.terms import Terms
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Show the recorded job, measure it, place it, and say why."""
+    log = path("demo/metrics.jsonl.gz")
+    cluster = read(path("demo/cluster.yaml"), Cluster)
+    rules = read(path("demo/rules.yaml"), Rules)
+    job, seen = load_job(log)
+    current = placed(job, cluster, seen)
+
+    console.text("edgeplace demo: a job recorded on a real Flink, placed on Pis and a server")
+    console.heading("1. the job and the sites")
+    show_job(console, job)
+    show_sites(console, [job], cluster)
+    for rule in rules.rules:
+        console.text(f"  rule: {rule.title()}")
+
+    console.heading("2. measure: what each operator costs, by Spark from the metric log")
+    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+        measured = measure([log], cluster, progress=report)
+    values = sum(measured.samples.values.values())
+    console.text(f"  {count(values)} metric values in {log.name}")
+    show_costs(console, measured.costs)
+
+    console.heading("3. decide: fewest WAN bytes, then latency, server cores, moves")
+    job = job.with_costs(measured.costs)
+    with console.progress("searching") as tell:
+        result = solve(job, cluster, rules, current=current, progress=tell)
+    others = [(p.name, p.evaluation) for p in policies(job, cluster, rules, current)]
+    if result.plan is None or result.evaluation is None:
+        raise RuntimeError("the shipped demo has a plan")
+    show_policies(console, [("edgeplace", result.evaluation), *others])
+    show_proof(console, result)
+    show_sites(console, [job], cluster, result.plan, result.evaluation)
+
+    console.heading("why each operator is where it is")
+    show_reasons(console, why(job, cluster, result.plan, rules, current), Terms.of(cluster))
+    for note in result.notes:
+        console.text(f"note: {note}", style="dim")
+
+    console.heading("4. apply: the schedulercfg")
+    console.text(schedulercfg.render(result.plan.of(job.name), job, cluster).rstrip())
+    return status_of(result)

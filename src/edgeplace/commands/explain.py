@@ -1,0 +1,171 @@
+"""`edgeplace explain`: why every subtask is where it is, and what any other place would do."""
+
+import argparse
+import dataclasses
+import json
+import time
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from edgeplace.case.cluster_notes import cluster_notes
+from edgeplace.case.files import Case, read_case, read_plan
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
+from edgeplace.solver import (
+    Difference,
+    Moves,
+    Prices,
+    Reason,
+    Tight,
+    assumptions,
+    difference,
+    evaluate,
+    moves,
+    prices,
+    sites_of,
+    tightest,
+    why,
+)
+from edgeplace.views.explain_tables import (
+    show_difference,
+    show_moves,
+    show_prices,
+    show_terms,
+    show_tightest,
+)
+from edgeplace.views.reasons import because, show_reasons
+from edgeplace.views.terms import Terms
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Explain a plan, one of its subtasks, or how it differs from another plan."""
+    case = read_case(args)
+    plan = read_plan(args.plan, case.job, case.cluster)
+    objective = [level.name for level in objective_levels(args.objective.split(","))]
+    if args.against:
+        found = _against(args, console, case, plan, objective)
+    elif args.subtask is not None:
+        found = _subtask(args, console, case, plan, objective)
+    else:
+        found = _overview(args, console, case, plan, objective)
+    if not args.json:
+        if said := Terms.of(case.cluster).explanation():
+            console.text(said, style="dim")
+        for note in cluster_notes(case.cluster):
+            console.text(f"note: {note}", style="dim")
+    else:
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    return ExitStatus.OK
+
+
+def _overview(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    began = time.monotonic()
+    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+    terms = Terms.of(cluster)
+    evaluation = evaluate(job, cluster, plan, rules, current)
+    tight = tightest(cluster, evaluation, rules)
+    reasons = why(job, cluster, plan, rules, current, objective)
+    notes = assumptions(job, cluster, rules, current)
+    worth = None
+    if args.prices:
+        with console.progress("solving again for the prices"):
+            seconds = args.time_limit
+            if seconds > 0:
+                seconds = max(seconds - (time.monotonic() - began), 0.0)
+            worth = prices(job, cluster, plan, rules, current, objective, seconds, args.backend)
+    if not args.json:
+        show_terms(console, evaluation, objective, terms)
+        console.heading("what binds, the tightest first")
+        show_tightest(console, tight)
+        console.heading("why each operator is where it is")
+        show_reasons(console, reasons, terms)
+        if worth:
+            console.heading("what a little more would be worth")
+            show_prices(console, worth, terms)
+        else:
+            console.text()
+            console.text(
+                "more: --subtask 'NAME (1/4)' for every other place of a subtask, --prices for "
+                "what one more slot, core or Mbit/s is worth, --against PLAN for what differs",
+                style="dim",
+            )
+        for note in notes:
+            console.text(f"note: {note}", style="dim")
+    return {
+        "terms": {name: evaluation.value(name) for name in objective},
+        "holds": evaluation.feasible,
+        "violations": _plain(tuple[Any, ...], evaluation.violations),
+        "binding": [
+            {**_plain(Tight, t), "utilisation": _plain(float, t.limit.utilisation)} for t in tight
+        ],
+        "operators": [
+            {**_plain(Reason, r, _NO_PLANS), "because": because(r, terms)} for r in reasons
+        ],
+        "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
+        "notes": list(notes),
+    }
+
+
+def _subtask(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    terms = Terms.of(case.cluster)
+    found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
+    if not args.json:
+        console.text(f"{found.subtask} runs on {found.task_manager} at {found.site}", style="bold")
+        for reason in why(case.job, case.cluster, plan, case.rules, case.current, objective):
+            if (reason.job, reason.operator) == (found.job, found.operator):
+                away = _away(reason, found, case.cluster)
+                if away.alternatives or not reason.alternatives:
+                    console.text(f"its operator: {because(away, terms)}")
+        show_moves(console, found, objective, terms)
+    plain: dict[str, Any] = _plain(Moves, found)
+    return plain
+
+
+def _away(reason: Reason, found: Moves, cluster: Cluster) -> Reason:
+    """Return a reason with only those alternatives that take a subtask to another site."""
+    site = sites_of(cluster)
+    there = tuple(
+        a
+        for a in reason.alternatives
+        if site[a.plan.of(found.job)[found.operator][found.index]] != found.site
+    )
+    return dataclasses.replace(reason, alternatives=there)
+
+
+def _against(
+    args: argparse.Namespace,
+    console: Console,
+    case: Case,
+    plan: Plan,
+    objective: list[ObjectiveName],
+) -> dict[str, Any]:
+    other = read_plan(args.against, case.job, case.cluster)
+    found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
+    if not args.json:
+        names = (args.against, args.plan)
+        show_difference(console, found, objective, names, Terms.of(case.cluster))
+    plain: dict[str, Any] = _plain(Difference, found)
+    return plain
+
+
+_NO_PLANS = {"alternatives": {"__all__": {"plan"}}}
+_NO_PLAN = {"plan": True, "prices": {"__all__": {"plan"}}}
+
+
+def _plain(kind: Any, value: object, without: Any = None) -> Any:
+    """Return what the solver found as plain data; JSON has no infinity, so that becomes null."""
+    return json.loads(TypeAdapter(kind).dump_json(value, exclude=without))

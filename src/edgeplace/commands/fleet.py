@@ -1,0 +1,165 @@
+"""`edgeplace fleet`."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+
+from edgeplace.adapters.flink import load_job
+from edgeplace.case.fleet_files import check_table, read_sites, write_plans
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outputs import Outputs
+from edgeplace.cli.quantities import count, exact, percent
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Rules,
+    Status,
+    read,
+)
+from edgeplace.solver.fleet import Fleet, FleetResult, solve_fleet
+
+_PLANS = "-o"
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Place the jobs at every copy of every site, and write where each subtask runs."""
+    if args.output:
+        check_table(args.output)
+    outputs = Outputs(
+        console,
+        {_PLANS: args.output},
+        (*args.jobs, args.cluster, *args.costs, args.rules, args.sites),
+        args.json,
+    )
+    cluster = read(args.cluster, Cluster)
+    jobs = _jobs(args.jobs, args.costs)
+    rules = read(args.rules, Rules) if args.rules else Rules()
+    table = read_sites(args.sites)
+    sites = [s.id for s in cluster.sites]
+    for site in table.ids:
+        if site not in sites:
+            raise InvalidInputError(
+                f"{args.sites}: copy {table.ids[site][0]!r} is of site {site!r}, which the cluster "
+                "does not have",
+                f"the sites are {', '.join(sites)}: correct the name, or add the site to "
+                f"{args.cluster}",
+            )
+    fleet = Fleet(jobs, cluster, table.copies([job.name for job in jobs]), rules)
+    with console.progress("reading the fleet in") as tell:
+        result = solve_fleet(fleet, args.gap, args.time_limit, workers=args.workers, progress=tell)
+    if args.output and result.places:
+        write_plans(args.output, result, table.ids)
+    if args.json:
+        console.raw(json.dumps(_plain(result, cluster), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, result, cluster)
+        if result.places:
+            outputs.say_written(_PLANS, "plans")
+    if not result.places:
+        outputs.say_not_written(_PLANS, "plans", "no plan was found")
+    return _status(result, args.gap)
+
+
+def _jobs(paths: Sequence[str], costs: Sequence[str]) -> list[JobGraph]:
+    """Return the jobs, each with its costs."""
+    jobs = {job.name: job for job, _ in map(load_job, paths)}
+    if len(jobs) < len(paths):
+        raise InvalidInputError(
+            f"{len(paths)} job files hold {len(jobs)} jobs: two have the same name",
+            "give each job once, under a name of its own",
+        )
+    for path in costs:
+        measured = read(path, Costs)
+        # The costs of a single job need not bear its name.
+        name = next(iter(jobs)) if len(jobs) == 1 else measured.job
+        if name not in jobs:
+            raise InvalidInputError(
+                f"{path}: these are costs of job {measured.job!r}",
+                f"the jobs are {', '.join(jobs)}",
+            )
+        jobs[name] = jobs[name].with_costs(measured)
+    return list(jobs.values())
+
+
+def _status(result: FleetResult, gap: float) -> ExitStatus:
+    if result.status is Status.INFEASIBLE:
+        return ExitStatus.INFEASIBLE
+    if result.status is Status.UNKNOWN:
+        return ExitStatus.NO_PLAN
+    if result.status is Status.OPTIMAL or result.gap <= gap:
+        return ExitStatus.OK
+    return ExitStatus.NOT_PROVED
+
+
+def _at_home(result: FleetResult, cluster: Cluster) -> Mapping[str, int]:
+    """Return how many subtasks of each site's copies run at their own copy of the site."""
+    site_of = {n.id: n.site for n in cluster.nodes}
+    home = [site_of[t.node] for t in cluster.task_managers]
+    return {
+        site: sum(int((places == t).sum()) for t, at in enumerate(home) if at == site)
+        for site, places in result.places.items()
+    }
+
+
+def _plain(result: FleetResult, cluster: Cluster) -> dict[str, object]:
+    """Return the answer as plain data, without the plans."""
+    home = _at_home(result, cluster)
+    known = bool(result.places)
+    return {
+        "status": result.status.value,
+        "wan": result.wan if known else None,
+        "bound": result.bound if known else None,
+        "gap": result.gap if known else None,
+        "prices": dict(result.prices),
+        "conflict": result.conflict,
+        "sites": {
+            site: {
+                "copies": len(places),
+                "subtasks": int(places.size),
+                "at_their_site": home[site],
+            }
+            for site, places in result.places.items()
+        },
+        "runtime_s": dict(result.runtime_s),
+    }
+
+
+def _show(console: Console, result: FleetResult, cluster: Cluster) -> None:
+    if result.status is Status.INFEASIBLE:
+        console.text("no plan exists", style="bold red")
+        console.text(f"  {result.conflict}")
+        return
+    if not result.places:
+        console.text("no plan found in the time", style="yellow")
+        return
+    home = _at_home(result, cluster)
+    console.table(
+        ("site", ">copies", ">subtasks", ">at their site", ">at shared sites"),
+        [
+            (
+                site,
+                f"{len(places):,}",
+                f"{places.size:,}",
+                f"{home[site]:,} ({percent(home[site] / places.size)})",
+                f"{places.size - home[site]:,}",
+            )
+            for site, places in result.places.items()
+        ],
+    )
+    if result.prices:
+        console.heading("what one more unit of what all share would save of wan, at the margin")
+        console.table(
+            ("limit", ">bytes/s"), [(name, count(value)) for name, value in result.prices.items()]
+        )
+    console.heading("proof")
+    console.text(
+        f"{result.status.value} after {result.runtime_s['all']:.2f} s",
+        style="green" if result.status is Status.OPTIMAL else "yellow",
+    )
+    console.table(
+        ("objective", ">value", ">bound", ">gap"),
+        [("wan", exact(result.wan), exact(result.bound), percent(result.gap))],
+    )

@@ -1,0 +1,1 @@
+"""The commands below `edgeplace flink`, one a file."""

@@ -1,0 +1,151 @@
+"""`edgeplace flink collect`."""
+
+import argparse
+import dataclasses
+import json
+from contextlib import closing
+
+from edgeplace.adapters.flink.collect.collect import (
+    Collected,
+    CollectEnd,
+    collect,
+    followed_job,
+    polling_interval_s,
+)
+from edgeplace.adapters.flink.collect.log_file import LogFile, LogFolder
+from edgeplace.adapters.flink.rest.job_choice import is_job_id
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.cli.connection import session
+from edgeplace.cli.console import Bar, Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.quantities import size
+from edgeplace.cli.signals import ended_like_ctrl_c
+
+_INTERVAL_S = 10.0
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Collect until the end, and say what is in the log."""
+    name = None if args.job is None or is_job_id(args.job) else args.job
+    with session(args) as client, ended_like_ctrl_c():
+        live = LiveFlink(client)
+        job = followed_job(live, args.job)
+        interval_s = polling_interval_s(live, args.interval or _INTERVAL_S)
+        if args.interval and interval_s > args.interval:
+            console.problem(
+                f"polling every {interval_s:g} s, not every {args.interval:g} s: Flink renews its "
+                "metrics no faster (metrics.fetcher.update-interval)"
+            )
+        with closing(_log(args)) as log, console.progress("connected") as bar:
+            watcher = _Watcher(args, console, bar, log)
+            done = collect(
+                client,
+                log,
+                watcher,
+                job=job,
+                name=name,
+                interval_s=interval_s,
+                duration_s=args.duration_s,
+            )
+    if args.json:
+        console.raw(json.dumps(_as_json(done, log, args), indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, done, log)
+    if done.polls:
+        return ExitStatus.OK
+    return ExitStatus.INTERRUPTED if done.end is CollectEnd.INTERRUPT else ExitStatus.UNREACHABLE
+
+
+class _Watcher:
+    """Says what happens: how it goes on a terminal only, what needs to be known everywhere."""
+
+    def __init__(
+        self, args: argparse.Namespace, console: Console, bar: Bar, log: LogFile | LogFolder
+    ) -> None:
+        self._args = args
+        self._console = console
+        self._bar = bar
+        self._log = log
+        self._said_removal = False
+
+    def say(self, text: str) -> None:
+        self._console.problem(text)
+
+    def polled(self, so_far: Collected) -> None:
+        poll, job = so_far.last, so_far.job
+        if poll is None or job is None:
+            return
+        if so_far.polls == 1 and not self._args.json:
+            self._console.text(
+                f"collecting job {job.name!r} ({job.id}) into {self._log.where}: "
+                f"{poll.operators} operators, {poll.subtasks} subtasks, {poll.requests} requests "
+                f"every {so_far.interval_s:g} s"
+                + ("" if self._args.duration_s else "; Ctrl-C ends it")
+            )
+        removed = isinstance(self._log, LogFolder) and self._log.removed > 0
+        if removed and not self._said_removal:
+            self._said_removal = True
+            self.say(f"{self._log.where} has reached --max-bytes: its oldest files go from now on")
+        checkpoint = "none yet" if poll.checkpoint is None else f"{poll.checkpoint}"
+        share = None
+        if self._args.duration_s and so_far.from_ms and so_far.to_ms:
+            share = (so_far.to_ms - so_far.from_ms) / 1000 / self._args.duration_s
+        self._bar(
+            f"polls {so_far.polls:,}, values {so_far.values:,}, {size(self._log.written_bytes)}, "
+            f"last checkpoint {checkpoint}",
+            share,
+        )
+
+
+def _log(args: argparse.Namespace) -> LogFile | LogFolder:
+    kind = LogFile if args.output.endswith(".gz") else LogFolder
+    return kind(args.output, args.max_bytes)
+
+
+def _show(console: Console, done: Collected, log: LogFile | LogFolder) -> None:
+    if done.end_reason:
+        console.text(f"ended: {done.end_reason}")
+    if not done.polls:
+        console.problem("edgeplace flink collect: nothing was collected")
+        return
+    lasted_s = ((done.to_ms or 0) - (done.from_ms or 0)) / 1000
+    console.text(
+        f"collected {done.values:,} metric values in {_polls(done.polls)} and {lasted_s:,.0f} s: "
+        f"{size(log.written_bytes)} in {log.where}"
+    )
+    if done.gaps:
+        lost_s = sum((g.to_ms or g.from_ms) - g.from_ms for g in done.gaps) / 1000
+        console.text(f"gaps: {len(done.gaps)}, {lost_s:,.0f} s in all")
+    if len(done.jobs) > 1:
+        console.text(
+            f"the log holds {len(done.jobs)} runs of the job: say which to `edgeplace costs` with "
+            "--job, a job graph of `edgeplace flink discover --job-out`"
+        )
+    console.text(f"measure: edgeplace costs {log.where} --cluster cluster.yaml -o costs.json")
+
+
+def _polls(count: int) -> str:
+    return f"{count:,} poll" + ("" if count == 1 else "s")
+
+
+def _as_json(
+    done: Collected, log: LogFile | LogFolder, args: argparse.Namespace
+) -> dict[str, object]:
+    return {
+        "jobmanager": args.jobmanager,
+        "log": str(log.where),
+        "end": done.end.value,
+        "end_reason": done.end_reason,
+        "jobs": [{"id": i, "name": name} for i, name in done.jobs.items()],
+        "interval_s": done.interval_s,
+        "requests_per_poll": done.last.requests if done.last else None,
+        "polls": done.polls,
+        "values": done.values,
+        "from_ms": done.from_ms,
+        "to_ms": done.to_ms,
+        "last_checkpoint": done.last.checkpoint if done.last else None,
+        "written_bytes": log.written_bytes,
+        "files": log.files,
+        "removed_files": log.removed if isinstance(log, LogFolder) else 0,
+        "gaps": [dataclasses.asdict(gap) for gap in done.gaps],
+    }

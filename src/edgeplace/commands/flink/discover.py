@@ -1,0 +1,198 @@
+"""`edgeplace flink discover`."""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeplace.adapters.flink.apply.proposal import plan_of_now, tasks_by_id
+from edgeplace.adapters.flink.discover.cluster_yaml import cluster_yaml
+from edgeplace.adapters.flink.discover.discover import Discovered, born_where_it_runs, discover
+from edgeplace.adapters.flink.discover.ping import round_trips_ms
+from edgeplace.adapters.flink.discover.sites import Sites
+from edgeplace.adapters.flink.plans.plan_file import is_schedulercfg
+from edgeplace.adapters.flink.rest.job_choice import choose, listed
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest.task_managers import names_of
+from edgeplace.cli.connection import session
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.quantities import size
+from edgeplace.model import InvalidInputError, JobGraph, check_writable, dump, read, write_text
+
+_MOST_PLACES = 6
+
+
+@dataclass(frozen=True)
+class _Job:
+    graph: JobGraph
+    places: Mapping[str, Sequence[str | None]]
+    """Operator id -> the cluster file's name of each subtask's TaskManager, None: nowhere."""
+    plan: str
+    """These places as a schedulercfg; empty if it is not asked for."""
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Show what Flink knows, and write it where asked."""
+    for path in filter(None, (args.output, args.job_out, args.plan_out)):
+        check_writable(path)
+    if args.plan_out and not is_schedulercfg(args.plan_out):
+        raise InvalidInputError(
+            f"--plan-out {args.plan_out}: `edgeplace flink apply` takes a file of that name for a "
+            "plan of `edgeplace solve`",
+            "end the name in .schedulercfg",
+        )
+    sites = read(args.sites, Sites) if args.sites else None
+    with session(args) as client:
+        found = discover(client, sites)
+        job, no_job = _job(LiveFlink(client), args, found)
+        trips = round_trips_ms(found.registered) if args.ping else {}
+    # Both are refused before either is written.
+    files = [(args.output, cluster_yaml(found, args.jobmanager))] if args.output else []
+    if args.job_out and job:
+        files.append((args.job_out, dump(job.graph)))
+    if args.plan_out and job:
+        files.append((args.plan_out, job.plan))
+    new = [(path, text) for path, text in files if not _is_there(path, text)]
+    for path, text in new:
+        write_text(text, path)
+    if args.json:
+        console.raw(json.dumps(_as_json(found, job, trips, args), indent=1) + "\n")
+        return ExitStatus.OK
+    _show(console, found, job, no_job, trips, args)
+    for path, _ in files:
+        written = any(path == p for p, _ in new)
+        console.text(f"written to {path}" if written else f"{path} says so already")
+    if args.plan_out and job:
+        _explain_plan(console, job.graph, args)
+    return ExitStatus.OK
+
+
+def _explain_plan(console: Console, graph: JobGraph, args: argparse.Namespace) -> None:
+    for op in tasks_by_id(graph):
+        console.text(
+            f"note: in {args.plan_out}, {op.id} is task {op.name!r}: its name cannot stand there, "
+            "or another task has it, too",
+            style="dim",
+        )
+    command = f"edgeplace flink apply {args.plan_out} --jobmanager {args.jobmanager}"
+    console.text(f"edit {args.plan_out}, then: {command} --dry-run")
+
+
+def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[_Job | None, str]:
+    """Return the job that is meant, or why there is none."""
+    jobs = live.jobs()
+    asked_for = any((args.job, args.job_out, args.plan_out))
+    if not asked_for and len(jobs) != 1:
+        return None, f"Flink runs {listed(jobs)}" + ("; --job says which" if jobs else "")
+    chosen = choose(jobs, args.job)
+    if chosen is None:
+        wanted = f"job {args.job!r} does not run" if args.job else "Flink runs no job"
+        raise InvalidInputError(f"{live.url}: {wanted}", f"Flink runs {listed(jobs)}")
+    try:
+        graph, seen = live.job_graph(chosen.id), live.placement(chosen.id)
+    except InvalidInputError as e:
+        if asked_for:
+            raise
+        return None, e.what
+    names = names_of(found.registered, found.cluster)
+    places = {v: tuple(tm and names.get(tm, tm) for tm in row) for v, row in seen.items()}
+    plan = plan_of_now(graph, seen, live.task_managers()) if args.plan_out else ""
+    return _Job(born_where_it_runs(graph, places, found.cluster), places, plan), ""
+
+
+def _is_there(path: str, text: str) -> bool:
+    """Return whether the file has this text already.
+
+    Raises
+    ------
+    InvalidInputError
+        If it has another one.
+    """
+    try:
+        there = Path(path).read_bytes()
+    except FileNotFoundError:
+        return False
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "another name") from e
+    if there != text.encode():
+        raise InvalidInputError(
+            f"{path} is there already, and says something else",
+            "choose another name, and take over from it what you want to keep",
+        )
+    return True
+
+
+def _show(
+    console: Console,
+    found: Discovered,
+    job: _Job | None,
+    no_job: str,
+    trips: Mapping[str, float | None],
+    args: argparse.Namespace,
+) -> None:
+    cluster = found.cluster
+    console.text(f"Flink {found.release} at {args.jobmanager}", style="bold")
+    names = names_of(found.registered, cluster)
+    ids = {mine: rid for rid, mine in names.items()}
+    rows = []
+    for node in cluster.nodes:
+        for i, tm in enumerate(t for t in cluster.task_managers if t.node == node.id):
+            machine = (node.site, node.id, node.node_class, f"{node.cores:g}")
+            own = (tm.id, tm.host, str(tm.slots), size(tm.memory_bytes))
+            trip = trips.get(ids[tm.id])
+            ping = ("-" if trip is None else f"{trip:.2f} ms",) if args.ping else ()
+            rows.append((*(machine if i == 0 else ("",) * 4), *own, *ping))
+    columns = ["site", "node", "class", ">cores", "TaskManager", "host", ">slots", ">memory"]
+    console.table(columns + [">from here"] * args.ping, rows)
+    if args.ping:
+        console.text("round trips are from this machine, not between sites (median of 5)")
+    if job is None:
+        console.text(no_job)
+    else:
+        interval = job.graph.checkpoint_interval_ms
+        often = f"checkpoints every {interval / 1000:g} s" if interval else "no checkpoints"
+        console.heading(f"job {job.graph.name} ({job.graph.job_id}), {often}")
+        feeds = {op.id: _inputs(job.graph, op.id) for op in job.graph.operators}
+        console.table(
+            ("operator", ">subtasks", "input", "runs at"),
+            [
+                (op.name, str(op.parallelism), feeds[op.id], _places(job.places[op.id]))
+                for op in job.graph.operators
+            ],
+        )
+    console.text()
+    for note in (*cluster.notes, *(job.graph.notes if job else ())):
+        console.text(f"note: {note}", style="dim")
+
+
+def _inputs(graph: JobGraph, operator: str) -> str:
+    names = {op.id: op.name for op in graph.operators}
+    found = [f"{s.ship_strategy.value} {names[s.source]}" for s in graph.streams]
+    mine = [text for text, s in zip(found, graph.streams, strict=True) if s.target == operator]
+    return ", ".join(mine) or "-"
+
+
+def _places(places: Sequence[str | None]) -> str:
+    counts = Counter(place or "nowhere" for place in places).most_common()
+    shown = [f"{place} x{n}" if n > 1 else place for place, n in counts[:_MOST_PLACES]]
+    more = [f"and {len(counts) - _MOST_PLACES} more"] if len(counts) > _MOST_PLACES else []
+    return ", ".join(shown + more)
+
+
+def _as_json(
+    found: Discovered,
+    job: _Job | None,
+    trips: Mapping[str, float | None],
+    args: argparse.Namespace,
+) -> dict[str, object]:
+    return {
+        "jobmanager": args.jobmanager,
+        "flink": found.release,
+        "cluster": found.cluster.model_dump(mode="json", exclude_defaults=True),
+        "job": job and job.graph.model_dump(mode="json", exclude_defaults=True),
+        "placement": job and job.places,
+        "round_trip_from_here_ms": trips if args.ping else None,
+    }

@@ -1,0 +1,319 @@
+"""`edgeplace flink drain`."""
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from edgeplace.adapters.flink.apply.apply import ApplyEnd, ApplyOutcome, carry_out
+from edgeplace.adapters.flink.apply.drain import (
+    base_places,
+    drains,
+    jobs_at,
+    nearest_room,
+    return_change,
+    task_managers_of,
+    unsettled,
+    until_change,
+)
+from edgeplace.adapters.flink.apply.moves import free_slots_after
+from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
+from edgeplace.adapters.flink.apply.proposal import (
+    FileChange,
+    JobNow,
+    Proposal,
+    job_now,
+    plan_change,
+    propose,
+    until_problems,
+)
+from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key
+from edgeplace.adapters.flink.plans.location import find_plans_folder
+from edgeplace.adapters.flink.plans.plan_file import Places
+from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
+from edgeplace.cli.connection import connected
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.signals import ended_like_ctrl_c
+from edgeplace.commands.flink.change_report import Report
+from edgeplace.commands.flink.drain_solution import solved_elsewhere
+from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, Rules, read
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Empty a node, or let the jobs return to it."""
+    if args.costs and not args.cluster:
+        raise InvalidInputError("--costs needs the cluster", "give --cluster FILE too")
+    if args.rules and not args.costs:
+        raise InvalidInputError("--rules are the solver's, which needs --costs", "give both")
+    if not args.undo and args.for_s < args.timeout:
+        raise InvalidInputError(
+            f"--for {args.for_s} s may be over before a move is seen healthy (--timeout "
+            f"{args.timeout:g} s)",
+            "drain for longer, or lower --timeout",
+        )
+    user = read(args.cluster, Cluster) if args.cluster else None
+    with connected(args) as live:
+        folder = find_plans_folder(live, args.plans)
+        drain = _Drain(args, Report(console, "drain", args.json), live, folder, user)
+        work = drain.undo if args.undo else drain.begin
+        if args.dry_run:
+            return work()
+        with folder.locked(), ended_like_ctrl_c():
+            return work()
+
+
+class _Drain:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        report: Report,
+        live: LiveFlink,
+        folder: PlansFolder,
+        user: Cluster | None,
+    ) -> None:
+        self._args = args
+        self._report = report
+        self._live = live
+        self._folder = folder
+        self._user = user
+        self._now_s = time.time()
+        self._jobs = live.jobs()
+        self._task_managers = live.task_managers()
+
+    def begin(self) -> ExitStatus:
+        """Move all that runs on the node elsewhere."""
+        off = task_managers_of(self._args.node, self._task_managers, self._user)
+        nows = [self._job_now(job) for job in jobs_at(self._live, off, self._jobs)]
+        problems = [p for now in nows for p in self._not_drainable(now)]
+        problems += unsettled(self._live, self._jobs)
+        places: list[Places] = []
+        if nows and not problems:
+            places, problems = self._elsewhere(nows, off)
+        # The solver may have taken its time.
+        expires_s = int(time.time()) + self._args.for_s
+        self._report.facts = {
+            "node": self._args.node,
+            "task_managers": sorted(off),
+            "expires_s": expires_s,
+        }
+        proposals = []
+        if places:
+            for now, after in zip(nows, places, strict=False):
+                change = until_change(self._folder, now, after, expires_s, self._task_managers)
+                proposals.append(self._proposed(now, after, change))
+        if not self._may_go_on(proposals, problems):
+            return self._report.end(ApplyEnd.REFUSED)
+        if self._args.dry_run:
+            self._report.say(
+                f"dry run: nothing was changed; the jobs would return at {clock(expires_s)}"
+            )
+            return self._report.end("dry run")
+        self._prolong(off, expires_s)
+        end = self._carry_out(proposals, clock(expires_s))
+        if end is ApplyEnd.APPLIED:
+            end = self._verified_empty(off)
+        return self._report.end(end)
+
+    def undo(self) -> ExitStatus:
+        """Let the jobs return."""
+        self._report.facts = {"node": self._args.node}
+        proposals = []
+        problems: list[Obstacle] = []
+        idle = []
+        for until in self._drains_of_what_may_be_gone():
+            job = next((j for j in self._jobs if until.key in (j.id, key(j.name))), None)
+            now = self._job_now(job) if job else None
+            if now is None or now.until != until:
+                idle.append(until)
+                continue
+            base = base_places(self._folder, now, self._task_managers)
+            if base is None:
+                problems.append(_unusable(now))
+                continue
+            proposals.append(self._proposed(now, base, return_change(self._folder, now, until)))
+        if not self._may_go_on(proposals, problems):
+            return self._report.end(ApplyEnd.REFUSED)
+        if not proposals and not idle:
+            self._report.say(f"nothing to undo: no plan keeps a job off {self._args.node}")
+            return self._report.end(ApplyEnd.UNCHANGED)
+        if self._args.dry_run:
+            self._report.say("dry run: nothing was changed")
+            return self._report.end("dry run")
+        for until in idle:
+            self._folder.remove(until.path)
+            self._report.say(f"{until.path} removed: no running job follows it")
+        for proposal in proposals:
+            outcome = self._apply(proposal)
+            if outcome.end is not ApplyEnd.APPLIED:
+                return self._report.end(outcome.end)
+        self._report.say(f"{self._args.node} is in use again", style="green")
+        return self._report.end(ApplyEnd.APPLIED)
+
+    def _may_go_on(self, proposals: Sequence[Proposal], problems: Sequence[Obstacle]) -> bool:
+        """Show what would change, and what is in the way."""
+        self._report.proposals(proposals)
+        moved = tuple(m for proposal in proposals for m in proposal.moves)
+        found = [*problems, *(p for proposal in proposals for p in proposal.problems)]
+        found += too_many_moves(moved, self._args.max_moves)
+        if found:
+            # A problem of the cluster is one of each job.
+            self._report.problems(list(dict.fromkeys(found)))
+        return not found
+
+    def _drains_of(self, off: frozenset[str]) -> list[UntilPlan]:
+        """Return the plans until a time that keep jobs off the node."""
+        hosts = {tm.host for tm in self._task_managers if tm.id in off}
+        elsewhere = {tm.host for tm in self._task_managers if tm.id not in off}
+        names = off | (hosts - elsewhere) | {self._args.node}
+        if self._user is not None and not off:
+            at = self._user.task_managers_at(self._args.node)
+            names |= {n for tm in self._user.task_managers if tm.id in at for n in (tm.id, tm.host)}
+        return [until for until, left in drains(self._folder).items() if names & left]
+
+    def _drains_of_what_may_be_gone(self) -> list[UntilPlan]:
+        try:
+            off = task_managers_of(self._args.node, self._task_managers, self._user)
+        except InvalidInputError as unknown:
+            # It is not registered; plans may name it still.
+            found = self._drains_of(frozenset())
+            if found:
+                return found
+            left = sorted({name for names in drains(self._folder).values() for name in names})
+            raise InvalidInputError(
+                unknown.what,
+                f"plans keep jobs off {', '.join(left)}: name one of these"
+                if left
+                else "there is nothing to undo: no plan keeps jobs off a node",
+            ) from unknown
+        return self._drains_of(off)
+
+    def _job_now(self, job: RunningJob) -> JobNow:
+        return job_now(self._live, self._folder, job, self._jobs, self._now_s)
+
+    def _proposed(self, now: JobNow, after: Places, change: FileChange) -> Proposal:
+        return propose(
+            self._live, self._folder, now, after, change, self._task_managers, self._now_s
+        )
+
+    def _not_drainable(self, now: JobNow) -> list[Obstacle]:
+        problems = until_problems(now)
+        if now.plan_path.exists() and not base_places(self._folder, now, self._task_managers):
+            problems.append(_unusable(now))
+        return problems
+
+    def _elsewhere(
+        self, nows: Sequence[JobNow], off: frozenset[str]
+    ) -> tuple[list[Places], list[Obstacle]]:
+        free = {tm.id: tm.free_slots for tm in self._task_managers}
+        solved: dict[str, Places] = {}
+        if self._user is not None and self._args.costs:
+            costs = read(self._args.costs, Costs)
+            rules = read(self._args.rules, Rules) if self._args.rules else None
+            chosen = [now for now in nows if now.job.name == costs.job]
+            solved, problems = solved_elsewhere(
+                self._live, chosen, off, self._user, costs, rules, self._args.timeout
+            )
+            if problems:
+                return [], problems
+            for now in chosen:
+                free = free_slots_after(free, now.graph, now.places, solved[now.job.id])
+        rest = [now for now in nows if now.job.id not in solved]
+        if rest:
+            names = ", ".join(repr(now.job.name) for now in rest)
+            self._report.say(f"no costs given of {names}: only slots are respected")
+        found, problems = nearest_room(rest, off, free)
+        solved |= {now.job.id: places for now, places in zip(rest, found, strict=True)}
+        return [solved[now.job.id] for now in nows], problems
+
+    def _prolong(self, off: frozenset[str], expires_s: int) -> None:
+        """Keep jobs away that left the node before and would return earlier."""
+        for until in self._drains_of(off):
+            if self._now_s < until.expires_s < expires_s:
+                self._folder.write(until.key, self._folder.read(until.path) or "", expires_s)
+                self._folder.remove(until.path)
+                self._report.say(f"{until.path.name} holds until {clock(expires_s)} now")
+
+    def _carry_out(self, proposals: Sequence[Proposal], expires: str) -> ApplyEnd:
+        """Apply all of them, or undo those that were."""
+        done: list[Proposal] = []
+        for proposal in proposals:
+            try:
+                end = self._with_plan(proposal.now)
+                if end is ApplyEnd.APPLIED:
+                    end = self._apply(proposal).end
+            except EdgeplaceError as e:
+                if not done:
+                    raise
+                self._report.warn(str(e))
+                end = ApplyEnd.REFUSED
+            if end is ApplyEnd.INTERRUPTED and done:
+                names = ", ".join(p.now.job.name for p in done)
+                self._report.warn(
+                    f"{names} moved already and would return at {expires}; see --undo"
+                )
+                return end
+            if end is not ApplyEnd.APPLIED:
+                return self._undone(done, end)
+            done.append(proposal)
+        return ApplyEnd.APPLIED
+
+    def _with_plan(self, now: JobNow) -> ApplyEnd:
+        """See to it that a job has a plan to return to."""
+        if now.plan_path.exists():
+            return ApplyEnd.APPLIED
+        change = plan_change(self._folder, now, now.places, self._task_managers)
+        return self._apply(self._proposed(now, now.places, change)).end
+
+    def _undone(self, done: Sequence[Proposal], end: ApplyEnd) -> ApplyEnd:
+        """Let jobs return that have moved already; return how it ended in all."""
+        try:
+            returned = all(self._returned(proposal.now.job) for proposal in reversed(done))
+        except EdgeplaceError as e:
+            self._report.warn(str(e))
+            returned = False
+        return end if returned else ApplyEnd.UNVERIFIED
+
+    def _returned(self, job: RunningJob) -> bool:
+        now = self._job_now(job)
+        base = base_places(self._folder, now, self._task_managers)
+        if now.until is None or base is None:
+            return False
+        change = return_change(self._folder, now, now.until)
+        return self._apply(self._proposed(now, base, change)).end is ApplyEnd.APPLIED
+
+    def _apply(self, proposal: Proposal) -> ApplyOutcome:
+        outcome = carry_out(
+            self._live,
+            self._folder,
+            proposal,
+            timeout_s=self._args.timeout,
+            tell=self._report.say,
+        )
+        self._report.outcome(proposal, outcome)
+        return outcome
+
+    def _verified_empty(self, off: frozenset[str]) -> ApplyEnd:
+        node = self._args.node
+        jobs = self._live.jobs()
+        left = jobs_at(self._live, off, jobs)
+        if left:
+            names = ", ".join(f"{j.name!r} ({j.id})" for j in left)
+            self._report.warn(f"{names} came to {node} meanwhile: drain it again")
+            return ApplyEnd.UNVERIFIED
+        moving = unsettled(self._live, jobs)
+        if moving:
+            for problem in moving:
+                self._report.warn(str(problem))
+            return ApplyEnd.UNVERIFIED
+        self._report.say(f"{node} is empty: Flink shows no subtask of any job there", "green")
+        for until in self._drains_of(off):
+            if until.expires_s > self._now_s:
+                self._report.say(f"{until.key} returns at {clock(until.expires_s)}, or by --undo")
+        return ApplyEnd.APPLIED
+
+
+def _unusable(now: JobNow) -> Obstacle:
+    return Obstacle(
+        f"{now.plan_path} is of no use: {now.job.name!r} could not return by it",
+        "apply a good plan first",
+    )

@@ -1,0 +1,93 @@
+"""Where jobs go while a node is drained, decided by the solver."""
+
+from collections.abc import Sequence, Set
+
+from edgeplace.adapters.flink.apply.preconditions import Obstacle
+from edgeplace.adapters.flink.apply.proposal import JobNow
+from edgeplace.adapters.flink.plans.plan_file import Places
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.model import Cluster, Costs, InvalidInputError, Plan, Result, Rules
+from edgeplace.solver import solve
+from edgeplace.views.tables import limit
+
+_OBJECTIVE = ("moves", "wan")
+
+
+def solved_elsewhere(
+    live: LiveFlink,
+    jobs: Sequence[JobNow],
+    off: Set[str],
+    user: Cluster,
+    costs: Costs,
+    rules: Rules | None,
+    time_limit_s: float,
+) -> tuple[dict[str, Places], list[Obstacle]]:
+    """Place a job with the fewest moves, then the least WAN traffic, on all but some TaskManagers.
+
+    Parameters
+    ----------
+    jobs
+        The one job that the costs are of.
+
+    Returns
+    -------
+    Job id -> its placement by resource id, or why there is none.
+
+    Raises
+    ------
+    InvalidInputError
+        If the cluster, the costs or the rules do not fit the jobs and what is registered.
+    FlinkUnreachableError
+        If Flink does not answer.
+    """
+    if len(jobs) != 1:
+        raise InvalidInputError(
+            f"the costs are of job {costs.job!r}: {len(jobs) or 'no'} jobs of this name run there",
+            "give the costs of a job that runs there, or drain without --costs",
+        )
+    job = jobs[0]
+    cluster, users_id = live.users_cluster(user)
+    resource_id = {mine: rid for rid, mine in users_id.items()}
+    slots = {}
+    for tm in cluster.task_managers:
+        held = live.slots_held(resource_id[tm.id])
+        others = sum(held.values()) - held[job.job.id]
+        slots[tm.id] = 0 if resource_id[tm.id] in off else tm.slots - others
+    cluster = cluster.model_copy(
+        update={
+            "task_managers": tuple(
+                tm.model_copy(update={"slots": slots[tm.id]}) for tm in cluster.task_managers
+            )
+        }
+    )
+    graph = job.graph.with_costs(costs)
+    current = {op: tuple(users_id.get(rid, rid) for rid in rids) for op, rids in job.places.items()}
+    result = solve(
+        graph,
+        cluster,
+        rules,
+        objective=_OBJECTIVE,
+        current=Plan(jobs={graph.name: current}),
+        time_limit_s=time_limit_s,
+    )
+    if result.plan is None:
+        return {}, [_why_not(result)]
+    found = result.plan.of(graph.name)
+    return {job.job.id: {op: tuple(resource_id[t] for t in tms) for op, tms in found.items()}}, []
+
+
+def _why_not(result: Result) -> Obstacle:
+    found = result.conflict
+    if found is None:
+        return Obstacle(
+            f"the solver found no placement without it (stopped by {result.stopped_by.value})",
+            "give more time with --timeout, or drain without --cluster",
+        )
+    what = "; ".join([*found.members, *(f"exceeded: {limit(v)}" for v in found.shortfalls)])
+    cure = found.cure
+    if "stays on its node" in what:
+        cure = (
+            "the data of that source is taken to be born there: pin it to where it can be read "
+            "too (--rules), or drain without --costs"
+        )
+    return Obstacle(f"no placement without it keeps all limits: {what}", cure)

@@ -1,0 +1,133 @@
+"""`edgeplace solve --pareto`: the plans that trade WAN bytes, latency and server cores."""
+
+import argparse
+import json
+from pathlib import Path
+
+from edgeplace.case import what_if
+from edgeplace.case.cluster_notes import cluster_notes
+from edgeplace.case.files import read_case
+from edgeplace.case.unplaceable import refused
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outputs import Outputs
+from edgeplace.cli.quantities import count, milliseconds
+from edgeplace.model import Cluster, InvalidInputError, Status
+from edgeplace.solver import Front, pareto
+from edgeplace.views.pareto_picture import as_svg, as_text
+from edgeplace.views.tables import show_conflict
+from edgeplace.views.terms import Terms
+
+_SECONDS = 60.0
+_PICTURE = "--pareto"
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Find the front, print it as table and picture, and draw it."""
+    if args.output or args.schedulercfg or args.report:
+        raise InvalidInputError(
+            "--pareto finds several plans, and -o, --schedulercfg and --report write one",
+            "choose a point, then ask for it: --objective wan:10%,latency, or max_latency_ms in "
+            "the rules; or take its plan from --pareto --json",
+        )
+    if args.pareto and args.pareto != "-" and Path(args.pareto).suffix.lower() != ".svg":
+        raise InvalidInputError(
+            f"--pareto {args.pareto}: the picture is SVG, and the file's name does not end so",
+            "name the file FILE.svg; a browser shows it, and converts it by printing",
+        )
+    read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
+    outputs = Outputs(console, {_PICTURE: args.pareto or None}, read_here, args.json)
+    case, said = what_if.apply(read_case(args), args.set)
+    said = (*said, *cluster_notes(case.cluster))
+    with console.progress("searching") as tell:
+        none = refused(case, args.backend)
+        front = (
+            Front((), 0, none)
+            if none
+            else pareto(
+                case.job,
+                case.cluster,
+                case.rules,
+                case.current,
+                time_limit_s=_SECONDS if args.time_limit is None else args.time_limit,
+                backend=args.backend,
+                progress=tell,
+            )
+        )
+    if args.pareto and front.points:
+        outputs.text(_PICTURE, as_svg(front.points, Terms.of(case.cluster)))
+    if args.json:
+        found = {**as_json(front), "notes": said}
+        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, front, case.cluster)
+        for note in said:
+            console.text(f"note: {note}", style="dim")
+        if front.points:
+            outputs.say_written(_PICTURE, "picture")
+    if not front.points:
+        outputs.say_not_written(_PICTURE, "picture", "no plan was found")
+    return _status(front)
+
+
+def as_json(front: Front) -> dict[str, object]:
+    """Return the front as plain data."""
+    points = [
+        {
+            "asked": p.asked,
+            "proved": p.proved,
+            "plan": p.plan.model_dump(mode="json"),
+            "evaluation": p.evaluation.model_dump(mode="json"),
+        }
+        for p in front.points
+    ]
+    conflict = front.infeasible.conflict if front.infeasible else None
+    return {
+        "points": points,
+        "unasked": front.unasked,
+        "conflict": conflict.model_dump(mode="json") if conflict else None,
+    }
+
+
+def _show(console: Console, front: Front, cluster: Cluster) -> None:
+    if front.infeasible:
+        show_conflict(console, front.infeasible)
+        return
+    if not front.points:
+        console.text("no plan found in this time: give more with --time-limit", style="yellow")
+        return
+    terms = Terms.of(cluster)
+    rows = [
+        (
+            str(i),
+            terms.value("wan", p.evaluation.wan_cost),
+            milliseconds(p.evaluation.latency_ms),
+            count(p.evaluation.server_cores),
+            p.asked,
+            "yes" if p.proved else "no",
+        )
+        for i, p in enumerate(front.points, start=1)
+    ]
+    console.table(
+        ("", f">{terms.title('wan')}", ">worst path", ">server cores", "asked for", "proved"), rows
+    )
+    console.text("proved: no plan is as good in all three and better in one", style="dim")
+    if front.unasked:
+        console.text(
+            f"{front.unasked} of the questions were not asked, for want of time: there may be "
+            "more plans between these",
+            style="yellow",
+        )
+    if len(front.points) > 1:
+        console.text()
+        console.text(as_text(front.points, terms))
+    if said := terms.explanation():
+        console.text(said, style="dim")
+
+
+def _status(front: Front) -> ExitStatus:
+    if front.infeasible and front.infeasible.status is Status.INFEASIBLE:
+        return ExitStatus.INFEASIBLE
+    if not front.points:
+        return ExitStatus.NO_PLAN
+    return ExitStatus.OK

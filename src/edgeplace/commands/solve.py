@@ -1,0 +1,246 @@
+"""`edgeplace solve`."""
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from edgeplace.adapters.flink import schedulercfg
+from edgeplace.case import what_if
+from edgeplace.case.cluster_notes import cluster_notes
+from edgeplace.case.files import Case, read_case
+from edgeplace.case.unplaceable import refused
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outputs import Outputs
+from edgeplace.cli.quantities import size
+from edgeplace.cli.whole_call import share_s, within_time_limit
+from edgeplace.commands import pareto
+from edgeplace.instances.instance import Instance
+from edgeplace.model import (
+    InvalidInputError,
+    JobGraph,
+    Limit,
+    Result,
+    Rules,
+    Status,
+    StoppedBy,
+)
+from edgeplace.report.solution import solution_page
+from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
+from edgeplace.solver.clock import running
+from edgeplace.views.explain_tables import show_shifts
+from edgeplace.views.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
+
+_OUT_OF_TIME = (
+    "the time limit was over before everything was compared: placements of others, and changes to "
+    "the job that would help, may be missing"
+)
+
+_PLAN, _SCHEDULERCFG, _REPORT = "-o", "--schedulercfg", "--report"
+
+
+@within_time_limit
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Solve, compare with where the job runs now and with all-server, and write the plan."""
+    if args.pareto is not None:
+        return pareto.run(args, console)
+    if args.set and args.schedulercfg is not None:
+        raise InvalidInputError(
+            "--schedulercfg writes what Flink obeys, and --set supposes what is not there",
+            "write the plan with -o, which says what it supposes; once it is so, solve again "
+            "without --set",
+        )
+    outputs = Outputs(
+        console,
+        {_PLAN: args.output, _SCHEDULERCFG: args.schedulercfg, _REPORT: args.report},
+        (args.job, args.cluster, args.costs, args.rules, args.current),
+        args.json,
+    )
+    now = read_case(args)
+    case, said = what_if.apply(now, args.set)
+    odd = cluster_notes(now.cluster)
+    with console.progress("searching") as tell:
+        result = _solved(case, args, tell)
+        compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
+        unset, unknown = _unset(now, args, tell) if compare else (None, ())
+    result = result.model_copy(update={"notes": (*said, *odd, *result.notes, *unknown)})
+    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+    if result.plan:
+        plan = result.plan.model_copy(update={"supposing": tuple(args.set)})
+        outputs.document(_PLAN, plan)
+        if args.schedulercfg:
+            outputs.text(_SCHEDULERCFG, schedulercfg.render(plan.of(job.name), job, cluster))
+    others: list[Policy] = []
+    local: tuple[Advice, ...] = ()
+    # After Ctrl-C there is no time to compare.
+    if result.stopped_by is not StoppedBy.INTERRUPT:
+        found = policies(job, cluster, rules, current)
+        others = [p for p in found if p.name in ("current", "all-server")]
+        local = advice(job, cluster, result, rules, current)
+        more: list[str] = []
+        if result.status is Status.INFEASIBLE:
+            more.extend(map(_doubt, _doubted(others)))
+        elif result.plan and running().left() == 0.0:
+            more.append(_OUT_OF_TIME)
+        result = result.model_copy(update={"notes": (*result.notes, *more)})
+    if args.report:
+        instance = Instance(
+            name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
+        )
+        objective = args.objective.split(",")
+        outputs.text(_REPORT, solution_page(instance, result, others, local, objective))
+    if args.json:
+        plain = as_json(result, others, local, unset)
+        console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(console, job, result, others, local, unset)
+        if unset:
+            _show_changes(console, now, case, unset, result)
+    _say_where(outputs, result, args.json)
+    return status_of(result)
+
+
+def _say_where(outputs: Outputs, result: Result, json: bool) -> None:
+    """Say which files were written, and which were not and may be older."""
+    for option, title in ((_PLAN, "plan"), (_SCHEDULERCFG, "schedulercfg")):
+        if result.plan is None:
+            outputs.say_not_written(option, title, "no plan was found")
+        elif not json:
+            outputs.say_written(option, title)
+    if not json:
+        outputs.say_written(_REPORT, "report")
+
+
+def _doubted(others: Sequence[Policy]) -> Iterator[Limit]:
+    """Yield the limits that what runs exceeds by less than costs varied as they were measured."""
+    for p in others:
+        if p.name == CURRENT and p.evaluation.within_measurement:
+            yield from p.evaluation.violations
+
+
+def _doubt(found: Limit) -> str:
+    over = found.utilisation - 1
+    return (
+        f"the current placement exceeds {found.kind} {found.where} by {over:.2%}, and the costs "
+        f"behind it varied by {found.spread:.2%} as they were measured: it may well hold. Ask at a "
+        f"little less than was measured (--set rate=x{1 / (1 + over) - 0.0005:.3f}), or with "
+        "--objective throughput,wan"
+    )
+
+
+def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
+    return refused(case, args.backend) or solve(
+        case.job,
+        case.cluster,
+        case.rules,
+        objective=args.objective.split(","),
+        current=case.current,
+        # The rest is for the case without the what_if, and for what is compared.
+        time_limit_s=share_s(0.6 if args.set else 0.9),
+        gap=args.gap,
+        backend=args.backend,
+        progress=tell,
+    )
+
+
+def _unset(
+    now: Case, args: argparse.Namespace, tell: Callable[[str], None]
+) -> tuple[Result | None, tuple[str, ...]]:
+    """Return the answer without the settings; where they complete the input, a note instead."""
+    try:
+        return _solved(now, args, tell), ()
+    except InvalidInputError as e:
+        return None, (f"there is no answer without --set to compare with: {e.what}",)
+
+
+def _show_changes(console: Console, now: Case, then: Case, unset: Result, result: Result) -> None:
+    """Print which subtasks the settings move."""
+    if unset.plan is None:
+        console.text(f"without the settings: {unset.status.value}, no plan to compare with")
+    elif result.plan:
+        console.heading("what the settings change")
+        sites = sites_of(now.cluster, then.cluster)
+        show_shifts(console, shifts([now.job], unset.plan, result.plan, sites))
+
+
+def status_of(result: Result) -> ExitStatus:
+    """Return the exit status that stands for a result."""
+    if result.stopped_by is StoppedBy.INTERRUPT:
+        return ExitStatus.INTERRUPTED
+    if result.status is Status.INFEASIBLE:
+        return ExitStatus.INFEASIBLE
+    if result.status is Status.UNKNOWN:
+        return ExitStatus.NO_PLAN
+    if result.status is Status.OPTIMAL or result.stopped_by is StoppedBy.GAP:
+        return ExitStatus.OK
+    return ExitStatus.NOT_PROVED
+
+
+def as_json(
+    result: Result,
+    others: Sequence[Policy],
+    local: Sequence[Advice] = (),
+    unset: Result | None = None,
+) -> dict[str, object]:
+    """Return result and comparison as plain data; `unset` is the result without `--set`."""
+    levels = [{**level.model_dump(mode="json"), "gap": level.gap} for level in result.levels]
+    return {
+        **result.model_dump(mode="json"),
+        "levels": levels,
+        "bound": result.bound,
+        "gap": result.gap,
+        "headroom": _finite(result.evaluation.headroom) if result.evaluation else None,
+        "compared": {
+            p.name: {
+                **p.evaluation.model_dump(mode="json"),
+                "headroom": _finite(p.evaluation.headroom),
+            }
+            for p in others
+        },
+        "advice": [dataclasses.asdict(a) for a in local],
+        "without_settings": unset.model_dump(mode="json") if unset else None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if value != float("inf") else None
+
+
+def _show(
+    console: Console,
+    job: JobGraph,
+    result: Result,
+    others: Sequence[Policy],
+    local: Sequence[Advice],
+    unset: Result | None,
+) -> None:
+    compared = [(p.name, p.evaluation) for p in others]
+    if unset and unset.evaluation:
+        compared.insert(0, ("without --set", unset.evaluation))
+    if result.plan and result.evaluation:
+        show_plan(console, [job], result.plan)
+        console.heading("compared, at the stated demand")
+        show_policies(console, [("edgeplace", result.evaluation), *compared])
+        console.heading("proof")
+        show_proof(console, result)
+        for a in local:
+            now, then = size(a.wan_bytes_per_s, "/s"), size(a.local_wan_bytes_per_s, "/s")
+            console.text(
+                f"a change to the job would help: with {a.source} -> {a.target} as {a.local.value} "
+                f"instead of {a.now.value}, the WAN would carry {then} instead of {now}"
+            )
+        if result.evaluation.headroom < 1:
+            console.text(
+                f"this plan sustains {100 * result.evaluation.headroom:.3g} % of the demand",
+                style="bold yellow",
+            )
+    elif result.status is Status.INFEASIBLE:
+        show_conflict(console, result)
+        if compared:
+            console.heading("for comparison, at the stated demand")
+            show_policies(console, compared)
+    else:
+        console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
+    for note in result.notes:
+        console.text(f"note: {note}", style="dim")

@@ -1,0 +1,1 @@
+"""Tables and pictures on a terminal."""

@@ -1,0 +1,208 @@
+"""Tables of what binds, of one subtask's other places, of prices, and of what differs."""
+
+from collections.abc import Sequence
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
+from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
+from edgeplace.views.reasons import some
+from edgeplace.views.tables import limit, ranges
+from edgeplace.views.terms import Terms
+
+_MOST_LIMITS = 10
+_MOST_SHIFTS = 40
+_STEPS = {
+    "slots": "1 more slot on",
+    "node cpu": "1 more core on",
+    "link bandwidth": "1 Mbit/s more on",
+}
+
+
+def show_tightest(console: Console, found: Sequence[Tight]) -> None:
+    """Print the fullest limits, of each kind at a site only the fullest."""
+    rows, styles = [], []
+    for tight in found[:_MOST_LIMITS]:
+        at = tight.limit
+        more = f", the fullest of {tight.of:,} at {tight.site}" if tight.of > 1 else ""
+        rows.append((at.kind, at.where + more, _amount(at), _room(at), percent(at.utilisation)))
+        styles.append("red" if at.shortfall else "")
+    console.table(("limit", "where", ">used", ">of", ">in use"), rows, styles)
+    if len(found) > _MOST_LIMITS:
+        least = percent(found[_MOST_LIMITS].limit.utilisation)
+        console.text(f"and {len(found) - _MOST_LIMITS:,} more, at most {least} in use", style="dim")
+
+
+def _amount(found: Limit) -> str:
+    return size(found.used, "/s") if found.unit == "bytes/s" else count(found.used)
+
+
+def _room(found: Limit) -> str:
+    room = found.capacity or 0.0
+    return size(room, "/s") if found.unit == "bytes/s" else counted(room, found.unit)
+
+
+def show_moves(
+    console: Console, found: Moves, objective: Sequence[ObjectiveName], terms: Terms
+) -> None:
+    """Print every other place of a subtask, with each term and how it differs from now."""
+    here = ["now", found.site, found.task_manager]
+    rows = [(*here, *(terms.value(name, found.terms[name]) for name in objective), "")]
+    styles = ["bold"]
+    for i, option in enumerate(found.options, start=1):
+        alike = f"{option.tried} and {option.task_managers - 1:,} like it"
+        rows.append(
+            (
+                str(i),
+                some(option.sites, most=2),
+                option.tried if option.task_managers == 1 else alike,
+                *(
+                    _changed(terms, name, found.terms[name], option.terms[name])
+                    for name in objective
+                ),
+                "; ".join(
+                    [
+                        *(f"breaks {text}" for text in _limits(option.breaks)),
+                        *(f"cures {text}" for text in _limits(option.cures)),
+                    ]
+                ),
+            )
+        )
+        styles.append("dim" if option.breaks else "")
+    columns = [
+        "",
+        "site",
+        "TaskManager",
+        *(f">{terms.title(name)}" for name in objective),
+        "limits",
+    ]
+    console.table(columns, rows, styles)
+    if found.left_out:
+        console.text(
+            f"and {found.left_out:,} more TaskManagers, behind these or not tried", style="dim"
+        )
+
+
+def _limits(found: Sequence[Limit], most: int = 2) -> list[str]:
+    more = len(found) - most
+    rest = [f"{more} more limits"] if more > 0 else []
+    return [*(limit(v) for v in found[:most]), *rest]
+
+
+def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> str:
+    """Return a term and by how much it differs."""
+    if name == "latency" and after < 0:
+        return milliseconds(after)
+    delta = after - before
+    if abs(delta) <= 1e-9 * max(abs(before), abs(after)):
+        return "same"
+    sign = "+" if delta > 0 else "-"
+    return f"{terms.value(name, after)} ({sign}{terms.value(name, abs(delta))})"
+
+
+def show_prices(console: Console, found: Prices, terms: Terms) -> None:
+    """Print what one more of each scarce thing is worth."""
+    state = (
+        "proved" if found.proved else f"not proved, at least {_first(terms, found, found.bound)}"
+    )
+    console.text(f"the best plan as things are: {_first(terms, found, found.value)} ({state})")
+    rows = []
+    for price in found.prices:
+        place = f"{price.where} ({price.site})" if price.site else price.where
+        gain = found.value - price.value
+        worth = _first(terms, found, gain) if gain > 1e-6 * abs(found.value) else "nothing"
+        if not (price.proved and found.proved):
+            most = found.value - price.bound
+            worth += f", at most {_first(terms, found, most)}"
+        rows.append(
+            (
+                f"{_STEPS[price.kind]} {place}",
+                percent(price.used),
+                worth,
+                _first(terms, found, price.value),
+                "solved again, " + ("proved" if price.proved else "not proved"),
+            )
+        )
+    if rows:
+        console.table(("with", ">in use now", ">is worth", ">the best is then", "how known"), rows)
+        console.text(
+            "tried, each by itself: limits that keep a single operator from a better place or are "
+            "80 % in use, the fullest of a kind at a site; at edge sites also the fullest node and "
+            "TaskManager, whatever their use",
+            style="dim",
+        )
+    elif not found.left_out:
+        console.text(
+            "nothing was tried: no slots, cores or link keep a single operator from a better place "
+            "or are as much as 80 % in use, and no edge site has nodes"
+        )
+    if found.left_out:
+        names = [f"{v.kind} {v.where}" for v in found.left_out]
+        console.text(f"no time was left for {some(names)}: give more with --time-limit")
+    if found.untried:
+        console.text(
+            f"not tried: {found.untried:,} more of the edge sites' cores and slots, less in use"
+        )
+
+
+def _first(terms: Terms, found: Prices, value: float) -> str:
+    return terms.value(found.objective, value)
+
+
+def show_difference(
+    console: Console,
+    found: Difference,
+    objective: Sequence[ObjectiveName],
+    names: tuple[str, str],
+    terms: Terms,
+) -> None:
+    """Print two plans side by side: terms, limits broken and cured, and who moves."""
+    rows = [
+        (
+            terms.title(name),
+            terms.value(name, found.before.value(name)),
+            _changed(terms, name, found.before.value(name), found.after.value(name)),
+        )
+        for name in objective
+    ]
+    held, holds = ("yes" if e.feasible else "no" for e in (found.before, found.after))
+    rows.append(("holds", held, holds))
+    console.table(("", *(f">{name}" for name in names)), rows)
+    for word, limits in (("newly broken", found.breaks), ("cured", found.cures)):
+        for text in _limits(limits, most=10):
+            console.text(f"{word}: {text}")
+    console.heading(f"who moves, from {names[0]} to {names[1]}")
+    show_shifts(console, found.shifts)
+
+
+def show_shifts(console: Console, found: Sequence[Shift]) -> None:
+    """Print which subtasks go where, by operator and site."""
+    if not found:
+        console.text("no subtask changes its TaskManager")
+        return
+    rows = []
+    for shift in found[:_MOST_SHIFTS]:
+        stays = shift.source == shift.target
+        rows.append(
+            (
+                shift.name,
+                f"within {shift.source}" if stays else f"{shift.source} -> {shift.target}",
+                ranges([i + 1 for i in shift.subtasks]),
+                some([f"{a} -> {b}" for a, b in shift.machines]),
+            )
+        )
+    console.table(("operator", "site", "subtasks", "TaskManager"), rows)
+    if len(found) > _MOST_SHIFTS:
+        rest = found[_MOST_SHIFTS:]
+        moving = sum(len(shift.subtasks) for shift in rest)
+        console.text(f"and {len(rest):,} more ways, of {moving:,} subtasks", style="dim")
+
+
+def show_terms(
+    console: Console, found: Evaluation, objective: Sequence[ObjectiveName], terms: Terms
+) -> None:
+    """Print the terms of a plan in one line, and what it breaks."""
+    values = (f"{terms.title(n)} {terms.value(n, found.value(n))}" for n in objective)
+    console.text(", ".join(values))
+    for text in _limits(found.violations, most=10):
+        console.text(f"does not hold: {text}", style="red")

@@ -1,0 +1,42 @@
+"""One line an operator on why it is where it is."""
+
+from collections.abc import Sequence
+
+from edgeplace.cli.console import Console
+from edgeplace.solver import Alternative, Reason
+from edgeplace.views.tables import limit
+from edgeplace.views.terms import Terms
+
+
+def show_reasons(console: Console, reasons: Sequence[Reason], terms: Terms) -> None:
+    """Print where each operator runs, and what the nearest other place would do."""
+    console.table(
+        ("operator", "runs at", "because"),
+        [(r.name, some(r.sites), because(r, terms)) for r in reasons],
+    )
+
+
+def because(reason: Reason, terms: Terms) -> str:
+    """Return one sentence on an operator's place."""
+    if reason.held_by:
+        return f"held there: {reason.held_by}"
+    if not reason.alternatives:
+        return "it is beside its input and on servers at once"
+    return "; ".join(_alternative(a, terms) for a in reason.alternatives)
+
+
+def _alternative(other: Alternative, terms: Terms) -> str:
+    text = other.place
+    if other.objective is None:
+        text += " nothing would differ"
+    else:
+        word = "be worse" if other.after > other.before else "be better"
+        before, after = (terms.value(other.objective, v) for v in (other.before, other.after))
+        text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
+    return f"{text}, and break {limit(other.breaks)}" if other.breaks else text
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """Return a few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more:,} more"

@@ -1,0 +1,235 @@
+"""Tables of costs, policies, plans and proofs."""
+
+from collections.abc import Sequence
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import count, counted, exact, factor, milliseconds, percent, size
+from edgeplace.model import (
+    RATED,
+    Costs,
+    Evaluation,
+    JobGraph,
+    Limit,
+    Plan,
+    Result,
+    SourceDemand,
+    Status,
+)
+
+CURRENT = "current"
+"""What the comparison calls the placement that runs."""
+_MOST_LINKS = 6
+
+
+def show_costs(console: Console, costs: Costs) -> None:
+    """Print the costs of a job per operator and node class, and what is not known."""
+    names = {op.operator: op.name or op.operator for op in costs.operators}
+    rows = []
+    for op in costs.operators:
+        outgoing = [s for s in costs.streams if s.source == op.operator]
+        bytes_out = " / ".join(size(s.bytes_per_record) for s in outgoing) or "-"
+        selectivity = "source" if op.demand else count(op.selectivity)
+        for i, c in enumerate(op.classes or (None,)):
+            first = i == 0
+            rate = "-" if c is None else count(c.true_rate_per_s)
+            if c is not None and not c.stationary:
+                rate += " drifts"
+            if c is not None and c.weak:
+                rate += " weak"
+            spread = "-" if c is None or c.relative_spread is None else percent(c.relative_spread)
+            rows.append(
+                (
+                    names.get(op.operator, op.operator) if first else "",
+                    "-" if c is None else c.node_class,
+                    rate,
+                    spread,
+                    count(c.samples) if c else "-",
+                    selectivity if first else "",
+                    bytes_out if first else "",
+                    size(op.state_bytes) if first else "",
+                    size(op.checkpointed_bytes) if first else "",
+                )
+            )
+    console.table(
+        (
+            "operator",
+            "node class",
+            ">records/busy s",
+            ">spread",
+            ">samples",
+            ">selectivity",
+            ">bytes/record out",
+            ">state",
+            ">checkpoint",
+        ),
+        rows,
+    )
+    for op in costs.operators:
+        name = names.get(op.operator, op.operator)
+        if op.demand:
+            console.text(f"{name} emits {_demand(op.demand)}")
+        for c in op.classes:
+            if not c.stationary:
+                quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
+                console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
+            if c.weak:
+                console.text(f"{name} on {c.node_class} is weak: {c.weak}", style="yellow")
+    about: dict[str, list[str]] = {}
+    for op in costs.operators:
+        missing = (f"not in this log: {', '.join(op.not_in_log)}",) if op.not_in_log else ()
+        for note in (*missing, *op.notes):
+            about.setdefault(note, []).append(names.get(op.operator, op.operator))
+    for s in costs.streams:
+        for note in s.notes:
+            ends = (names.get(end, end) for end in (s.source, s.target))
+            about.setdefault(note, []).append(" -> ".join(ends))
+    for note, subjects in about.items():
+        console.text(f"note on {', '.join(subjects)}: {note}", style="dim")
+    for note in costs.notes:
+        console.text(f"note: {note}", style="dim")
+
+
+def _demand(demand: SourceDemand) -> str:
+    text = f"{count(sum(demand.rates_per_s))} records/s"
+    if not demand.throttled:
+        return text
+    share = demand.back_pressured_share
+    held = f"back pressured {percent(share)} of the time" if share is not None else "back pressured"
+    return f"{text}, throttled ({held}): a lower bound of demand"
+
+
+def show_policies(
+    console: Console, rows: Sequence[tuple[str, Evaluation]], best: str = "edgeplace"
+) -> None:
+    """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom."""
+    links = _busiest([e for _, e in rows])
+    columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
+    columns += [">server cores", ">headroom", "what binds", "holds"]
+    lines, styles = [], []
+    for name, e in rows:
+        used = {a.where: a.used for a in e.links}
+        lines.append(
+            (
+                name,
+                size(e.wan_bytes_per_s, "/s"),
+                # A lost site takes its links along; what it is compared with had them.
+                *(size(used.get(link), "/s") for link in links),
+                milliseconds(e.latency_ms),
+                count(e.server_cores),
+                factor(e.headroom),
+                binding(e.binding),
+                holding(name, e),
+            )
+        )
+        styles.append("green" if name == best else "" if e.feasible else "dim")
+    console.table(columns, lines, styles)
+    for name, e in rows:
+        if e.violations:
+            more = f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""
+            how = "does not hold" if holding(name, e) == "no" else "holds within measurement only"
+            console.text(f"{name} {how}: {limit(e.violations[0])}{more}", style="dim")
+
+
+def holding(name: str, found: Evaluation) -> str:
+    """Return whether a placement holds; what runs may miss it by less than costs were measured."""
+    if found.feasible:
+        return "yes"
+    return "within measurement" if name == CURRENT and found.within_measurement else "no"
+
+
+def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
+    most: dict[str, float] = {}
+    for e in evaluations:
+        for link in e.links:
+            most[link.where] = max(most.get(link.where, 0.0), link.used)
+    used = [name for name, used in most.items() if used > 0]
+    kept = set(sorted(used, key=lambda n: -most[n])[:_MOST_LINKS])
+    return [name for name in used if name in kept]
+
+
+def binding(found: Limit | None) -> str:
+    """Return what limits the sources, in a few words."""
+    return f"{found.kind} {found.where}" if found else "nothing"
+
+
+def limit(found: Limit) -> str:
+    """Return a limit that is exceeded, in numbers."""
+    if found.kind == "rule":
+        return f"rule “{found.where}”"
+    room = counted(found.capacity or 0.0, found.unit)
+    return f"{found.kind} {found.where} {count(found.used)} of {room}"
+
+
+def show_proof(console: Console, result: Result) -> None:
+    """Print status, and value, bound and gap of each level."""
+    console.text(
+        f"{result.status.value}, stopped by {result.stopped_by.value} after "
+        f"{result.runtime_s:.2f} s ({result.backend})",
+        style="green" if result.status is Status.OPTIMAL else "yellow",
+    )
+    console.table(
+        ("objective", ">value", ">bound", ">gap"),
+        [(v.name, exact(v.value), exact(v.bound), percent(v.gap)) for v in result.levels],
+    )
+
+
+def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
+    """Print the TaskManagers of each operator."""
+    rows = []
+    for job in jobs:
+        for op in job.operators:
+            places = plan.of(job.name)[op.id]
+            by_tm: dict[str, list[int]] = {}
+            for i, tm in enumerate(places):
+                by_tm.setdefault(tm, []).append(i + 1)
+            where = ", ".join(f"{tm} ({ranges(own)})" for tm, own in by_tm.items())
+            rows.append((op.name, str(op.parallelism), where))
+    console.table(("operator", ">subtasks", "TaskManager (subtask)"), rows)
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return rising numbers with runs as ranges: `1-3, 7`."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and parts[-1][-1] == n - 1:
+            parts[-1][1:] = [n]
+        else:
+            parts.append([n])
+    return ", ".join("-".join(map(str, p)) for p in parts)
+
+
+def show_conflict(console: Console, result: Result) -> None:
+    """Print why there is no plan."""
+    found = result.conflict
+    if found is None:
+        console.text("no plan exists; time ran out before the reason was found", style="red")
+        return
+    console.text("no plan exists", style="bold red")
+    near = "the nearest plan exceeds:" if found.nearest else "a plan that is near exceeds:"
+    console.heading(near)
+    for v in found.shortfalls:
+        console.text(f"  {limit(v)}")
+    if not found.nearest:
+        console.text("it was not proved that no other plan is nearer", style="dim")
+    console.text()
+    state = "confirmed: with it a plan exists" if found.confirmed else "not confirmed"
+    if not found.minimal:
+        state += "; whether less is enough is not known"
+    console.text(f"cure ({state}): {found.cure}", style="bold")
+    if found.members:
+        known = (
+            "drop any one of them and the others can all hold"
+            if found.irreducible
+            else "fewer of them may be enough"
+        )
+        console.heading(f"these cannot all hold ({known}):")
+        for member in found.members:
+            console.text(f"  {member}")
+    elif found.not_narrowed:
+        console.text(
+            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down: "
+            "time limit",
+            style="dim",
+        )
+    if all(v.kind in RATED for v in found.shortfalls):
+        console.text("--objective throughput,wan shows the share of the demand that can be served")

@@ -1,0 +1,53 @@
+"""How the terms of the objective are called and written."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from edgeplace.cli.quantities import count, milliseconds, size
+from edgeplace.model import Cluster, ObjectiveName
+
+_NAMES: dict[ObjectiveName, str] = {
+    "wan": "WAN traffic",
+    "latency": "the worst path",
+    "server_cores": "server cores",
+    "moves": "moves",
+    "throughput": "utilisation",
+}
+_TITLES: dict[ObjectiveName, str] = {**_NAMES, "wan": "WAN", "latency": "worst path"}
+_PRICED = "weighted WAN cost"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The words and the units of one cluster: a byte with a price is no longer a byte."""
+
+    priced: bool = False
+    """Whether a byte of some link has a price other than 1."""
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> Self:
+        """Return the words for a cluster."""
+        return cls(any(link.price_per_byte != 1 for link in cluster.links))
+
+    def name(self, objective: ObjectiveName) -> str:
+        """Return what a term is called in a sentence."""
+        return _PRICED if self.priced and objective == "wan" else _NAMES[objective]
+
+    def title(self, objective: ObjectiveName) -> str:
+        """Return what a term is called above a column."""
+        return _PRICED if self.priced and objective == "wan" else _TITLES[objective]
+
+    def value(self, objective: ObjectiveName, value: float) -> str:
+        """Return a term in its unit."""
+        if objective == "wan":
+            return f"{count(value)}/s" if self.priced else size(value, "/s")
+        return milliseconds(value) if objective == "latency" else count(value)
+
+    def explanation(self) -> str:
+        """Return what the WAN term is, where that is not just bytes; else nothing."""
+        if not self.priced:
+            return ""
+        return (
+            f"{_PRICED}: bytes per second on each link, times the price of a byte there "
+            "(price_per_byte)"
+        )

@@ -1,0 +1,90 @@
+"""A run of `CountingJob`, whose result shows each number that was lost or counted twice."""
+
+from pathlib import Path
+
+from testbed.flink.agent_cluster import AgentCluster
+
+KEYS = 24
+PARALLELISM = 3
+PER_SECOND = 3000
+_FINISH_SECONDS = 180.0
+
+
+class CountingRun:
+    """The job, running from here on: 12 subtasks in slots of their own.
+
+    Parameters
+    ----------
+    flink
+        The cluster.
+    seconds
+        How long the job runs at most before `finish` is called.
+    name
+        Of the job, in its folder's name too.
+    """
+
+    def __init__(self, flink: AgentCluster, seconds: int, name: str = "counting") -> None:
+        self._flink = flink
+        step = 2 * KEYS * PARALLELISM
+        self._records = -(-PER_SECOND * seconds // step) * step
+        folder = flink.cluster.scratch / name
+        self._out = folder / "out"
+        self._finish = folder / "finish"
+        self._out.mkdir(parents=True)
+        self.job_id = flink.submit(
+            "CountingJob",
+            f"records={self._records}",
+            f"per-second={PER_SECOND}",
+            f"keys={KEYS}",
+            f"parallelism={PARALLELISM}",
+            f"finish={self._finish}",
+            f"out={self._out}",
+            f"name={name}",
+            "chaining=false",
+            "sharing=false",
+        )
+
+    def finish(self) -> list[str]:
+        """Let the job come to its end and return what is wrong with its result, empty if nothing.
+
+        Raises
+        ------
+        TestbedError
+            If the job does not finish in time.
+        """
+        self._finish.touch()
+        self._flink.wait_until(
+            lambda: self._flink.rest.state(self.job_id) == "FINISHED",
+            f"end of job {self.job_id}",
+            _FINISH_SECONDS,
+        )
+        return wrong_results(self._out, self._records, KEYS)
+
+
+def wrong_results(folder: Path, records: int, keys: int) -> list[str]:
+    """Compare the files of a finished job with what it must have counted.
+
+    Parameters
+    ----------
+    folder
+        Has a file for each key, with ``count sum faults``.
+    records
+        How many numbers there were.
+    keys
+        How many keys.
+    """
+    problems = []
+    for key in range(keys):
+        # The even rounds: key, key + 2 * keys, key + 4 * keys ...
+        wanted = range(key, records, 2 * keys)
+        file = folder / str(key)
+        if not file.is_file():
+            problems.append(f"key {key}: no result")
+            continue
+        count, total, faults = (int(field) for field in file.read_text().split())
+        if (count, total, faults) != (len(wanted), sum(wanted), 0):
+            problems.append(
+                f"key {key}: {count} numbers instead of {len(wanted)}, sum {total} instead of "
+                f"{sum(wanted)}, {faults} lost or doubled"
+            )
+    return problems

@@ -1,0 +1,451 @@
+"""The headline experiment: does placement pay, and does the model tell the truth about it?
+
+For each workload: stock Flink places it, a first placement measures its costs, and then, for each
+WAN, every policy's placement is applied to the running job and watched, first at a rate that all of
+them bear, then at full speed. All that edgeplace knows of the job its own commands have measured.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgeplace import Cluster, JobGraph, Plan
+from edgeplace.model import ClassCost, write
+from testbed.errors import TestbedError
+from testbed.experiments.at_rates import at_all_rates
+from testbed.experiments.headline_report import (
+    AS_OFFERED,
+    CELLS,
+    CLUSTER,
+    ENVIRONMENT,
+    job_file,
+    report,
+)
+from testbed.experiments.loop import FoundCase, Loop
+from testbed.experiments.observe import Window, latency, middle, source_rates, windows
+from testbed.experiments.policies import (
+    at_the_edge,
+    between_data_and_use,
+    born_at_sites,
+    choices,
+    half_and_half,
+    over,
+    sustained_per_subtask,
+    without_state,
+)
+from testbed.experiments.workloads import WORKLOADS, Workload, compile_workloads
+from testbed.flink.home import FLINK_VERSION, flink_home
+from testbed.world import Wan, World
+
+WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
+_DELAY_MS = 25.0
+_WIDE = Wan(50.0, _DELAY_MS)
+_WATCHED_SHARE = 0.6
+"""Of what the slowest policy should sustain."""
+_OVERLOAD = 2.0
+"""Times what a placement should sustain, to see what it does. Without a limit, a source that
+crosses no link would take the processors from all others."""
+_MOST_OFFERED = 16.0
+"""The same, at most."""
+_FILLING = 4.0
+"""The same, until the buffers before a link are full: else they take what does not fit the link."""
+_UNFAIR = 1.1
+"""The fastest source to the slowest, from which on they may be in each other's way."""
+_TRIALS = 3
+_TRICKLE = "1"
+_MAX = "max"
+_START_S = 90.0
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to look, in seconds."""
+
+    windows: int = 5
+    window_s: float = 5.0
+    """A checkpoint, which comes every 5 s, is in each."""
+    records_a_window: float = 10.0
+    """Of a source subtask, at least: windows are longer where records are few."""
+    idle_s: float = 30.0
+    """At Flink without jobs."""
+    measure_s: int = 20
+    """With `edgeplace flink collect`."""
+    warm_up_s: float = 30.0
+    """At full speed, before costs are measured: the JVM compiles what it has seen often."""
+    settle_s: float = 3.0
+    """After a change of the placement or the rate."""
+    state_s: float = 30.0
+    """Until a state is that of a new rate, before costs are measured: Q3's holds 20 s."""
+    fill_s: float = 6.0
+    """Until the buffers before a thin link are full."""
+    busy_limit: float = 0.85
+    """Share of this machine's processors above which what was seen is rejected."""
+
+
+class Results:
+    """What has been measured so far, in a folder; a run that was ended goes on from there."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._file = folder / CELLS
+
+    def missing(self, workload: Workload, mbit_per_s: Sequence[float]) -> list[float]:
+        """Return the WANs over which a workload has not been measured."""
+        lines = self._file.read_text().splitlines() if self._file.is_file() else []
+        cells = [json.loads(line) for line in lines]
+        done = {c["mbit_per_s"] for c in cells if c["workload"] == workload.name}
+        return [mbit for mbit in mbit_per_s if mbit not in done]
+
+    def add(self, cluster: Cluster, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
+        """Keep all that was measured of a workload over a WAN, and its costs."""
+        write(cluster, self.folder / CLUSTER)
+        write(job, self.folder / job_file(cells[0]["workload"], cells[0]["mbit_per_s"]))
+        lines = "".join(json.dumps(cell) + "\n" for cell in cells)
+        with self._file.open("a") as file:
+            file.write(lines)
+
+
+def headline(
+    folder: Path,
+    names: Sequence[str],
+    mbit_per_s: Sequence[float],
+    schedule: Schedule = Schedule(),
+) -> None:
+    """Run what is missing of the experiment.
+
+    Parameters
+    ----------
+    folder
+        Of the results; made if it is not there.
+    names
+        Workloads, empty for all.
+    mbit_per_s
+        The WANs, from wide to thin.
+    schedule
+        How long to look.
+
+    Raises
+    ------
+    TestbedError
+        If something does not come up, or this machine is busy with other things.
+    """
+    unknown = set(names) - {w.name for w in WORKLOADS}
+    if unknown:
+        raise TestbedError(
+            f"no workload {sorted(unknown)}; there are {[w.name for w in WORKLOADS]}"
+        )
+    results = Results(folder)
+    wanted = [w for w in WORKLOADS if not names or w.name in names]
+    missing = [(w, left) for w in wanted if (left := results.missing(w, mbit_per_s))]
+    if not missing:
+        print(report(folder))
+        return
+    home = flink_home()
+    with World(home, _WIDE) as world:
+        _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
+        jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
+        (folder / ENVIRONMENT).write_text(
+            json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
+        )
+        for workload, left in missing:
+            with _running(world, jar, workload, schedule) as run:
+                for found in _experiment(run, left):
+                    results.add(*found)
+    print(report(folder))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A workload that runs."""
+
+    world: World
+    workload: Workload
+    job_id: str
+    out: Path
+    loop: Loop
+    schedule: Schedule
+
+    def rate(self, text: str) -> None:
+        """Let each source subtask emit so many records per second from now on."""
+        draft = self.out / "rate.draft"
+        draft.write_text(text)
+        draft.rename(self.out / "rate")
+
+
+@contextmanager
+def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[_Run]:
+    """Submit a workload, wait until stock Flink runs it, and cancel it in the end."""
+    out = world.cluster.scratch / workload.name
+    out.mkdir()
+    (out / "rate").write_text(_TRICKLE)
+    arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
+    job_id = world.cluster.rest.run(
+        jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
+    )
+
+    def runs() -> bool:
+        subtasks = world.cluster.rest.subtasks(job_id)
+        return bool(subtasks) and all(each.state == "RUNNING" for each in subtasks)
+
+    def ended() -> bool:
+        return world.cluster.rest.state(job_id) == "CANCELED"
+
+    world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
+    try:
+        yield _Run(world, workload, job_id, out, Loop(world, out), schedule)
+    finally:
+        world.set_wan(_WIDE)
+        world.cluster.rest.cancel(job_id)
+        world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
+
+
+def _experiment(
+    run: _Run, mbit_per_s: Sequence[float]
+) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
+    """Yield for each WAN the cluster, the job with its costs, and what was seen."""
+    stock = run.loop.discover()
+    seen: dict[str, list[str]] = {}
+    for subtask in run.world.cluster.rest.subtasks(run.job_id):
+        seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
+    flink = between_data_and_use(stock.job, seen)
+    busy, fast = _measured_busy(run, stock)
+    for mbit in mbit_per_s:
+        cluster = over(busy.cluster, mbit)
+        # How large a state is at that rate is not known yet, and at full speed it is far larger.
+        rate = _bearable(_planned(without_state(busy.job), cluster, flink))
+        slow = _measured_at(run, busy, rate)
+        job = at_all_rates(slow, [slow, fast])
+        cells = []
+        for each in _planned(job, cluster, flink):
+            cells.append(
+                {
+                    "workload": run.workload.name,
+                    "mbit_per_s": mbit,
+                    "policies": each.policies,
+                    "placement": each.plan.of(job.name),
+                    "per_subtask": rate,
+                    **_watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
+                }
+            )
+            _say(_line(cells[-1], each))
+        yield busy.cluster, job, cells
+
+
+def _measured_busy(run: _Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
+    """Return the job with costs measured at full speed, from which processors can be told.
+
+    Also as it was with all at the edge, where most records came: streams are told by it.
+
+    A record costs a processor the less, the busier it is. Where few bytes leave the sites, the Pis
+    are as busy as they can be; where half the job is in the cloud, both classes of machine are
+    seen, but the Pis wait for the WAN: of those only what the first placement did not show counts.
+    """
+    seen: dict[tuple[str, str], ClassCost] = {}
+    jobs = []
+    for placement in (at_the_edge, half_and_half):
+        run.rate(_TRICKLE)
+        run.loop.apply(placement(stock.job), stock.cluster)
+        log = _recorded(run, placement.__name__, _MAX, run.schedule.warm_up_s)
+        job = run.loop.costs([log], stock)
+        jobs.append(job)
+        for op in job.operators:
+            for cost in op.cost.classes if op.cost else ():
+                seen.setdefault((op.id, cost.node_class), cost)
+    costs: dict[str, tuple[ClassCost, ...]] = {}
+    for (op_id, _), cost in seen.items():
+        costs[op_id] = (*costs.get(op_id, ()), cost)
+    return FoundCase(born_at_sites(_with_classes(job, costs)), stock.cluster), jobs[0]
+
+
+def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> JobGraph:
+    """Return the job with other costs of records on the classes of machines."""
+    operators = tuple(
+        op.model_copy(update={"cost": op.cost.model_copy(update={"classes": costs.get(op.id, ())})})
+        if op.cost
+        else op
+        for op in job.operators
+    )
+    return job.revised(operators=operators, notes=job.notes)
+
+
+def _measured_at(run: _Run, busy: FoundCase, rate: float) -> JobGraph:
+    """Return the job with selectivities and sizes as they are at a rate.
+
+    What combiners and windows put out does not grow in proportion to what comes in, so it is
+    measured at the rate that is to be predicted. What a record costs a processor is not: at a low
+    rate too little of it is seen, so that stays as it was.
+    """
+    run.rate(_TRICKLE)
+    run.world.set_wan(_WIDE)
+    run.loop.apply(half_and_half(busy.job), busy.cluster)
+    for _ in range(_TRIALS):
+        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
+        job = run.loop.costs([log], busy)
+        # The JobManager may have asked too seldom for the figures of tasks that have just moved.
+        if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
+            break
+        _say("measured again: the log tells too little")
+    return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
+
+
+def _recorded(run: _Run, name: str, rate: str, settle_s: float) -> Path:
+    """Return a log of some time at a rate of each source subtask."""
+    run.rate(rate)
+    time.sleep(settle_s)
+    return run.loop.record(name, run.schedule.measure_s)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    policies: tuple[str, ...]
+    plan: Plan
+    sustained: float
+    """Predicted, of a source subtask."""
+    binding: str
+
+
+def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
+    """Return every placement over one WAN, with what it should sustain."""
+    found = []
+    for choice in choices(job, cluster, flink):
+        rate, verdict = sustained_per_subtask(job, cluster, choice.plan)
+        limit = verdict.binding
+        name = f"{limit.kind} {limit.where}" if limit else "nothing"
+        found.append(_Planned(choice.policies, choice.plan, rate, name))
+    return found
+
+
+def _bearable(planned: Sequence[_Planned]) -> float:
+    """Return a rate of each source subtask that all placements should sustain."""
+    return _WATCHED_SHARE * min(p.sustained for p in planned)
+
+
+def _watched(
+    run: _Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
+) -> dict[str, Any]:
+    """Apply a placement and watch it, first at a rate that it should bear, then overloaded.
+
+    Raises
+    ------
+    TestbedError
+        If this machine is busy with other things, also when tried again.
+    """
+    run.rate(_TRICKLE)
+    run.world.set_wan(_WIDE)
+    run.loop.apply(plan, cluster)
+    run.world.set_wan(Wan(mbit, _DELAY_MS))
+    rejected, schedule = 0, run.schedule
+    while True:
+        run.rate(f"{rate:.4f}")
+        time.sleep(schedule.settle_s)
+        steady = windows(
+            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
+        )
+        at_rate, seen = _summary(run, steady), latency(run.out, steady)
+        run.rate(f"{_FILLING * sustained:.4f}")
+        time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
+        full, overloaded, offered = _overloaded(run, sustained)
+        sources = overloaded["per_source"]
+        if max(sources) > _UNFAIR * min(sources):
+            # One may take what the other needs: offer nobody more than an equal share.
+            run.rate(f"{sum(sources) / len(sources):.4f}")
+            time.sleep(schedule.settle_s)
+            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
+            equal = _summary(run, full)
+            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
+        run.rate(_TRICKLE)
+        busy = max(w.machine_busy for w in [*steady, *full])
+        if busy <= schedule.busy_limit:
+            break
+        rejected += 1
+        _say(f"rejected: {busy:.0%} of this machine was busy")
+        if rejected == _TRIALS:
+            raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
+        time.sleep(schedule.settle_s)
+    return {
+        "rejected": rejected,
+        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
+        "full": {**overloaded, "offered_per_subtask": offered},
+    }
+
+
+def _overloaded(run: _Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
+    """Watch a placement offered more than it should sustain; return what each source was offered.
+
+    As long as all of that is sustained, more might be: twice as much is offered.
+    """
+    schedule = run.schedule
+    length = max(schedule.window_s, schedule.records_a_window / sustained)
+    offered = _OVERLOAD * sustained
+    while True:
+        run.rate(f"{offered:.4f}")
+        time.sleep(schedule.settle_s)
+        full = windows(run.world, schedule.windows, length)
+        seen = _summary(run, full)
+        if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
+            return full, seen, offered
+        offered *= 2
+
+
+def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
+    """Return the medians, and every window of the figures that count.
+
+    The rate is the one over all windows: from one to the next, the buffers between a source and a
+    full link take a second's records more or less.
+    """
+    whole = replace(watched[-1], begin_s=watched[0].begin_s)
+    rates = source_rates(run.out, [*watched, whole])
+    slowest = rates.min(axis=0).tolist()
+    wan = [w.wan_bytes_per_s for w in watched]
+    links = watched[0].link_bytes_per_s
+    return {
+        "wan_bytes_per_s": middle(wan),
+        "wan_bytes_per_s_each": wan,
+        "per_subtask": slowest[-1],
+        "per_subtask_each": slowest[:-1],
+        "per_source": rates[:, -1].tolist(),
+        "link_bytes_per_s": {
+            f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
+        },
+        "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
+        "machine_busy": max(w.machine_busy for w in watched),
+        "dropped_packets": sum(w.dropped for w in watched),
+        "seconds": whole.end_s - whole.begin_s,
+    }
+
+
+def _line(found: Mapping[str, Any], planned: _Planned) -> str:
+    steady, full = found["steady"], found["full"]
+    return (
+        f"{found['workload']} {found['mbit_per_s']:g} Mbit/s {', '.join(found['policies'])}: WAN "
+        f"{steady['wan_bytes_per_s']:,.0f} B/s, sustained {full['per_subtask']:,.1f}/s (predicted "
+        f"{planned.sustained:,.1f}, {planned.binding}), latency "
+        f"{steady['latency'] and round(steady['latency']['p95_ms'])} ms, busy "
+        f"{steady['machine_busy']:.0%} and {full['machine_busy']:.0%}"
+    )
+
+
+def _environment(world: World, idle_s: float) -> dict[str, Any]:
+    """Return what this machine is, and what Flink sends when it has nothing to do."""
+    idle = windows(world, 1, idle_s)[0]
+    return {
+        "flink": FLINK_VERSION,
+        "kernel": platform.release(),
+        "cores": os.cpu_count(),
+        "delay_ms": _DELAY_MS,
+        "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
+        "idle_link_bytes_per_s": {
+            f"{a} -> {b}": rate for (a, b), rate in idle.link_bytes_per_s.items()
+        },
+    }
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)

@@ -1,0 +1,124 @@
+"""edgeplace's loop as a user goes it, by its own commands: discover, collect, costs, apply."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from edgeplace import Cluster, Costs, JobGraph, Plan, read
+from edgeplace.model import write
+from testbed.errors import TestbedError
+from testbed.world import CORES
+
+_COMMAND_SECONDS = 900.0
+_WATERMARK_MS = 200.0
+"""Flink's default, which REST does not tell; all jobs here are in event time."""
+_COLLECT_INTERVAL_S = 5
+
+
+class Reached(Protocol):
+    """A world, from wherever."""
+
+    @property
+    def url(self) -> str:
+        """Of Flink's REST API."""
+
+    def sites_file(self) -> str:
+        """Return what a user would write for ``edgeplace flink discover --sites``."""
+
+
+@dataclass(frozen=True)
+class FoundCase:
+    """What edgeplace knows of a running job, and of the cluster with its links of now."""
+
+    job: JobGraph
+    cluster: Cluster
+
+
+class Loop:
+    """The commands, against one world.
+
+    Parameters
+    ----------
+    world
+        The cluster; its JobManager has the agent.
+    folder
+        Existing folder for all files.
+    """
+
+    def __init__(self, world: Reached, folder: Path) -> None:
+        self._world = world
+        self._folder = folder
+
+    def discover(self) -> FoundCase:
+        """Return the only job, without costs, and the cluster."""
+        sites, cluster, job = (self._folder / n for n in ("sites.json", "cluster.yaml", "job.json"))
+        for old in (cluster, job):
+            old.unlink(missing_ok=True)  # It refuses to write over what a user may have edited.
+        sites.write_text(self._world.sites_file())
+        self._edgeplace(
+            "flink", "discover", "--sites", str(sites), "-o", str(cluster), "--job-out", str(job)
+        )
+        found = read(job, JobGraph)
+        timed = found.revised(watermark_interval_ms=_WATERMARK_MS, notes=found.notes)
+        return FoundCase(timed, _with_cores(read(cluster, Cluster)))
+
+    def record(self, name: str, seconds: int) -> Path:
+        """Return a metric log of the only job's next seconds."""
+        log = self._folder / f"{name}.jsonl.gz"
+        log.unlink(missing_ok=True)
+        self._edgeplace(
+            "flink",
+            "collect",
+            *("--duration", f"{seconds}s", "--interval", str(_COLLECT_INTERVAL_S)),
+            *("-o", str(log)),
+        )
+        return log
+
+    def costs(self, logs: Sequence[Path], found: FoundCase) -> JobGraph:
+        """Return a job with the costs that logs of it tell."""
+        cluster, costs = self._folder / "measured-cluster.json", self._folder / "costs.json"
+        write(found.cluster, cluster)
+        self._edgeplace("costs", *map(str, logs), "--cluster", str(cluster), "-o", str(costs))
+        return found.job.with_costs(read(costs, Costs))
+
+    def apply(self, plan: Plan, cluster: Cluster) -> None:
+        """Move the job, verified.
+
+        Raises
+        ------
+        TestbedError
+            If it is not where the plan says, with what the command has said.
+        """
+        plan_file, cluster_file = self._folder / "plan.json", self._folder / "plan-cluster.json"
+        write(plan, plan_file)
+        write(cluster, cluster_file)
+        self._edgeplace("flink", "apply", str(plan_file), "--cluster", str(cluster_file))
+
+    def _edgeplace(self, *arguments: str) -> str:
+        command = [sys.executable, "-m", "edgeplace", *arguments]
+        if arguments[0] == "flink":
+            command += ["--jobmanager", self._world.url]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise TestbedError(
+                f"edgeplace {' '.join(arguments)} has not ended after {_COMMAND_SECONDS:.0f} s: is "
+                "this machine busy with other things?"
+            ) from None
+        if done.returncode:
+            said = "\n".join([done.stdout[-2000:], done.stderr[-4000:]])
+            raise TestbedError(
+                f"edgeplace {' '.join(arguments)} ended with {done.returncode}:\n{said}"
+            )
+        return done.stdout
+
+
+def _with_cores(cluster: Cluster) -> Cluster:
+    """Return the cluster with the quotas, of which Flink knows nothing."""
+    nodes = tuple(n.model_copy(update={"cores": CORES[n.id]}) for n in cluster.nodes)
+    return cluster.model_copy(update={"nodes": nodes})

@@ -1,0 +1,1 @@
+"""Flink clusters on this machine."""

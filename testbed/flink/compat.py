@@ -1,0 +1,63 @@
+"""Check the agent against every release of Flink it is for, and write the result as a table.
+
+Run as ``python -m testbed.flink.compat`` (``make flink-compat``). The JVM loads the classes the
+agent hooks into, with the hooks in them, and verifies their byte code; each member of Flink's that
+the agent uses is looked up. Nothing is run: the live tests do that.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from testbed.errors import TestbedError
+from testbed.flink.agent_jar import JAR
+from testbed.flink.home import flink_home
+
+RELEASES = ("1.18.1", "1.19.3", "1.20.3", "2.0.1", "2.1.1", "2.2.0", "2.3.0")
+TOO_OLD = "1.17.2"
+TABLE = Path(__file__).parents[2] / "docs" / "flink-compat.md"
+_CHECK_SECONDS = 120
+_HEAD = """# Flink releases
+
+Made by `make flink-compat`: every place in Flink's byte code into which the agent hooks is there,
+every member of Flink's that it uses exists, and the JVM has verified the hooked classes
+(`-Xverify:all`). 2.3.0 and 1.20.3 also run the live tests of every build. The last row is a release
+that the agent must refuse.
+
+| Flink | agent | what the check said |
+|---|---|---|
+"""
+
+
+def problems_with(home: Path) -> list[str]:
+    """Return what the agent finds missing in a Flink, empty if it will work there."""
+    with tempfile.TemporaryDirectory(prefix="edgeplace-compat-") as plans:
+        command = ["java", f"-javaagent:{JAR}=plans={plans}", "-Xverify:all"]
+        command += ["-cp", f"{home}/lib/*", "dev.edgeplace.flink.FlinkCheck"]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=_CHECK_SECONDS)
+    if ran.returncode == 0:
+        return []
+    said = (ran.stdout + ran.stderr).splitlines()
+    return [line.strip() for line in said if line.startswith("  ")] or said[-3:]
+
+
+def main() -> int:
+    """Check all releases, write the table and return the exit code."""
+    rows = []
+    wrong = False
+    for release in (*RELEASES, TOO_OLD):
+        problems = problems_with(flink_home(release))
+        wrong |= bool(problems) == (release != TOO_OLD)
+        word = "refuses" if problems else "fits"
+        rows.append(f"| {release} | {word} | {problems[0] if problems else 'nothing is missing'} |")
+        print(rows[-1], flush=True)
+    TABLE.write_text(_HEAD + "\n".join(rows) + "\n")
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except TestbedError as error:
+        sys.exit(f"testbed: {error}")

@@ -1,0 +1,318 @@
+"""A standalone Flink cluster of processes, on loopback addresses or in network namespaces."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import requests
+
+from testbed.errors import TestbedError
+from testbed.flink.config import write_config
+from testbed.flink.rest import FlinkRest
+from testbed.flink.zookeeper import high_availability, start_zookeeper
+from testbed.network.cpu_quota import CpuQuotas, CpuUse
+from testbed.process import kill, launch, log_end, stop
+from testbed.scratch import scratch_folder
+
+JOB_MANAGER = "jobmanager"
+_ZOOKEEPER = "zookeeper"
+_START_SECONDS = 240.0
+_POLL_SECONDS = 0.2
+_HOST = "127.0.0.1"
+_LOG_LINES = 40
+_JOB_MANAGER_MEMORY = "jobmanager.memory.process.size"
+
+
+@dataclass(frozen=True)
+class TaskManagerSpec:
+    """One TaskManager to start.
+
+    Parameters
+    ----------
+    name
+        Its ``taskmanager.resource-id``, the id it has in REST answers.
+    host
+        A loopback address, or one of its namespace; several TaskManagers may share one.
+    slots
+        Number of task slots.
+    process_memory
+        ``taskmanager.memory.process.size``.
+    cores
+        CPU quota, ``None`` for none; needs root.
+    options
+        Flink options on top of those of the cluster.
+    namespace
+        Network namespace to run in, empty for this process's own.
+    """
+
+    name: str
+    host: str
+    slots: int
+    process_memory: str
+    cores: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class JobManagerSpec:
+    """Where the JobManager runs.
+
+    Parameters
+    ----------
+    host
+        Address that TaskManagers reach it at.
+    rest_host
+        Address that this process reaches it at.
+    options
+        Flink options of the JobManager only.
+    namespace
+        Network namespace to run in, empty for this process's own.
+    """
+
+    host: str = _HOST
+    rest_host: str = _HOST
+    options: Mapping[str, str] = field(default_factory=dict)
+    namespace: str = ""
+
+
+class LocalCluster:
+    """A JobManager and TaskManagers that live as long as the ``with`` block.
+
+    The processes end with the thread that starts them at the latest.
+
+    Parameters
+    ----------
+    home
+        Flink home, see `testbed.flink.home`.
+    task_managers
+        The TaskManagers, started in this order.
+    settings
+        Flink options on top of those the cluster needs, the same for all processes.
+    job_manager
+        Where the JobManager runs.
+    ha
+        Whether jobs survive the JobManager: its state is in a ZooKeeper and the scratch folder.
+
+    Attributes
+    ----------
+    scratch
+        Folder that is gone after the ``with`` block.
+    rest
+        Client of the JobManager.
+
+    Raises
+    ------
+    TestbedError
+        If a process ends early or the TaskManagers do not register in time.
+    """
+
+    scratch: Path
+    rest: FlinkRest
+
+    def __init__(
+        self,
+        home: Path,
+        task_managers: Sequence[TaskManagerSpec],
+        settings: Mapping[str, str],
+        job_manager: JobManagerSpec = JobManagerSpec(),
+        ha: bool = False,
+    ) -> None:
+        self._home = home
+        self._task_managers = task_managers
+        self._settings = settings
+        self._job_manager = job_manager
+        self._ha = ha
+        self._cleanup = ExitStack()
+        self._quotas: CpuQuotas | None = None
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        with ExitStack() as cleanup:
+            if any(spec.cores is not None for spec in self._task_managers):
+                self._quotas = cleanup.enter_context(CpuQuotas())
+                for name in (JOB_MANAGER, *(spec.name for spec in self._task_managers)):
+                    self._quotas.create(name)
+            self.scratch = cleanup.enter_context(scratch_folder())
+            cleanup.callback(self._kill_all)
+            self._configure()
+            self.start_missing()
+            # Only now: a JVM that starts on a quarter of a core takes minutes.
+            for spec in self._task_managers:
+                if self._quotas and spec.cores is not None:
+                    self._quotas.limit(spec.name, spec.cores)
+            self._cleanup = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._cleanup.close()
+
+    def conf_dir(self, name: str) -> Path:
+        """Return the ``FLINK_CONF_DIR`` of a process, by TaskManager name or `JOB_MANAGER`."""
+        return self.scratch / name / "conf"
+
+    def start(self, name: str) -> None:
+        """Start a process that is not running; it takes some seconds to be of use."""
+        script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
+        folder = self.scratch / name
+        environment = {
+            **_environment(),
+            "FLINK_CONF_DIR": str(self.conf_dir(name)),
+            "FLINK_LOG_DIR": str(folder),
+            "FLINK_PID_DIR": str(folder),
+        }
+        # The script ends in an exec: its process id becomes the JVM's.
+        command = [str(self._home / "bin" / script), "start-foreground"]
+        if namespace := self._namespace(name):
+            command = ["ip", "netns", "exec", namespace, *command]
+        self._processes[name] = launch(command, self._log(name), environment)
+        if self._quotas:
+            self._quotas.add(name, self._processes[name].pid)
+
+    def start_missing(self) -> None:
+        """Start all processes that do not run, whatever has ended them, and wait for them."""
+        for name in (JOB_MANAGER, *(spec.name for spec in self._task_managers)):
+            process = self._processes.get(name)
+            if process is None or process.poll() is not None:
+                self.start(name)
+        self.wait_for_task_managers()
+
+    def stop(self, name: str) -> None:
+        """End a process in order."""
+        stop(self._processes.pop(name))
+
+    def kill(self, name: str) -> None:
+        """End a process as a power cut would."""
+        kill(self._processes.pop(name))
+
+    def cpu_use(self, name: str) -> CpuUse:
+        """Return what a process has used so far; only where some TaskManager has a quota."""
+        if self._quotas is None:
+            raise ValueError("no TaskManager of this cluster has a CPU quota")
+        return self._quotas.use(name)
+
+    def log_end(self, name: str, lines: int = _LOG_LINES) -> str:
+        """Return the last lines of a process's log."""
+        return log_end(self._log(name), lines)
+
+    def check_alive(self) -> None:
+        """Raise `TestbedError` with the end of its log if a process has ended by itself."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise TestbedError(
+                    f"{name} ended with code {process.returncode}:\n{self.log_end(name)}"
+                )
+
+    def wait_until(self, met: Callable[[], bool], what: str, seconds: float) -> None:
+        """Wait for a condition; a REST call that fails means that it is not met yet.
+
+        Raises
+        ------
+        TestbedError
+            If it is not met in this many seconds, or a process of the cluster ends meanwhile.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                if met():
+                    return
+                problem = ""
+            except requests.RequestException as error:
+                problem = f" ({error})"
+            self.check_alive()
+            if time.monotonic() > deadline:
+                raise TestbedError(f"{what}: not within {seconds:.0f} s{problem}")
+            time.sleep(_POLL_SECONDS)
+
+    def wait_for_task_managers(self) -> None:
+        """Wait until exactly the TaskManagers that run are registered.
+
+        Raises
+        ------
+        TestbedError
+            As for `wait_until`.
+        """
+        expected = self._processes.keys() - {JOB_MANAGER, _ZOOKEEPER}
+
+        def registered() -> bool:
+            return {tm["id"] for tm in self.rest.get("/taskmanagers")["taskmanagers"]} == expected
+
+        self.wait_until(registered, "registration of the TaskManagers", _START_SECONDS)
+
+    def _configure(self) -> None:
+        """Write every process's configuration, and start ZooKeeper if wanted."""
+        rpc_port, rest_port, zookeeper_port = _free_ports(3)
+        where = self._job_manager
+        self.rest = FlinkRest(f"http://{where.rest_host}:{rest_port}")
+        checkpoints = (self.scratch / "checkpoints").as_uri()
+        common = {
+            "jobmanager.rpc.address": where.host,
+            "jobmanager.rpc.port": str(rpc_port),
+            "rest.address": where.rest_host,
+            "rest.port": str(rest_port),
+            "execution.checkpointing.dir": checkpoints,
+            "state.checkpoints.dir": checkpoints,  # Its name before Flink 1.20.
+            **self._settings,
+        }
+        if self._ha:
+            folder = self.scratch / _ZOOKEEPER
+            self._processes[_ZOOKEEPER] = start_zookeeper(
+                self._home, folder, zookeeper_port, _environment()
+            )
+            common |= high_availability(folder / "ha", zookeeper_port, rpc_port)
+        job_manager = {
+            "jobmanager.bind-host": where.host,
+            "rest.bind-address": where.rest_host,
+            "web.tmpdir": str(self.scratch),
+            **where.options,
+        }
+        self._write_config(JOB_MANAGER, {_JOB_MANAGER_MEMORY: "1000m", **common, **job_manager})
+        for spec in self._task_managers:
+            task_manager = {
+                "taskmanager.resource-id": spec.name,
+                "taskmanager.host": spec.host,
+                "taskmanager.bind-host": spec.host,
+                "taskmanager.numberOfTaskSlots": str(spec.slots),
+                "taskmanager.memory.process.size": spec.process_memory,
+            }
+            self._write_config(spec.name, {**common, **task_manager, **spec.options})
+
+    def _write_config(self, name: str, options: Mapping[str, str]) -> None:
+        own_folder = {"io.tmp.dirs": str(self.scratch / name)}
+        write_config(self.conf_dir(name), self._home, {**options, **own_folder})
+
+    def _namespace(self, name: str) -> str:
+        specs = {spec.name: spec.namespace for spec in self._task_managers}
+        return {**specs, JOB_MANAGER: self._job_manager.namespace}.get(name, "")
+
+    def _kill_all(self) -> None:
+        for process in self._processes.values():
+            kill(process)
+
+    def _log(self, name: str) -> Path:
+        return self.scratch / name / "console.log"
+
+
+def _environment() -> dict[str, str]:
+    """Return what the processes need of this one's environment."""
+    return {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
+    ports: list[int] = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

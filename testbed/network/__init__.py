@@ -1,0 +1,1 @@
+"""Hosts, links and processors of the emulated edge."""

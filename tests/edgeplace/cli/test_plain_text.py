@@ -1,0 +1,101 @@
+"""Output for files and pipes is plain; output for terminals fits them."""
+
+import re
+from io import StringIO
+
+import pytest
+
+from edgeplace.cli.console import Console
+from edgeplace.model import write
+
+BOX = re.compile("[\u2500-\u257f]")
+
+
+def renamed(model, name):
+    """Return the job with every operator renamed."""
+    return model.revised(
+        operators=tuple(o.model_copy(update={"name": name(o.name)}) for o in model.operators)
+    )
+
+
+@pytest.mark.parametrize("more", [(), ("--objective", "throughput,wan")])
+def test_output_to_a_file_has_no_escape_codes_and_no_boxes(edgeplace, job, cluster, narrow, more):
+    for where in (cluster, narrow):
+        ran = edgeplace("solve", job, where, *more)
+        assert "\x1b" not in ran.out + ran.err
+        assert not BOX.search(ran.out)
+        assert ran.err == ""
+
+
+def test_forced_colours_do_not_reach_files(edgeplace, job, cluster, monkeypatch):
+    plain = edgeplace("solve", job, cluster).out.partition("proof")[0]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    ran = edgeplace("solve", job, cluster)
+    assert ran.out.partition("proof")[0] == plain
+    assert ran.err == ""
+
+
+def test_a_terminal_gets_colours_boxes_and_its_own_width(on_terminal, job, cluster):
+    ran = on_terminal("solve", job, cluster, columns=60)
+    assert "\x1b[" in ran.out
+    assert BOX.search(ran.out)
+    table = re.sub(r"\x1b\[[0-9;]*m", "", ran.out).partition("compared")[0]
+    assert max(map(len, table.splitlines())) <= 60
+
+
+def test_long_names_are_not_wrapped(edgeplace, filter_model, cluster, tmp_path):
+    model, _ = filter_model
+    write(renamed(model, lambda n: f"{n} " + "long name " * 50 + "end"), tmp_path / "long.json")
+    ran = edgeplace("solve", tmp_path / "long.json", cluster)
+    rows = ran.out.partition("\n\n")[0].splitlines()
+    assert len(rows) == 1 + len(model.operators)
+    for op, row in zip(model.operators, rows[1:], strict=True):
+        assert row.startswith(f"{op.name} " + "long name " * 50 + "end  ")
+        assert "(1)" in row
+
+
+def test_the_last_column_is_not_padded_in_a_file():
+    rows = [("a", "short"), ("b", "long " * 50 + "end")]
+    out = StringIO()
+    Console(out, StringIO()).table(("name", "because"), rows)
+    assert out.getvalue() == f"name  because\na     short\nb     {'long ' * 50}end\n"
+
+
+def test_a_conflict_with_long_names_is_not_wrapped(edgeplace, filter_model, narrow, tmp_path):
+    model, _ = filter_model
+    write(renamed(model, lambda n: f"{n}-" + "x" * 300), tmp_path / "long.json")
+    ran = edgeplace("solve", tmp_path / "long.json", narrow)
+    assert "  source source-" + "x" * 300 + " is born at pi-0\n" in ran.out
+
+
+def test_columns_line_up(edgeplace, job, cluster):
+    table = edgeplace("solve", job, cluster).out.partition("\n\n")[0].splitlines()
+    assert table[0].split() == ["operator", "subtasks", "TaskManager", "(subtask)"]
+    where = table[0].index("TaskManager")
+    assert [row[where:].rstrip() for row in table[1:]] == [
+        "pi-0 (1), pi-1 (2), pi-2 (3), pi-3 (4)",
+        "pi-0 (1), pi-1 (2), pi-2 (3), pi-3 (4)",
+        "server (1)",
+    ]
+
+
+def test_subtasks_that_follow_one_another_are_a_range(edgeplace, filter_model, cluster, tmp_path):
+    model, _ = filter_model
+    first, *rest = model.operators
+    write(
+        model.revised(operators=(first.model_copy(update={"born_at": ("pi-0",)}), *rest)),
+        tmp_path / "job.json",
+    )
+    ran = edgeplace("solve", tmp_path / "job.json", cluster, "--set", "rate:source=100")
+    assert "pi-0 (1-4)" in ran.out
+
+
+def test_markup_in_tables_is_text(capsys):
+    console = Console()
+    console.table(("[bold]a", ">b"), [("[red]x[/red]", ":smile:")], ["green"])
+    console.text("[/]")
+    console.problem("[link=x]")
+    assert capsys.readouterr() == (
+        "[bold]a             b\n[red]x[/red]  :smile:\n[/]\n",
+        "[link=x]\n",
+    )

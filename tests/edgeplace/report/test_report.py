@@ -1,0 +1,340 @@
+"""The page that `edgeplace solve --report` and `edgeplace bench --out` write."""
+
+import re
+from importlib.resources import files
+from io import StringIO
+from itertools import pairwise
+
+import pytest
+
+from edgeplace.bench import run as bench_run
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.main import main
+from edgeplace.cli.quantities import size
+from edgeplace.instances.families import generate
+from edgeplace.instances.index import BestKnown
+from edgeplace.model import Cluster, JobGraph, Plan, read, write
+from edgeplace.report.markup import Markup, element
+from edgeplace.report.parts import long_table
+from edgeplace.report.placement import placement
+from edgeplace.solver import evaluate, solve
+from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.evaluation.usage import measure_usage
+from edgeplace.solver.problem import build
+from tests.support.page_reader import Page
+from tests.support.report_case import large_page
+from tests.support.seeds import filter_cluster, filter_job
+
+HOSTILE = (
+    "<script>document.title='taken'</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style></title><b>bold",
+    "a & b &lt; c",
+    "two\nlines and a bell\x07",
+    "水位 🌊 " + "long " * 40,
+)
+
+
+@pytest.fixture
+def reported(edgeplace, tmp_path):
+    """Run `solve --report` and return the page."""
+
+    def run(*argv, status=ExitStatus.OK):
+        out = tmp_path / "report.html"
+        ran = edgeplace("solve", *argv, "--report", out)
+        assert ran.status is status, ran.err
+        assert f"report written to {out}" in ran.out
+        return Page(out.read_text())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """One page of each kind."""
+    home = tmp_path_factory.mktemp("pages")
+    write(filter_job(pi_rate_per_s=50_000.0), home / "job.json")
+    write(filter_cluster(bandwidth_bytes_per_s=1e7), home / "wide.yaml")
+    write(filter_cluster(bandwidth_bytes_per_s=1000.0), home / "narrow.yaml")
+
+    def page(name, *argv):
+        main([str(a) for a in argv], Console(StringIO(), StringIO()))
+        return Page((home / name).read_text())
+
+    own = (home / "job.json", home / "wide.yaml")
+    bench = ("bench", "seed-pis-2-1", "--backends", "milp,local-search", "--out", home / "bench")
+    case = ("bench", *own, "--backends", "all-server,threshold", "--out", home / "case")
+    clash = ("solve", own[0], home / "narrow.yaml", "--report", home / "clash.html")
+    return {
+        "plan": page("plan.html", "solve", *own, "--report", home / "plan.html"),
+        "conflict": page("clash.html", *clash),
+        "large": Page(large_page()[0]),
+        "bench": page("bench/report.html", *bench),
+        "case": page("case/report.html", *case),
+    }
+
+
+def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, filter_model):
+    page = reported(job, cluster)
+    model, sites = filter_model
+    found = solve(model, sites).evaluation
+    assert page.headings[0] == (1, "Placement of filter")
+    assert "Optimal: proved that no placement within the limits is better by wan" in page.text
+    assert "All sources can grow to 1.19x their rate until the first limit: link" in page.text
+    assert page.table("Subtasks of each operator") == [
+        ["source", "×1", "×1", "×1", "×1", "-"],
+        ["filter", "×1", "×1", "×1", "×1", "-"],
+        ["sink", "-", "-", "-", "-", "×1"],
+    ]
+    links = {row[0]: row[1:] for row in page.table("Bytes per second on each link")}
+    assert {a.where for a in found.links} == set(links)
+    for a in found.links:
+        assert links[a.where][1] == size(a.used, "/s")
+    assert links["pi-0 -> cloud"] == ["60 kB/s (120 %)", "42 kB/s", "50 kB/s", " 84 %"]
+    nodes = {row[0]: row[1:] for row in page.table("Nodes, the fullest first")}
+    assert nodes["server"] == [
+        "cloud",
+        "server",
+        " 0.0131 % (0.00168 of 12.8)",
+        " 6.25 % (1 of 16)",
+    ]
+    terms = page.table("What was minimised")
+    assert terms[0][1:4] == ["168,000", "168,000", "0 %"]
+    assert [row[0] for row in page.table("Placements")] == ["edgeplace", "all-server"]
+    why = {row[0]: row[1:] for row in page.table("What the nearest other place")}
+    assert why["filter"][0] == "pi-0, pi-1, pi-2, pi-3"
+    assert "on servers WAN traffic would be worse: 240 kB/s, now 168 kB/s" in why["filter"][1]
+
+
+def test_where_the_job_runs_now_is_before(reported, job, wide, tmp_path):
+    graph = read(job, JobGraph)
+    places = {op.id: tuple(f"pi-{i}" for i in range(op.parallelism)) for op in graph.operators}
+    now = Plan(jobs={graph.name: places})
+    write(now, tmp_path / "now.json")
+    page = reported(job, wide, "--current", tmp_path / "now.json")
+    found = evaluate(graph, read(wide, Cluster), now)
+    assert f"current: {size(found.wan_bytes_per_s, '/s')}" in page.text
+    assert "subtasks that move" in page.text
+
+
+def test_no_plan_is_shown_with_its_cure(reported, job, narrow):
+    page = reported(job, narrow, status=ExitStatus.INFEASIBLE)
+    assert "No placement exists" in page.text
+    assert "Confirmed cure: 51,500 more bytes/s of bandwidth on link pi-0 -> cloud" in page.text
+    assert "link bandwidth pi-0 -> cloud 42,000 of 800 bytes/s" in page.text
+
+
+def test_nothing_found_is_said(reported, job, narrow):
+    page = reported(job, narrow, "--time-limit", 0, status=ExitStatus.NO_PLAN)
+    assert "No placement was found, and none was shown impossible." in page.text
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_search(
+    edgeplace, job, cluster, monkeypatch
+):
+    monkeypatch.setattr("edgeplace.commands.solve.solve", lambda *a, **k: pytest.fail("it ran"))
+    ran = edgeplace("solve", job, cluster, "--report", "/proc/no/report.html")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "/proc/no/report.html: cannot be written" in ran.err
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_name_is_text_whatever_it_holds(reported, filter_model, tmp_path, name):
+    model, cluster = filter_model
+    first, second, sink = model.operators
+    model = model.revised(
+        name=name,
+        operators=(
+            first.model_copy(update={"name": name, "born_at": ("anywhere",)}),
+            second.model_copy(update={"name": f"{name} again"}),
+            sink,
+        ),
+    )
+    told = cluster.model_dump(mode="json")
+    for where in (told["sites"][-1], told["nodes"][-1], told["task_managers"][-1]):
+        where["id"] = name
+    told["nodes"][-1]["site"] = told["task_managers"][-1]["node"] = name
+    told["links"] = [{**a, "target": name} for a in told["links"]]
+    cluster = Cluster.model_validate(told)
+    write(model, tmp_path / "job.json")
+    write(cluster, tmp_path / "cluster.yaml")
+    plain = Page(element("p", "nothing"))
+    page = reported(tmp_path / "job.json", tmp_path / "cluster.yaml")
+    assert plain.all("script") == page.all("script") == page.all("img") == page.all("b") == []
+    shown = name.replace("\n", "\\n").replace("\x07", "\\x07")
+    assert page.headings[0] == (1, f"Placement of {shown}")
+    assert shown in {row[0] for row in page.table("Nodes")}
+    assert f"{shown} again" in {row[0] for row in page.table("Subtasks")}
+
+
+def test_text_is_escaped_and_markup_is_not():
+    inner = element("b", "<i>", title="\"'")
+    assert inner == '<b title="&quot;&#x27;">&lt;i&gt;</b>'
+    assert element("p", inner, "&") == f"<p>{inner}&amp;</p>"
+    assert isinstance(inner, Markup)
+
+
+@pytest.mark.slow
+def test_every_page_can_be_read_by_keyboard_and_screen_reader(pages):
+    for kind, page in pages.items():
+        levels = [level for level, _ in page.headings]
+        assert levels[0] == 1, kind
+        assert levels.count(1) == 1, kind
+        assert all(b <= a + 1 for a, b in pairwise(levels)), kind
+        assert page.all("html")[0]["lang"] == "en"
+        for landmark in ("header", "nav", "main", "footer"):
+            assert len(page.all(landmark)) == 1, (kind, landmark)
+        assert all(page.captions), kind
+        assert len(page.captions) == len(page.tables)
+        assert all(a["scope"] in ("row", "col") for a in page.all("th")), kind
+        ids = [a["id"] for _, a in page.elements if "id" in a]
+        assert len(ids) == len(set(ids)), kind
+        meant = [a["href"][1:] for a in page.all("a")]
+        meant += [i for _, a in page.elements for i in (a.get("aria-labelledby") or "").split()]
+        assert set(meant) <= set(ids), kind
+        assert meant[0] == "main", f"{kind}: the first link skips to the first section"
+        for attrs in (a for _, a in page.elements if a.get("class") == "scroll"):
+            assert attrs["tabindex"] == "0", kind
+            assert attrs["aria-label"], kind
+    for kind in ("plan", "large", "case"):
+        (picture,) = (a for a in pages[kind].all("svg") if a.get("class") == "sites")
+        assert picture["role"] == "img"
+        assert picture["aria-labelledby"] == "sites-picture sites-said"
+
+
+def test_no_page_fetches_anything(pages):
+    for kind, page in pages.items():
+        (policy,) = (
+            a["content"]
+            for a in page.all("meta")
+            if a.get("http-equiv") == "Content-Security-Policy"
+        )
+        assert policy.startswith("default-src 'none';"), kind
+        for _, attrs in page.elements:
+            assert "src" not in attrs, kind
+            assert (attrs.get("href") or "#").startswith(("#", "data:")), kind
+
+
+def test_colours_can_be_told_apart():
+    style = files("edgeplace.report").joinpath("style.css").read_text()
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#\w{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    )
+    for theme in (light, dark):
+        for ink in ("ink", "soft", "accent", "good", "bad"):
+            assert contrast(theme[ink], theme["page"]) >= 4.5, (ink, theme[ink])
+        for ink, ground in (("ink", "box"), ("soft", "box"), ("ink", "chip")):
+            assert contrast(theme[ink], theme[ground]) >= 4.5, (ink, ground)
+        for ink in ("accent", "bad"):
+            assert contrast(theme[ink], theme["rail"]) >= 3, "a bar on its rail"
+
+
+def contrast(a, b):
+    """Return the contrast of two colours (WCAG 2.2)."""
+
+    def luminance(colour):
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_ten_thousand_subtasks_stay_small_and_readable():
+    text, found = large_page()
+    page = Page(text)
+    assert len(text.encode()) < 5_000_000
+    assert "9,994 subtasks" in page.text
+    boxes = [a for a in page.all("rect") if a["class"] == "site"]
+    assert 2 <= len(boxes) <= 13
+    each = page.table("Subtasks of each operator")
+    assert each[0] == ["source", *["×4 each"] * (len(boxes) - 1), "-"]
+    summed = page.table("Links as in the picture")
+    assert sum(int(row[1].replace(",", "")) for row in summed) == len(found.links)
+    assert max(len(t) for t in page.tables) <= 1001
+    why = page.table("What the nearest")
+    assert [row[0] for row in why] == ["source", "decode", "filter", "combine"]
+    assert max(len(cell) for row in why for cell in row) <= 402
+
+
+def test_a_long_table_is_folded_and_bounded():
+    rows = [(f"row {i}", "x") for i in range(1500)]
+    page = Page(long_table("Things", ("thing", ">value"), rows))
+    assert [len(t) - 1 for t in page.tables] == [20, 980]
+    assert "500 more are left out here; --json has them all." in page.text
+    assert len(page.all("details")) == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "seed-pis-2-1",
+        "tree-16-2",
+        "multi-query-3-2",
+        "nexmark-4-2",
+        "latency-bound-4-1",
+        "scale-300-1",
+    ],
+)
+@pytest.mark.parametrize("policy", list(BASELINES))
+def test_boxes_hold_every_subtask_and_flows_every_byte(name, policy):
+    case = generate(name)
+    p = build(list(case.jobs), case.cluster, case.rules, case.current)
+    verdict = measure_usage(p, BASELINES[policy](p))
+    placed = placement(verdict)
+    for o, (_, op) in enumerate(p.subtasks.operators):
+        assert sum(b.subtasks[o] for b in placed.boxes) == op.parallelism
+    assert sum(b.sites for b in placed.boxes) == len({n.site for n in case.cluster.nodes})
+    assert len(placed.boxes) <= 14
+    site = p.tm_site[verdict.assignment]
+    a, b = p.feeding
+    inside = p.bytes_per_s[: p.n_feeding][site[a] == site[b]].sum()
+    assert sum(f.bytes_per_s for f in placed.flows if f.local) == pytest.approx(inside)
+    total = p.bytes_per_s[: p.n_feeding].sum()
+    assert sum(f.bytes_per_s for f in placed.flows) == pytest.approx(total)
+    for f in placed.flows:
+        assert placed.boxes[f.start].subtasks[f.source] > 0
+        assert placed.boxes[f.end].subtasks[f.target] > 0
+    place = {o: i for i, o in enumerate(placed.order)}
+    assert all(place[f.source] < place[f.target] for f in placed.flows)
+
+
+def test_a_bench_is_shown(pages):
+    page = pages["bench"]
+    assert page.headings[0] == (1, "Bench of 2 back ends on 1 instances")
+    assert "No answer is wrong" in page.text
+    assert [row[0] for row in page.table("Averages")] == ["milp", "local-search"]
+    assert [row[4] for row in page.table("A row for each run")] == ["milp", "local-search"]
+    profile = {row[0]: row[1:] for row in page.table("Share of the instances")}
+    assert profile["milp"] == ["100%"] * 6
+    assert profile["local-search"] == ["0%"] * 6
+    assert dict(page.table("Machine"))["edgeplace"]
+
+
+def test_a_wrong_answer_is_on_the_page(edgeplace, monkeypatch, tmp_path):
+    known = BestKnown(wan=1.0, bound=1.0, by="a test", day="2026-11-21")
+    monkeypatch.setattr(bench_run, "best_known", lambda instance: known)
+    edgeplace("bench", "seed-pis-2-1", "--backends", "milp", "--out", tmp_path)
+    page = Page((tmp_path / "report.html").read_text())
+    assert "1 of 1 answers are wrong" in page.text
+    assert "WRONG: milp on seed-pis-2-1: its bound" in page.text
+
+
+def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
+    page = pages["case"]
+    assert page.headings[0] == (1, "Placements of filter compared")
+    assert "best: all-server, with the least WAN of all that hold, " in page.text
+    assert "What follows is the plan of all-server." in page.text
+    rows = {row[0]: row for row in page.table("Placements at")}
+    assert rows["all-server"][-1] == "holds"
+    assert [row[0] for row in page.table("How each")] == ["all-server", "threshold"]
+    assert page.table("Subtasks of each operator")[1] == ["filter", "-", "-", "-", "-", "×4"]
+
+
+def test_a_case_without_a_plan_that_holds_says_so(edgeplace, job, narrow, tmp_path):
+    edgeplace("bench", job, narrow, "--backends", "all-server", "--out", tmp_path)
+    page = Page((tmp_path / "report.html").read_text())
+    assert "no policy found a placement that holds: `edgeplace solve" in page.text

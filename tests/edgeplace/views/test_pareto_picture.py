@@ -1,0 +1,73 @@
+"""The picture of the front shows every number, however close the points."""
+
+import re
+
+import pytest
+
+from edgeplace.model import Plan
+from edgeplace.solver import Point, evaluate
+from edgeplace.views.pareto_picture import as_svg, as_text
+from edgeplace.views.terms import Terms
+from tests.support.seeds import filter_cluster, filter_job
+
+PIS = tuple(f"pi-{i}" for i in range(4))
+PLAN = Plan(jobs={"filter": {"source": PIS, "filter": PIS, "sink": ("server",)}})
+FAR = [(100.0, 900.0, 2.0), (1000.0, 100.0, 1.0)]
+SHARED = [(100.0, 900.0, 2.0), (101.0, 899.0, 1.9), (102.0, 898.0, 1.8), (1000.0, 100.0, 1.0)]
+RISING = [(100.0 + 10.0 * i, 900.0 - 70.0 * i, 1.0) for i in range(12)]
+
+
+def front(figures):
+    base = evaluate(filter_job(50_000.0), filter_cluster(), PLAN)
+    return [
+        Point(
+            plan=PLAN,
+            evaluation=base.model_copy(
+                update={"wan_cost": wan, "latency_ms": late, "server_cores": cores}
+            ),
+            asked="least WAN",
+            proved=True,
+        )
+        for wan, late, cores in figures
+    ]
+
+
+@pytest.mark.parametrize("figures", [FAR, SHARED, RISING, FAR[:1]])
+def test_every_point_has_its_number_on_a_terminal(figures):
+    drawn = "\n".join(
+        line.partition("|")[2] for line in as_text(front(figures), Terms()).splitlines()
+    )
+    assert sorted(map(int, re.findall(r"\d+", drawn))) == list(range(1, len(figures) + 1))
+
+
+def test_points_of_one_cell_are_listed_there():
+    first = as_text(front(SHARED), Terms()).splitlines()[0]
+    assert first.partition("|")[2] == "1,2,3"
+
+
+def test_neighbours_in_a_row_do_not_read_as_one_number():
+    close = [(0.0, 1.0, 1.0), (1.0, 1.0, 1.0), (2.0, 1.0, 1.0), (60.0, 1.0, 1.0)]
+    row = next(
+        line
+        for line in as_text(front(close), Terms()).splitlines()
+        if "1" in line.partition("|")[2]
+    )
+    assert row.partition("|")[2].split() == ["1,2,3", "4"]
+
+
+def labels(svg):
+    """Return the numbers beside points, with the place of each text."""
+    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([\d, ]+)</text>', svg)
+    return [(float(x), float(y), anchor, text) for x, y, anchor, text in found]
+
+
+@pytest.mark.parametrize("figures", [FAR, SHARED, RISING, FAR[:1]])
+def test_no_circle_covers_a_number_in_the_file(figures):
+    svg = as_svg(front(figures), Terms())
+    numbers = [int(n) for *_, text in labels(svg) for n in text.split(", ")]
+    assert sorted(numbers) == list(range(1, len(figures) + 1))
+    first_number = min(svg.index(f">{text}</text>") for *_, text in labels(svg))
+    assert svg.rindex("<circle") < first_number
+    for cx, cy in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg):
+        for x, y, _, _ in labels(svg):
+            assert abs(float(cx) - x) > 6 or abs(float(cy) - (y - 4)) > 6

@@ -1,0 +1,117 @@
+"""What a stream carries where the selectivity is known at several rates."""
+
+import numpy as np
+import pytest
+
+from edgeplace.model import (
+    AtRate,
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Operator,
+    OperatorCost,
+    ShipStrategy,
+    Site,
+    SourceDemand,
+    Stream,
+    StreamCost,
+)
+from edgeplace.model.document import parse
+from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.traffic import Traffic
+
+# A combiner that was measured at four rates, records/s into a subtask -> records out per record.
+COMBINER = ((250.0, 2.503), (2_121.0, 0.547), (13_061.0, 0.0897), (168_000.0, 0.0523))
+# A filter's bytes a record: watermarks count among the bytes of few records.
+SIZES = (116.1, 51.7, 41.9, 41.9)
+
+
+def combining(rate_per_s: float, by_rate: tuple[tuple[float, float], ...]) -> JobGraph:
+    demand = SourceDemand(rates_per_s=(rate_per_s,) * 2)
+    seen = tuple(
+        AtRate(rate_per_s=rate, selectivity=selectivity, bytes_per_record=size)
+        for (rate, selectivity), size in zip(by_rate, SIZES, strict=True)
+    )
+    cost = StreamCost(source="combine", target="count", bytes_per_record=33, by_rate=seen)
+    whole = StreamCost(source="s", target="combine", selectivity=1, bytes_per_record=91)
+    return JobGraph(
+        name="words",
+        operators=(
+            Operator(
+                id="s", name="s", parallelism=2, cost=OperatorCost(operator="s", demand=demand)
+            ),
+            Operator(id="combine", name="combine", parallelism=2),
+            Operator(id="count", name="count", parallelism=2),
+        ),
+        streams=(
+            Stream(source="s", target="combine", ship_strategy=ShipStrategy.FORWARD, cost=whole),
+            Stream(source="combine", target="count", ship_strategy=ShipStrategy.HASH, cost=cost),
+        ),
+    )
+
+
+def counted_per_s(rate_per_s: float) -> float:
+    return float(Traffic.of([combining(rate_per_s, COMBINER)]).rate_per_s[4:].sum()) / 2
+
+
+@pytest.mark.parametrize(("rate", "selectivity"), COMBINER)
+def test_at_a_measured_rate_the_measured_selectivity_holds(rate, selectivity):
+    assert counted_per_s(rate) == pytest.approx(rate * selectivity)
+
+
+def test_bytes_go_by_the_rate_too():
+    traffic = Traffic.of([combining(2_121.0, COMBINER)])
+    to_count = traffic.source >= 2
+    assert traffic.record_bytes[to_count] == pytest.approx([51.7] * 4)
+    assert traffic.bytes_per_s[to_count].sum() == pytest.approx(2 * 2_121 * 0.547 * 51.7)
+
+
+def test_between_two_rates_output_goes_as_a_power_of_the_rate():
+    (low, _), (high, _), *_ = COMBINER
+    middle = counted_per_s((low * high) ** 0.5)
+    assert middle == pytest.approx((counted_per_s(low) * counted_per_s(high)) ** 0.5)
+
+
+def test_beyond_the_ends_output_is_in_proportion():
+    assert counted_per_s(10) == pytest.approx(10 * COMBINER[0][1])
+    assert counted_per_s(1e6) == pytest.approx(1e6 * COMBINER[-1][1])
+    assert counted_per_s(0) == 0
+
+
+def test_each_producer_puts_out_by_its_own_rate():
+    job = combining(0, COMBINER)
+    demand = SourceDemand(rates_per_s=(250, 2_121))
+    source = job.operators[0].model_copy(update={"cost": OperatorCost(operator="s", demand=demand)})
+    traffic = Traffic.of([job.revised(operators=(source, *job.operators[1:]))])
+    of_each = [traffic.records_per_s[traffic.source == k].sum() for k in (2, 3)]
+    assert np.array(of_each) == pytest.approx([250 * 2.503, 2_121 * 0.547])
+
+
+def test_rates_that_do_not_ascend_are_refused():
+    at = {"rate_per_s": 5, "selectivity": 1, "bytes_per_record": 1}
+    with pytest.raises(InvalidInputError, match="do not ascend"):
+        parse({"source": "a", "target": "b", "by_rate": [at, at]}, StreamCost, "the stream")
+
+
+@pytest.mark.parametrize(
+    ("rate_per_s", "interval_ms", "watermarks_per_s"),
+    [(100.0, 200.0, 5.0), (100.0, None, 0.0), (2.0, 200.0, 2.0)],
+)
+def test_watermarks_come_at_their_interval_and_no_more_often_than_records(
+    rate_per_s, interval_ms, watermarks_per_s
+):
+    job = combining(rate_per_s, COMBINER).revised(watermark_interval_ms=interval_ms)
+
+    assert Traffic.of([job]).watermarks_per_s.tolist() == [watermarks_per_s] * 6
+
+
+def test_watermarks_make_buffers_where_records_are_few():
+    cluster = Cluster(sites=(Site(id="here"),), mtu_bytes=1500)
+
+    def on_wire(rate_per_s, interval_ms):
+        job = combining(rate_per_s, COMBINER).revised(watermark_interval_ms=interval_ms)
+        return Channels.of(Traffic.of([job]), cluster).bytes_per_s[0]
+
+    # Each has a frame, and the headers of its packet and of an acknowledgement.
+    assert on_wire(3.0, 200.0) - on_wire(3.0, None) == pytest.approx(3 * (47 + 2 * 52))
+    assert on_wire(3000.0, 200.0) == on_wire(3000.0, None)

@@ -1,0 +1,1 @@
+"""Shared by tests: cases, fakes, oracles. No tests."""

@@ -1,0 +1,370 @@
+"""Brute force over a naive reading of the model: the judge of evaluator and back ends.
+
+Written from docs/formulation.md with plain loops over the model's objects, sharing no code with
+`edgeplace.solver`: rates by walking records downstream, latency by walking every path.
+"""
+
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+EPS = 1e-9
+
+
+@dataclass
+class OracleVerdict:
+    values: dict[str, float]
+    broken: set[str] = field(default_factory=set)
+
+
+def channels_of(job):
+    """[(k, l, records/s, bytes/s, record bytes)], {k: records in (out for sources)}"""
+    ops = {o.id: o for o in job.operators}
+    ins = {o.id: [s for s in job.streams if s.target == o.id] for o in job.operators}
+    outs = {o.id: [s for s in job.streams if s.source == o.id] for o in job.operators}
+    rate = defaultdict(float)
+    channels = []
+    order = list(nx.topological_sort(nx.MultiDiGraph([(s.source, s.target) for s in job.streams])))
+    order += [o for o in ops if o not in order]
+    for oid in order:
+        op = ops[oid]
+        p = op.parallelism
+        if not ins[oid]:
+            rates = op.cost.demand.rates_per_s
+            for i in range(p):
+                rate[oid, i] = rates[i] if len(rates) == p else rates[0]
+        for s in outs[oid]:
+            sel = s.cost.selectivity if s.cost else None
+            if sel is None:
+                sel = 1.0 if not ins[oid] else op.cost.selectivity
+            q = ops[s.target].parallelism
+            groups = ops[s.target].max_parallelism
+            for i in range(p):
+                out = rate[oid, i] * sel
+                for j, share in deal(s, i, p, q, groups).items():
+                    channels.append(
+                        (
+                            (oid, i),
+                            (s.target, j),
+                            out * share,
+                            out * share * s.cost.bytes_per_record,
+                            s.cost.bytes_per_record,
+                            (s.source, s.target),
+                        )
+                    )
+                    rate[s.target, j] += out * share
+    return channels, rate
+
+
+def deal(stream, i, p, q, groups):
+    kind = stream.ship_strategy.value
+    if kind == "FORWARD":
+        return {i: 1.0}
+    if kind == "BROADCAST":
+        return {j: 1.0 for j in range(q)}
+    if kind == "GLOBAL":
+        return {j: float(j == 0) for j in range(q)}
+    if kind == "RESCALE":
+        if p >= q:
+            return {j: 1.0 for j in range(q) if j * p // q <= i < (j + 1) * p // q}
+        mine = [j for j in range(q) if j * p // q == i]
+        return {j: 1.0 / len(mine) for j in mine}
+    if stream.cost and stream.cost.shares:
+        return dict(enumerate(stream.cost.shares))
+    if kind == "HASH":
+        share = defaultdict(float)
+        for g in range(groups):
+            share[g * q // groups] += 1 / groups
+        return {j: share[j] for j in range(q)}
+    return {j: 1.0 / q for j in range(q)}
+
+
+class Oracle:
+    def __init__(self, job, cluster, rules, current=None):
+        self.job, self.cluster, self.rules, self.current = job, cluster, rules, current
+        self.ops = {o.id: o for o in job.operators}
+        self.subtasks = [(o.id, i) for o in job.operators for i in range(o.parallelism)]
+        self.channels, self.rate = channels_of(job)
+        self.node = {n.id: n for n in cluster.nodes}
+        self.tms = {t.id: t for t in cluster.task_managers}
+        self.site_of = {t.id: self.node[t.node].site for t in cluster.task_managers}
+        self.links = {(a.source, a.target): a for a in cluster.directed_links()}
+        g = nx.DiGraph()
+        g.add_nodes_from(s.id for s in cluster.sites)
+        for (a, b), link in self.links.items():
+            g.add_edge(a, b, weight=round(link.delay_ms * 1e6) * len(cluster.sites) + 1)
+        self.path = {}
+        for a in g:
+            distance = nx.single_source_dijkstra_path_length(g, a)
+            for b in distance:
+                route = [b]
+                while route[0] != a:
+                    # Of equal routes the one whose last site has the first name.
+                    route.insert(
+                        0,
+                        min(
+                            c
+                            for c in g.predecessors(route[0])
+                            if distance.get(c, float("inf")) + g.edges[c, route[0]]["weight"]
+                            == distance[route[0]]
+                        ),
+                    )
+                self.path[a, b] = list(itertools.pairwise(route))
+        self.out = defaultdict(list)
+        for c in self.channels:
+            if c[2] > 0:
+                self.out[c[0]].append(c)
+        fan = defaultdict(int)
+        for c in self.channels:
+            if c[2] > 0:
+                fan[c[1], c[5]] += 1
+        self.fan = fan
+        self.fed = {c[1] for c in self.channels}
+
+    def cost(self, k, tm):
+        """(busy seconds, core seconds) per record of subtask k on a TaskManager"""
+        op = self.ops[k[0]]
+        if not op.cost or not op.cost.classes:
+            return 0.0, 0.0
+        c = op.cost.on(self.node[self.tms[tm].node].node_class)
+        return 1 / c.true_rate_per_s, (c.cpu_ms_per_record or 1000 / c.true_rate_per_s) / 1000
+
+    def packed(self, records, payload):
+        """Bytes per second on the wire there and back: docs/formulation.md, the wire."""
+        mtu = self.cluster.mtu_bytes
+        if mtu is None:
+            return payload, 0.0
+        timeout = self.job.buffer_timeout_ms
+        ticks = 1000 / timeout if timeout else float("inf")
+        marks = 0.0
+        if self.job.watermark_interval_ms:
+            fastest = max(max(s.cost.demand.rates_per_s) for s in self.job.sources())
+            marks = min(1000 / self.job.watermark_interval_ms, fastest)
+        buffers = payload / self.cluster.buffer_bytes + min(records + marks, ticks)
+        framed = payload + 47 * buffers
+        packets = max(framed / (mtu - 52) + buffers / 2, buffers)
+        return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)
+
+    def judge(self, place):
+        """OracleVerdict on {subtask: TaskManager id}."""
+        broken = set()
+        load = defaultdict(float)
+        windows = [0.0]
+        cl = self.cluster
+        for k, j, rec, w, _size, stream in self.channels:
+            a, b = self.site_of[place[k]], self.site_of[place[j]]
+            if (a, b) not in self.path:
+                broken.add("route")
+                continue
+            sent, answered = self.packed(rec, w)
+            for hop in self.path[a, b]:
+                load[hop] += sent
+            if answered and (b, a) not in self.path:
+                broken.add("route")
+                continue
+            for hop in self.path[b, a] if answered else ():
+                load[hop] += answered
+            if a != b and w > 0 and (b, a) in self.path:
+                trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
+                rates = [self.links[h].bandwidth_bytes_per_s for h in self.path[a, b]]
+                trip += sum(1000 * cl.buffer_bytes / rate for rate in rates if rate)
+                size = cl.buffer_bytes * (
+                    cl.buffers_per_channel + cl.floating_buffers_per_gate / self.fan[j, stream]
+                )
+                windows.append(w * trip / 1000 / size)
+        interval = self.job.checkpoint_interval_ms
+        for k in self.subtasks:
+            op = self.ops[k[0]]
+            written = (op.cost.checkpointed_bytes or 0) / op.parallelism if op.cost else 0
+            if cl.mtu_bytes:
+                is_fed = any(s.target == k[0] for s in self.job.streams)
+                written *= cl.mtu_bytes / (cl.mtu_bytes - 52)
+                written += 5900 if is_fed else 12600
+            if interval and written and cl.checkpoint_storage:
+                w = written / (interval / 1000)
+                a = self.site_of[place[k]]
+                if (a, cl.checkpoint_storage) not in self.path:
+                    broken.add("route")
+                    continue
+                for hop in self.path[a, cl.checkpoint_storage]:
+                    load[hop] += w
+        rho = [0.0]
+        for hop, w in load.items():
+            room = self.links[hop].bandwidth_bytes_per_s
+            if room is not None:
+                taken = self.links[hop].background_bytes_per_s
+                rho.append(w / (room * cl.link_target - taken))
+        cores = defaultdict(float)
+        server = 0.0
+        tier = {s.id: s.tier for s in cl.sites}
+        for k in self.subtasks:
+            busy, cpu = self.cost(k, place[k])
+            rho.append(self.rate[k] * busy)
+            cores[self.tms[place[k]].node] += self.rate[k] * cpu
+            if tier[self.site_of[place[k]]] == "cloud":
+                server += self.rate[k] * cpu
+        rho += [c / (self.node[n].cores * cl.cpu_target) for n, c in cores.items()]
+        rho += windows
+        if max(rho) > 1 + EPS:
+            broken.add("rates")
+        self._places(place, broken)
+        latency = -1.0 if "route" in broken else self._latency(place)
+        if self.rules.max_latency_ms is not None and latency > self.rules.max_latency_ms * (
+            1 + EPS
+        ):
+            broken.add("latency")
+        moves = 0
+        if self.current:
+            moves = sum(self.current[k[0]][k[1]] != place[k] for k in self.subtasks)
+            if self.rules.max_moves is not None and moves > self.rules.max_moves:
+                broken.add("moves")
+        wan = sum(w * self.links[h].price_per_byte for h, w in load.items())
+        return OracleVerdict(
+            {
+                "wan": wan,
+                "latency": latency,
+                "server_cores": server,
+                "moves": float(moves),
+                "throughput": max(rho),
+            },
+            broken,
+        )
+
+    def _places(self, place, broken):
+        slots = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
+        memory, disk = defaultdict(float), defaultdict(float)
+        for k in self.subtasks:
+            op = self.ops[k[0]]
+            slots[place[k]][op.slot_sharing_group][op.id] += 1
+            memory[place[k]] += op.memory_bytes
+            state = (op.cost.state_bytes or 0) / op.parallelism if op.cost else 0.0
+            (memory if self.job.state_backend == "heap" else disk)[place[k]] += state
+        for t in self.cluster.task_managers:
+            if sum(max(g.values()) for g in slots[t.id].values()) > t.slots:
+                broken.add("slots")
+            if t.memory_bytes is not None and memory[t.id] > t.memory_bytes * (1 + 1e-12):
+                broken.add("memory")
+            if t.disk_bytes is not None and disk[t.id] > t.disk_bytes * (1 + 1e-12):
+                broken.add("disk")
+        for o in self.job.operators:
+            born = o.born_at * o.parallelism if len(o.born_at) == 1 else o.born_at
+            for i, where in enumerate(born):
+                if where != "anywhere" and not self.at(place[o.id, i], where):
+                    broken.add("born")
+        for r in self.rules.rules:
+            if not self.obeys(r, place):
+                broken.add(r.kind)
+
+    def at(self, tm, where):
+        return where in (tm, self.tms[tm].node, self.site_of[tm])
+
+    def level(self, tm, level):
+        return {"task_manager": tm, "node": self.tms[tm].node, "site": self.site_of[tm]}[level]
+
+    def obeys(self, r, place):
+        members = [[(o, i) for i in range(self.ops[o].parallelism)] for o in r.operators]
+        flat = [k for m in members for k in m]
+        match r.kind:
+            case "pin":
+                return all(
+                    self.at(place[k], r.to) for k in flat if not r.subtasks or k[1] in r.subtasks
+                )
+            case "match":
+                return all(
+                    all(
+                        self.node[self.tms[place[k]].node].labels.get(a) == b
+                        for a, b in r.labels.items()
+                    )
+                    for k in flat
+                )
+            case "never_move":
+                return all(self.current[k[0]][k[1]] == place[k] for k in flat)
+            case "colocate":
+                return all(
+                    len({self.level(place[m[i]], r.level) for m in members}) == 1
+                    for i in range(len(members[0]))
+                )
+            case "exlocate" | "at_most":
+                most = 1 if r.kind == "exlocate" else r.count
+                return all(
+                    sum(self.level(place[k], r.level) == q for k in flat) <= most
+                    for q in {self.level(place[k], r.level) for k in flat}
+                )
+            case "stay_on_site":
+                return all(
+                    self.site_of[place[c[0]]] == self.site_of[place[c[1]]]
+                    for c in self.channels
+                    if c[1] in flat
+                )
+            case "exclusive":
+                own = {self.level(place[k], r.level) for k in flat}
+                return all(
+                    self.level(place[k], r.level) not in own for k in self.subtasks if k not in flat
+                )
+        raise AssertionError(r.kind)
+
+    def _latency(self, place):
+        """Walk every path from every source."""
+        cl = self.cluster
+
+        def service(k):
+            busy, _ = self.cost(k, place[k])
+            if self.rate[k] == 0:
+                return 0.0
+            u = self.rate[k] * busy
+            factor = min(1 / (1 - u), 20.0) if u < 0.95 else 20.0
+            return 1000 * busy * factor
+
+        def held(rec, w):
+            whole = max(cl.buffer_bytes / w, 1 / rec) if w else float("inf")
+            return min(self.job.buffer_timeout_ms, 1000 * whole)
+
+        def walk(k, longest):
+            """Of the longest path from k on: half of the longest wait of all counts once more."""
+            rest = longest / 2
+            for _, j, rec, w, size, _ in self.out[k]:
+                fill = 1000 * cl.buffer_bytes / w if w else float("inf")
+                wait = held(rec, w)
+                sent = max(min(w * wait / 1000, cl.buffer_bytes), size)
+                hop_ms = 0.0
+                for hop in self.path[self.site_of[place[k]], self.site_of[place[j]]]:
+                    link = self.links[hop]
+                    hop_ms += link.delay_ms
+                    if link.bandwidth_bytes_per_s:
+                        hop_ms += 1000 * sent / link.bandwidth_bytes_per_s
+                    if w and hop[::-1] in self.links:
+                        trip = link.delay_ms + self.links[hop[::-1]].delay_ms
+                        if link.bandwidth_bytes_per_s:
+                            trip += 1000 * cl.buffer_bytes / link.bandwidth_bytes_per_s
+                        short = trip - cl.buffers_per_channel * fill
+                        hop_ms += short + min(fill, trip) if short > 0 else 0
+                rest = max(rest, wait / 2 + hop_ms + walk(j, max(longest, wait)))
+            return service(k) + rest
+
+        # Records come from sources: a path begins nowhere else.
+        begins = set(self.subtasks) - {j for k in self.out for _, j, *_ in self.out[k]}
+        return max(walk(k, 0.0) for k in begins)
+
+    def everything(self):
+        """Yield (placement, verdict) of every assignment."""
+        for choice in itertools.product(self.tms, repeat=len(self.subtasks)):
+            place = dict(zip(self.subtasks, choice, strict=True))
+            yield place, self.judge(place)
+
+    def optimum(self, levels, soft):
+        """[value of each level], or None if no placement holds; levels = [(name, tolerance)]"""
+        held = [
+            v.values for _, v in self.everything() if v.broken <= ({"rates"} if soft else set())
+        ]
+        if not held:
+            return None
+        best = []
+        for name, tolerance in levels:
+            least = min(v[name] for v in held)
+            best.append(least)
+            held = [
+                v for v in held if v[name] <= least * (1 + tolerance) + 1e-7 * abs(least) + 1e-9
+            ]
+        return best
