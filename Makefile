@@ -23,9 +23,10 @@ quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and l
 test: $(UV) ## all tests
 	$(RUN) pytest $(SPREAD)
 
-check: $(UV) ## lint, format and types
+check: $(UV) ## lint, format, directions of imports, types
 	$(RUN) ruff check
 	$(RUN) ruff format --check
+	$(RUN) lint-imports
 	$(RUN) mypy
 
 bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark against plain parsing
@@ -70,7 +71,7 @@ define install_wheel
 endef
 
 clean: ## remove what make made
-	rm -rf .venv .bootstrap build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .bootstrap build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 .bootstrap/bin/uv:
 	$(PYTHON) -m venv .bootstrap
