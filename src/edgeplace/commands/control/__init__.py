@@ -1,0 +1,1 @@
+"""`edgeplace control`: one module a command."""
