@@ -86,13 +86,13 @@ def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Ca
 
 
 def _plans(case: Case) -> float:
-    """Return about how many plans there are: sources that are held have one place."""
+    """Return about how many plans there are: sources with a home have one place."""
     tms = len(case["cluster"]["task_managers"])
     count = 1.0
     for job in case["jobs"]:
         fed = {s["target"] for s in job["streams"]}
         for op in job["operators"]:
-            held = op["id"] not in fed and op.get("born_at") != ["anywhere"]
+            held = op["id"] not in fed and op.get("born_at", ["anywhere"]) != ["anywhere"]
             if not held:
                 count *= float(tms) ** op["parallelism"]
     return count
