@@ -42,7 +42,7 @@ class Edgeplace:
     lead_s
         A bin that will not fit is prepared for so long before it begins.
     day_s
-        Seconds after which the load may repeat; also its seventh multiple.
+        Seconds after which the load may repeat, a multiple of 480; also its seventh multiple.
     forecasts, regrets
         Off for ablation: the last bin instead of a forecast, every better path at once.
     """
@@ -113,7 +113,9 @@ class Edgeplace:
         short = np.maximum(needed[:, None] / capacities[None, :] - 1.0, 0.0)
         costs = (units[None, :] + _LATE * units.max() * short) * self.bin_s
         path = plan_ahead(costs, self._price(view), view.option)
-        self._preferred = wanted = int(path.options[0])
+        # Whatever is foreseen, what comes now is served.
+        served_now = view.options.least(float(view.offered[-60:].mean()) / self.target)
+        self._preferred = wanted = max(int(path.options[0]), served_now)
         if wanted == view.option:
             return None
         must = needed[0] > view.capacity_per_s
@@ -140,10 +142,11 @@ class Edgeplace:
         return self.change_hours * 3600 * (self.day_s / DAY_S) * float(view.options.units.max())
 
     def _peaks(self, view: View) -> Floats:
-        """Return the largest minute of each bin so far."""
+        """Return the largest rate of each bin so far, over about a minute."""
         bins = view.second // self.bin_s
-        minutes = view.offered[: bins * self.bin_s].reshape(bins, -1, min(60, self.bin_s))
-        peaks: Floats = minutes.mean(axis=2).max(axis=1)
+        width = next(w for w in range(60, 0, -1) if self.bin_s % w == 0)
+        spans = view.offered[: bins * self.bin_s].reshape(bins, -1, width)
+        peaks: Floats = spans.mean(axis=2).max(axis=1)
         return peaks
 
     def _demand(self, peaks: Floats) -> Floats:

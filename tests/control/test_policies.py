@@ -109,3 +109,13 @@ def test_the_thesis_rescaler_never_scales_down():
     outcome = run(ThesisRescaler(), step(300.0, PEAK, 2))
     assert (np.diff(outcome.option) > 0).all()
     assert outcome.changes
+
+
+@pytest.mark.parametrize("fall_s", [600, 1800, 3600, 7200])
+def test_ours_never_takes_away_what_is_in_use(fall_s):
+    """A load that falls fast is not followed below itself, whatever the forecast says."""
+    high, low = np.full(5 * 3600, PEAK), np.full(4 * 3600, 400.0)
+    load = Load("fall", np.r_[high, np.linspace(PEAK, 400.0, fall_s), low])
+    outcome = run(Edgeplace(), load)
+    for second, option in zip(outcome.decided_s[1:], outcome.option[1:], strict=True):
+        assert OPTIONS[int(option)].capacity_per_s >= load.rates_per_s[second]

@@ -153,10 +153,10 @@ def _names(text: str) -> list[str]:
 
 
 def _load(path: str, args: argparse.Namespace) -> Load:
-    if not 600 <= args.day <= 86_400 or args.day % 48:
+    if not 4800 <= args.day <= 86_400 or args.day % 480:
         raise InvalidInputError(
-            f"--day {args.day}: a day has 48 bins of whole seconds",
-            "give a multiple of 48 between 600 and 86400",
+            f"--day {args.day}: a day has 48 bins of tens of seconds",
+            "give a multiple of 480 between 4800 and 86400",
         )
     load = read_load(Path(path), args.day)
     return load.first(args.days) if args.days else load
@@ -224,8 +224,8 @@ def _show(console: Console, rows: Sequence[dict[str, object]], args: argparse.Na
     columns = ("load", "policy", ">late", ">of time", ">units", ">changes/day", ">back/day")
     console.table((*columns, *((">WAN",) if wan else ())), shown)
     console.text(
-        f"late: a record that comes waits more than {args.late:g} s; every change stops the job for "
-        f"{args.pause:g} s; units: of those that the peak needs; back: against the change before, "
-        "within an hour",
+        f"late: a record waits more than {args.late:g} s; every change stops the job for "
+        f"{args.pause:g} s; units: share of those that the peak needs; back: against the change "
+        "before, within an hour",
         style="dim",
     )

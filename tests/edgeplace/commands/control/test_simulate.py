@@ -1,0 +1,83 @@
+"""`edgeplace control simulate`: what it prints, draws and refuses."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from edgeplace.cli.exit_status import ExitStatus
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Two days, an entry a quarter of an hour: low at night, high in the afternoon."""
+    at = np.arange(0, 2 * 86_400 + 1, 900)
+    rates = 500 + 400 * np.sin(2 * np.pi * (at / 86_400 - 0.4))
+    path = tmp_path / "load.csv"
+    path.write_text("time,rate\n" + "".join(f"{t},{r:.3f}\n" for t, r in zip(at, rates)))  # noqa: B905
+    return path
+
+
+def test_a_table_has_a_row_for_each_policy(edgeplace, load):
+    ran = edgeplace("control", "simulate", "--load", load, "--policies", "static,ds2,edgeplace")
+    assert ran.status is ExitStatus.OK
+    head, *rows, legend = ran.out.splitlines()
+    assert "of time" in head and "changes/day" in head
+    assert [row.split("  ")[1].strip() for row in rows] == ["static peak", "DS2", "edgeplace"]
+    assert legend.startswith("late: a record waits more than 2 s")
+
+
+def test_figures_for_machines(edgeplace, load):
+    ran = edgeplace("control", "simulate", "--load", load, "--policies", "static", "--json")
+    (row,) = json.loads(ran.out)["runs"]
+    assert (row["policy"], row["late_share"], row["unit_share"]) == ("static peak", 0, 1)
+    assert row["seconds"] == 2 * 86_400 + 1
+
+
+def test_failures_make_every_policy_late(edgeplace, load):
+    more = ("--policies", "static", "--failures-every", 3600, "--json")
+    ran = edgeplace("control", "simulate", "--load", load, *more)
+    assert json.loads(ran.out)["runs"][0]["late_s"] > 48 * 20
+
+
+def test_the_picture_has_a_strip_for_each_policy(edgeplace, load, tmp_path):
+    picture = tmp_path / "out.svg"
+    ran = edgeplace("control", "simulate", "--load", load, "--days", 1, "--svg", picture)
+    assert f"picture written to {picture}" in ran.out
+    root = ElementTree.fromstring(picture.read_text())  # noqa: S314 - our own file
+    titles = [e.text for e in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert len(titles) == 7
+    assert titles[-1].startswith("load.csv: edgeplace, late 0 %")
+
+
+def test_proved_plans_of_a_job_may_be_chosen(edgeplace, load, job, cluster):
+    more = ("--policies", "static,edgeplace", "--days", 1, "--json")
+    ran = edgeplace("control", "simulate", job, cluster, "--load", load, *more)
+    assert ran.status is ExitStatus.OK, ran.err
+    static, own = json.loads(ran.out)["runs"]
+    assert static["options"] == own["options"] >= 1
+    assert own["wan_bytes"] <= static["wan_bytes"]
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        (("--policies", "guess"), "there is no policy 'guess'"),
+        (("--days", 9), "lasts 2 days"),
+        (("--day", 1000), "a day has 48 bins"),
+        (("--units", 0), "give at least one unit"),
+        (("--pause", -1), "give times of 0 or more"),
+        (("--failures-every", 5), "a failure takes 25 s"),
+        (("job.json",), "1 files stand for JOB CLUSTER"),
+        (("--svg", "load.csv"), "load.csv"),
+    ],
+)
+def test_what_makes_no_simulation_is_refused(edgeplace, load, monkeypatch, more, said):
+    monkeypatch.chdir(load.parent)
+    before = load.read_bytes()
+    ran = edgeplace("control", "simulate", "--load", "load.csv", *more)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert said in ran.err
+    assert "cure: " in ran.err
+    assert load.read_bytes() == before
