@@ -6,7 +6,8 @@ import json
 
 from edgeplace.case.files import Case, read_case
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_inputs
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import exact, percent, size
 from edgeplace.model import InvalidInputError, Limit, Plan, Status
@@ -20,6 +21,25 @@ _STATUS = {
     Status.INFEASIBLE: ExitStatus.INFEASIBLE,
     Status.UNKNOWN: ExitStatus.NO_PLAN,
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Place every subtask so that the fullest TaskManager is as little loaded as "
+        "can be, in cores, checkpointed bytes and sent bytes, as CAPS (EuroSys 2025) weighs them. "
+        "Slots, and where rules let subtasks run, are kept to; links, memory and latency are not "
+        "looked at: limits that the plan exceeds are named."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace balance job.json cluster.yaml --costs costs.json "
+        "--time-limit 20 -o plan.json\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_inputs(parser)
+    parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:

@@ -19,6 +19,14 @@ from edgeplace.views.tables import show_costs, show_policies, show_proof
 from edgeplace.views.terms import Terms
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the help says; the command takes nothing."""
+    parser.description = (
+        "Measure a job recorded on a real Flink with Spark, place it on Pis at two "
+        "sites and a server, and show what was decided and why."
+    )
+
+
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show the recorded job, measure it, place it, and say why."""
     log = path("demo/metrics.jsonl.gz")

@@ -11,7 +11,8 @@ from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import Case, read_case
 from edgeplace.case.unplaceable import refused
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import GAP_HELP, add_backend, add_case
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, within_time_limit
@@ -38,6 +39,49 @@ _OUT_OF_TIME = (
 )
 
 _PLAN, _SCHEDULERCFG, _REPORT = "-o", "--schedulercfg", "--report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Place every subtask: fewest WAN bytes first, then latency, server cores and "
+        "moves, within slots, CPU, memory, links and rules; with a proof, or a conflict that "
+        "names what clashes and what would cure it."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace solve job.json cluster.yaml --costs costs.json "
+        "--schedulercfg schedulercfg\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_case(parser)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="WHAT=VALUE",
+        help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
+        "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, link:A-B=0.5 (times, both ways; "
+        "A->B: one way), node+=CLASS@SITE (one more node like those)",
+    )
+    parser.add_argument(
+        "--pareto",
+        nargs="?",
+        const="",
+        metavar="FILE.svg",
+        help="show the plans that trade WAN bytes, latency and server cores for one another, and "
+        "draw them into a file (time limit of all searches: 60 s unless said)",
+    )
+    parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    parser.add_argument("--gap", default="0", help=GAP_HELP)
+    add_backend(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the plan (JSON or YAML; -: standard output)"
+    )
+    parser.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write what was decided and why as a page (HTML)"
+    )
+    parser.add_argument("--json", action="store_true", help="print result and comparison as JSON")
 
 
 @within_time_limit

@@ -50,7 +50,7 @@ def interrupt_when(condition: str) -> str:
     [
         "edgeplace.cli.exit_status",
         "pydantic",
-        "edgeplace.cli.arguments",
+        "edgeplace.cli.registry",
         "numpy",
         "edgeplace.solver",
     ],
