@@ -70,7 +70,11 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
 
 def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     from contextlib import nullcontext
+    from importlib import import_module
 
+    # An import that Ctrl-C breaks may go on as if nothing was.
+    for name in getattr(args.module, "LOADS", ()):
+        import_module(name)
     interruption.raises()
     status: ExitStatus
     # Those that talk to Flink leave it as it was before they end.

@@ -30,7 +30,11 @@ COMMANDS = {
 
 
 class Command(Protocol):
-    """What the module of a command has."""
+    """What the module of a command has.
+
+    It may have `LOADS` too: names of modules that take long to load. They load before `run`, and
+    its help does without them.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add what the command takes, and what its help says."""

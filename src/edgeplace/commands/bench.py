@@ -12,22 +12,18 @@ from edgeplace.bench.instances import from_network, named
 from edgeplace.bench.profile import profile
 from edgeplace.bench.record import Run, RunOutcome
 from edgeplace.bench.run import Bench, Settings
-from edgeplace.bench.run_tables import show_runs, show_summaries
 from edgeplace.bench.summary import fastest_proofs, ratios, summarise
-from edgeplace.bench.user_case import compared, is_case, read_user_case, show_case
-from edgeplace.bench.worker import OWN
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
-from edgeplace.report.bench_page import bench_page, case_page
-from edgeplace.solver.baselines import PUBLISHED
 
-ALL = (*OWN, *PUBLISHED)
 _SITES = 8
 """Of an instance over a real network."""
+
+LOADS = ("edgeplace.bench.user_case",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run back ends on instances, each in a process of its own, and say who was right and fast."""
+    from edgeplace.bench.run_tables import show_runs, show_summaries
+    from edgeplace.bench.user_case import compared, is_case, show_case
+    from edgeplace.report.bench_page import bench_page, case_page
+
     if args.time_limit <= 0 or not args.gap >= 0 or args.jobs < 1:
         raise InvalidInputError(
             f"--time-limit {args.time_limit:g}, --gap {args.gap:g}, --jobs {args.jobs}",
@@ -169,6 +169,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
     if case:
+        from edgeplace.bench.user_case import read_user_case
+
         job, cluster = args.instances
         return [read_user_case(job, cluster, args.costs, args.rules)]
     if args.costs or args.rules:
@@ -203,18 +205,22 @@ def _ratios(runs: Sequence[Run]) -> dict[str, list[float]]:
 
 
 def _backends(text: str | None, case: bool) -> tuple[str, ...]:
+    from edgeplace.bench.worker import OWN
+    from edgeplace.solver.baselines import PUBLISHED
+
     if text is None:
         return ("milp", *PUBLISHED) if case else OWN
-    names = ALL if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    known = (*OWN, *PUBLISHED)
+    names = known if text == "all" else tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name.startswith("pulp:"):
             from edgeplace.solver.linear.pulp_backend import resolved
 
             resolved(name.removeprefix("pulp:"))
-        elif name not in ALL:
+        elif name not in known:
             raise InvalidInputError(
                 f"--backends: there is no back end {name!r}",
-                f"use all, or some of {', '.join(ALL)}, pulp:NAME",
+                f"use all, or some of {', '.join(known)}, pulp:NAME",
             )
     return names
 

@@ -17,7 +17,6 @@ from edgeplace.model import (
     dump,
     read,
 )
-from edgeplace.spark_stats import measure
 from edgeplace.views.tables import show_costs
 
 _SHOWN = 5
@@ -69,6 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
+    from edgeplace.spark_stats import measure
+
     outputs = Outputs(
         console,
         {_COSTS: args.output, _QUARANTINE: args.quarantine},

@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -14,30 +14,12 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case
 from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
-from edgeplace.solver import (
-    Difference,
-    Moves,
-    Prices,
-    Reason,
-    Tight,
-    assumptions,
-    difference,
-    evaluate,
-    moves,
-    prices,
-    sites_of,
-    tightest,
-    why,
-)
-from edgeplace.views.explain_tables import (
-    show_difference,
-    show_moves,
-    show_prices,
-    show_terms,
-    show_tightest,
-)
-from edgeplace.views.reasons import because, show_reasons
 from edgeplace.views.terms import Terms
+
+if TYPE_CHECKING:
+    from edgeplace.solver import Moves, Reason
+
+LOADS = ("edgeplace.solver",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +90,19 @@ def _overview(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import (
+        Prices,
+        Reason,
+        Tight,
+        assumptions,
+        evaluate,
+        prices,
+        tightest,
+        why,
+    )
+    from edgeplace.views.explain_tables import show_prices, show_terms, show_tightest
+    from edgeplace.views.reasons import because, show_reasons
+
     began = time.monotonic()
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     terms = Terms.of(cluster)
@@ -162,6 +157,10 @@ def _subtask(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import Moves, moves, why
+    from edgeplace.views.explain_tables import show_moves
+    from edgeplace.views.reasons import because
+
     terms = Terms.of(case.cluster)
     found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
     if not args.json:
@@ -176,8 +175,10 @@ def _subtask(
     return plain
 
 
-def _away(reason: Reason, found: Moves, cluster: Cluster) -> Reason:
+def _away(reason: "Reason", found: "Moves", cluster: Cluster) -> "Reason":
     """Return a reason with only those alternatives that take a subtask to another site."""
+    from edgeplace.solver import sites_of
+
     site = sites_of(cluster)
     there = tuple(
         a
@@ -194,6 +195,9 @@ def _against(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import Difference, difference
+    from edgeplace.views.explain_tables import show_difference
+
     other = read_plan(args.against, case.job, case.cluster)
     found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
     if not args.json:

@@ -3,9 +3,9 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.case.fleet_files import check_table, read_sites, write_plans
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
@@ -19,9 +19,13 @@ from edgeplace.model import (
     Status,
     read,
 )
-from edgeplace.solver.fleet import Fleet, FleetResult, solve_fleet
+
+if TYPE_CHECKING:
+    from edgeplace.solver.fleet import FleetResult
 
 _PLANS = "-o"
+
+LOADS = ("edgeplace.solver.fleet",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Place the jobs at every copy of every site, and write where each subtask runs."""
+    from edgeplace.case.fleet_files import check_table, read_sites, write_plans
+    from edgeplace.solver.fleet import Fleet, solve_fleet
+
     if args.output:
         check_table(args.output)
     outputs = Outputs(
@@ -134,7 +141,7 @@ def _jobs(paths: Sequence[str], costs: Sequence[str]) -> list[JobGraph]:
     return list(jobs.values())
 
 
-def _status(result: FleetResult, gap: float) -> ExitStatus:
+def _status(result: "FleetResult", gap: float) -> ExitStatus:
     if result.status is Status.INFEASIBLE:
         return ExitStatus.INFEASIBLE
     if result.status is Status.UNKNOWN:
@@ -144,7 +151,7 @@ def _status(result: FleetResult, gap: float) -> ExitStatus:
     return ExitStatus.NOT_PROVED
 
 
-def _at_home(result: FleetResult, cluster: Cluster) -> Mapping[str, int]:
+def _at_home(result: "FleetResult", cluster: Cluster) -> Mapping[str, int]:
     """Return how many subtasks of each site's copies run at their own copy of the site."""
     site_of = {n.id: n.site for n in cluster.nodes}
     home = [site_of[t.node] for t in cluster.task_managers]
@@ -154,7 +161,7 @@ def _at_home(result: FleetResult, cluster: Cluster) -> Mapping[str, int]:
     }
 
 
-def _plain(result: FleetResult, cluster: Cluster) -> dict[str, object]:
+def _plain(result: "FleetResult", cluster: Cluster) -> dict[str, object]:
     """Return the answer as plain data, without the plans."""
     home = _at_home(result, cluster)
     known = bool(result.places)
@@ -177,7 +184,7 @@ def _plain(result: FleetResult, cluster: Cluster) -> dict[str, object]:
     }
 
 
-def _show(console: Console, result: FleetResult, cluster: Cluster) -> None:
+def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
     if result.status is Status.INFEASIBLE:
         console.text("no plan exists", style="bold red")
         console.text(f"  {result.conflict}")

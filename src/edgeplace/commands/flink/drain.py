@@ -36,7 +36,6 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_change, add_connection, duration_s
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
-from edgeplace.commands.flink.drain_solution import solved_elsewhere
 from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, Rules, read
 
 
@@ -247,6 +246,8 @@ class _Drain:
         free = {tm.id: tm.free_slots for tm in self._task_managers}
         solved: dict[str, Places] = {}
         if self._user is not None and self._args.costs:
+            from edgeplace.commands.flink.drain_solution import solved_elsewhere
+
             costs = read(self._args.costs, Costs)
             rules = read(self._args.rules, Rules) if self._args.rules else None
             chosen = [now for now in nows if now.job.name == costs.job]
