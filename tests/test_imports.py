@@ -9,10 +9,24 @@ from pathlib import Path
 import highspy
 import pytest
 
+from edgeplace.cli.registry import COMMANDS
+from edgeplace.commands.flink import COMMANDS as FLINK_COMMANDS
+
 HEAVY = ("highspy", "numpy", "ortools", "pandas", "pulp", "pyspark")
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "solver", "control", "spark_stats", "adapters", "instances")
 MOST_MODULES = 16
+HELP = """
+import io
+from contextlib import redirect_stdout
+from edgeplace.cli.main import main
+with redirect_stdout(io.StringIO()): """
+HELPS = [
+    ["--help"],
+    ["flink", "--help"],
+    *([name, "--help"] for name in COMMANDS if name != "flink"),
+    *(["flink", name, "--help"] for name in FLINK_COMMANDS),
+]
 CATALOGUES = {"solver/baselines", "spark_stats", "spark_stats/readers"}
 """One method, step or format a file: these may be longer."""
 
@@ -31,6 +45,7 @@ def run(code, cwd):
     [
         ("import edgeplace", HEAVY),
         ("import edgeplace.cli.main", HEAVY),
+        *((f"{HELP}main({argv!r})", HEAVY) for argv in HELPS),
         ("import edgeplace.model", HEAVY),
         ("import edgeplace.adapters.flink", HEAVY),
         ("import edgeplace.instances", HEAVY),
@@ -41,6 +56,21 @@ def run(code, cwd):
 def test_an_import_loads_nothing_heavy(statement, none_of, tmp_path):
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
     assert sorted(set(run(code, tmp_path)) & set(none_of)) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "loaded"),
+    [
+        (["--help"], set()),
+        (["solve", "--help"], {"solve"}),
+        (["flink", "--help"], {"flink"}),
+        (["flink", "install", "--help"], {"flink", "flink.install"}),
+    ],
+)
+def test_only_the_command_that_is_asked_for_loads(argv, loaded, tmp_path):
+    found = run(f"{HELP}main({argv!r})\nimport sys\nprint(*sys.modules)", tmp_path)
+    room = "edgeplace.commands."
+    assert {name.removeprefix(room) for name in found if name.startswith(room)} == loaded
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from edgeplace.cli.arguments import parser
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main
+from edgeplace.cli.registry import parser
 from edgeplace.instances import path
 from edgeplace.model import Cluster, parse
 

@@ -31,3 +31,34 @@ class ExitStatus(IntEnum):
     """`bench`: an answer contradicts the evaluator, another back end or a best known value."""
     INTERRUPTED = 130
     """Ctrl-C before there was anything to show."""
+
+
+EXIT_CODES = "exit codes:\n" + "\n".join(
+    f"  {status.value:>3}  {text}"
+    for status, text in (
+        (ExitStatus.OK, "done; solve: a plan, proved best or within --gap"),
+        (ExitStatus.INTERNAL_ERROR, "a bug of edgeplace"),
+        (ExitStatus.INVALID_INPUT, "wrong command line or input; the message has the cure"),
+        (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
+        (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
+        (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
+        (ExitStatus.MISSING_EXTRA, "Spark, Java or pyarrow is not installed"),
+        (
+            ExitStatus.NOT_APPLIED,
+            "flink apply/drain: refused or rolled back, the former placement runs",
+        ),
+        (
+            ExitStatus.UNREACHABLE,
+            "Flink cannot be reached or refuses, or flink collect got nothing; after a write: "
+            "what runs could not be verified",
+        ),
+        (ExitStatus.HINDERED, "flink doctor: something hinders placement"),
+        (ExitStatus.WRONG_ANSWER, "bench: an answer is wrong; the table says whose and why"),
+        (
+            ExitStatus.INTERRUPTED,
+            "Ctrl-C; solve: the best plan so far, if there is one, is shown and written all the "
+            "same; flink collect: before the first poll",
+        ),
+    )
+)
+"""What `--help` says of them."""

@@ -33,9 +33,9 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         PlanNotWrittenError,
     )
     from edgeplace.cli.amounts import read_amounts
-    from edgeplace.cli.arguments import parser
     from edgeplace.cli.console import Console
     from edgeplace.cli.exit_status import ExitStatus
+    from edgeplace.cli.registry import parser
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
 
     console = console or Console()
@@ -72,13 +72,14 @@ def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     from contextlib import nullcontext
     from importlib import import_module
 
-    # A command's module loads when it is used, so that `edgeplace --help` is quick.
-    command = import_module(f"edgeplace.commands.{args.run}")
+    # An import that Ctrl-C breaks may go on as if nothing was.
+    for name in getattr(args.module, "LOADS", ()):
+        import_module(name)
     interruption.raises()
     status: ExitStatus
     # Those that talk to Flink leave it as it was before they end.
     with nullcontext() if args.command == "flink" else interruption.ends_soon():
-        status = command.run(args, console)
+        status = args.module.run(args, console)
     return status
 
 

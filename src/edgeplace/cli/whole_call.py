@@ -7,7 +7,6 @@ from functools import wraps
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.model import InvalidInputError
-from edgeplace.solver.clock import limited, running
 
 Run = Callable[[argparse.Namespace, Console], ExitStatus]
 
@@ -22,6 +21,9 @@ def within_time_limit(run: Run) -> Run:
             raise InvalidInputError(
                 f"time limit {args.time_limit} must not be negative", "use 0 or more"
             )
+        # This loads the solver, before the clock starts.
+        from edgeplace.solver.clock import limited
+
         with limited(args.time_limit):
             return run(args, console)
 
@@ -30,5 +32,14 @@ def within_time_limit(run: Run) -> Run:
 
 def share_s(share: float) -> float | None:
     """Return the seconds that are a share of what is left, None without a limit."""
+    from edgeplace.solver.clock import running
+
     left = running().left()
     return None if left is None else left * share
+
+
+def time_is_over() -> bool:
+    """Return whether nothing is left of the time limit."""
+    from edgeplace.solver.clock import running
+
+    return running().left() == 0.0

@@ -3,15 +3,19 @@
 import argparse
 import dataclasses
 import json
+from typing import TYPE_CHECKING
 
 from edgeplace.case.files import Case, read_case
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_inputs
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import exact, percent, size
 from edgeplace.model import InvalidInputError, Limit, Plan, Status
-from edgeplace.solver.worker_load import Balance, FullestWorker, balance, fullest_worker
 from edgeplace.views.tables import limit, show_plan
+
+if TYPE_CHECKING:
+    from edgeplace.solver.worker_load import Balance, FullestWorker
 
 _PLAN = "-o"
 _STATUS = {
@@ -21,9 +25,32 @@ _STATUS = {
     Status.UNKNOWN: ExitStatus.NO_PLAN,
 }
 
+LOADS = ("edgeplace.solver.worker_load",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Place every subtask so that the fullest TaskManager is as little loaded as "
+        "can be, in cores, checkpointed bytes and sent bytes, as CAPS (EuroSys 2025) weighs them. "
+        "Slots, and where rules let subtasks run, are kept to; links, memory and latency are not "
+        "looked at: limits that the plan exceeds are named."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace balance job.json cluster.yaml --costs costs.json "
+        "--time-limit 20 -o plan.json\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_inputs(parser)
+    parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML)")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Balance, compare the fullest worker with where the job runs now, and write the plan."""
+    from edgeplace.solver.worker_load import balance
+
     outputs = Outputs(
         console,
         {_PLAN: args.output},
@@ -51,7 +78,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     return _STATUS[status]
 
 
-def _before(case: Case) -> tuple[FullestWorker | None, str]:
+def _before(case: Case) -> "tuple[FullestWorker | None, str]":
     """Return the fullest worker where the job runs now, or why it is not known."""
     try:
         return _fullest(case, case.current), ""
@@ -59,22 +86,24 @@ def _before(case: Case) -> tuple[FullestWorker | None, str]:
         return None, e.what
 
 
-def _fullest(case: Case, plan: Plan | None) -> FullestWorker | None:
+def _fullest(case: Case, plan: Plan | None) -> "FullestWorker | None":
+    from edgeplace.solver.worker_load import fullest_worker
+
     return None if plan is None else fullest_worker(case.job, case.cluster, plan, case.rules)
 
 
-def _status(found: Balance) -> Status:
+def _status(found: "Balance") -> Status:
     if found.plan is None:
         return Status.INFEASIBLE if found.bound == float("inf") else Status.UNKNOWN
     return Status.OPTIMAL if found.proved else Status.FEASIBLE
 
 
-def _exceeded(found: Balance) -> tuple[Limit, ...]:
+def _exceeded(found: "Balance") -> tuple[Limit, ...]:
     return found.evaluation.violations if found.evaluation else ()
 
 
 def _plain(
-    status: Status, found: Balance, before: FullestWorker | None, after: FullestWorker | None
+    status: Status, found: "Balance", before: "FullestWorker | None", after: "FullestWorker | None"
 ) -> dict[str, object]:
     """Return the answer as plain data."""
     known = found.plan is not None
@@ -94,9 +123,9 @@ def _show(
     console: Console,
     case: Case,
     status: Status,
-    found: Balance,
-    before: FullestWorker | None,
-    after: FullestWorker | None,
+    found: "Balance",
+    before: "FullestWorker | None",
+    after: "FullestWorker | None",
 ) -> None:
     if status is Status.INFEASIBLE:
         console.text(

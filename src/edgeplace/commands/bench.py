@@ -12,25 +12,97 @@ from edgeplace.bench.instances import from_network, named
 from edgeplace.bench.profile import profile
 from edgeplace.bench.record import Run, RunOutcome
 from edgeplace.bench.run import Bench, Settings
-from edgeplace.bench.run_tables import show_runs, show_summaries
 from edgeplace.bench.summary import fastest_proofs, ratios, summarise
-from edgeplace.bench.user_case import compared, is_case, read_user_case, show_case
-from edgeplace.bench.worker import OWN
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import GAP_HELP
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
-from edgeplace.report.bench_page import bench_page, case_page
-from edgeplace.solver.baselines import PUBLISHED
 
-ALL = (*OWN, *PUBLISHED)
 _SITES = 8
 """Of an instance over a real network."""
+
+LOADS = ("edgeplace.bench.user_case",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Run back ends on instances, each run in a process of its own with a limit on "
+        "time and memory; judge every plan by the evaluator and every claim by the others and by "
+        "the best known values. With JOB and CLUSTER: compare all published placement methods on "
+        "your own case."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace bench                                  the shipped instances\n"
+        "  edgeplace bench tree multi-query-4-1 --out out   a family, and one by name\n"
+        "  edgeplace bench scale-1000-7 --backends milp     generated: FAMILY-SIZE-SEED\n"
+        "  edgeplace bench --topology Geant.graphml --sites 12\n"
+        "  edgeplace bench job.json cluster.yaml --rules rules.yaml\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "instances",
+        nargs="*",
+        metavar="INSTANCES",
+        help="families, names FAMILY-SIZE-SEED, instance files or folders of them; or JOB CLUSTER "
+        "(default: all shipped instances)",
+    )
+    parser.add_argument(
+        "--backends",
+        metavar="LIST",
+        help="milp, cp-sat, pulp:NAME (a solver that PuLP finds on this machine), published "
+        "methods by name (docs/baselines.md), or all: all but PuLP's "
+        "(default: milp,cp-sat; on your own case: milp and all published methods)",
+    )
+    parser.add_argument(
+        "--topology",
+        metavar="FILE",
+        help="make an instance over a real network: GraphML, or a square CSV of round-trip times "
+        "in ms",
+    )
+    parser.add_argument(
+        "--sites",
+        type=int,
+        metavar="N",
+        help="edge sites with sources, for --topology (default: 8)",
+    )
+    parser.add_argument("--costs", metavar="FILE", help="costs of JOB, made by `edgeplace costs`")
+    parser.add_argument("--rules", metavar="FILE", help="rules for JOB (YAML or JSON)")
+    parser.add_argument(
+        "--time-limit",
+        default=10.0,
+        metavar="S",
+        help="wall time of one run (default: %(default)s)",
+    )
+    parser.add_argument("--gap", default="0", help=GAP_HELP)
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="of the back ends' random choices and of --topology (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="runs at a time (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        help="write report.html, results.jsonl (environment, then runs), profile.svg, and "
+        "index.yaml with what is now best known",
+    )
+    parser.add_argument("--json", action="store_true", help="print runs and averages as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run back ends on instances, each in a process of its own, and say who was right and fast."""
+    from edgeplace.bench.run_tables import show_runs, show_summaries
+    from edgeplace.bench.user_case import compared, is_case, show_case
+    from edgeplace.report.bench_page import bench_page, case_page
+
     if args.time_limit <= 0 or not args.gap >= 0 or args.jobs < 1:
         raise InvalidInputError(
             f"--time-limit {args.time_limit:g}, --gap {args.gap:g}, --jobs {args.jobs}",
@@ -97,6 +169,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
     if case:
+        from edgeplace.bench.user_case import read_user_case
+
         job, cluster = args.instances
         return [read_user_case(job, cluster, args.costs, args.rules)]
     if args.costs or args.rules:
@@ -131,18 +205,22 @@ def _ratios(runs: Sequence[Run]) -> dict[str, list[float]]:
 
 
 def _backends(text: str | None, case: bool) -> tuple[str, ...]:
+    from edgeplace.bench.worker import OWN
+    from edgeplace.solver.baselines import PUBLISHED
+
     if text is None:
         return ("milp", *PUBLISHED) if case else OWN
-    names = ALL if text == "all" else tuple(dict.fromkeys(text.split(",")))
+    known = (*OWN, *PUBLISHED)
+    names = known if text == "all" else tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name.startswith("pulp:"):
             from edgeplace.solver.linear.pulp_backend import resolved
 
             resolved(name.removeprefix("pulp:"))
-        elif name not in ALL:
+        elif name not in known:
             raise InvalidInputError(
                 f"--backends: there is no back end {name!r}",
-                f"use all, or some of {', '.join(ALL)}, pulp:NAME",
+                f"use all, or some of {', '.join(known)}, pulp:NAME",
             )
     return names
 

@@ -17,15 +17,59 @@ from edgeplace.model import (
     dump,
     read,
 )
-from edgeplace.spark_stats import measure
 from edgeplace.views.tables import show_costs
 
 _SHOWN = 5
 _COSTS, _QUARANTINE = "-o", "--quarantine"
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Turn metric logs into costs per operator and node class: true processing "
+        "rate, selectivity, bytes, state. Reads edgeplace's metric log, Prometheus text and "
+        "query_range JSON, Flink's slf4j reporter and the flink-placement project's metrics "
+        "JSON lines, each also gzipped; the format is found by content."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json"
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("logs", nargs="+", metavar="LOG", help="log files or folders of them")
+    parser.add_argument(
+        "--cluster", metavar="FILE", help="says on which class of node each TaskManager runs"
+    )
+    parser.add_argument("--job", metavar="FILE", help="the job graph, for logs that hold no plan")
+    parser.add_argument(
+        "--placement",
+        metavar="SCHEDULERCFG",
+        help="where the subtasks ran, for logs that do not say (needs --job and --cluster)",
+    )
+    parser.add_argument(
+        "--rate",
+        action="append",
+        default=[],
+        metavar="SOURCE=N",
+        help="demand of a source in records/s, if the log shows it throttled",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the costs (JSON or YAML; -: standard output)"
+    )
+    parser.add_argument(
+        "--parquet", metavar="FOLDER", help="write the costs per operator and class as Parquet"
+    )
+    parser.add_argument(
+        "--quarantine",
+        metavar="FILE",
+        help="write bad lines with file, line and reason (JSON lines)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the costs as JSON")
+
+
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
+    from edgeplace.spark_stats import measure
+
     outputs = Outputs(
         console,
         {_COSTS: args.output, _QUARANTINE: args.quarantine},

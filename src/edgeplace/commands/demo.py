@@ -11,16 +11,27 @@ from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.solve import status_of
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Rules, read
-from edgeplace.solver import policies, solve, why
-from edgeplace.spark_stats import measure
 from edgeplace.views.picture import show_job, show_sites
-from edgeplace.views.reasons import show_reasons
 from edgeplace.views.tables import show_costs, show_policies, show_proof
 from edgeplace.views.terms import Terms
+
+LOADS = ("edgeplace.solver",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the help says; the command takes nothing."""
+    parser.description = (
+        "Measure a job recorded on a real Flink with Spark, place it on Pis at two "
+        "sites and a server, and show what was decided and why."
+    )
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show the recorded job, measure it, place it, and say why."""
+    from edgeplace.solver import policies, solve, why
+    from edgeplace.spark_stats import measure
+    from edgeplace.views.reasons import show_reasons
+
     log = path("demo/metrics.jsonl.gz")
     cluster = read(path("demo/cluster.yaml"), Cluster)
     rules = read(path("demo/rules.yaml"), Rules)

@@ -4,39 +4,62 @@ import argparse
 import dataclasses
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import Case, read_case, read_plan
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_backend, add_case
 from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
-from edgeplace.solver import (
-    Difference,
-    Moves,
-    Prices,
-    Reason,
-    Tight,
-    assumptions,
-    difference,
-    evaluate,
-    moves,
-    prices,
-    sites_of,
-    tightest,
-    why,
-)
-from edgeplace.views.explain_tables import (
-    show_difference,
-    show_moves,
-    show_prices,
-    show_terms,
-    show_tightest,
-)
-from edgeplace.views.reasons import because, show_reasons
 from edgeplace.views.terms import Terms
+
+if TYPE_CHECKING:
+    from edgeplace.solver import Moves, Reason
+
+LOADS = ("edgeplace.solver",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Say what binds in a plan and why each operator is where it is; for a subtask, "
+        "every other place with what it would cost or break; what one more slot, core or Mbit/s "
+        "is worth; what differs between two plans. Every figure is the evaluator's."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --costs costs.json\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --subtask 'filter (2/4)'\n"
+        "  edgeplace explain job.json cluster.yaml plan.json --prices --time-limit 30\n"
+        "  edgeplace explain job.json cluster.yaml new.json --against old.json\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_case(parser)
+    parser.add_argument("plan", metavar="PLAN", help="the plan to explain: a plan or schedulercfg")
+    question = parser.add_mutually_exclusive_group()
+    question.add_argument(
+        "--subtask", metavar="NAME", help="one subtask's other places: Flink's name, 'filter (2/4)'"
+    )
+    question.add_argument(
+        "--prices",
+        action="store_true",
+        help="solve again with one more slot, core or Mbit/s where that may be scarce: 80 %% in "
+        "use, or what keeps an operator from a better place, or the fullest of an edge site",
+    )
+    parser.add_argument(
+        "--time-limit",
+        default=10.0,
+        metavar="S",
+        help="wall time of all searches for --prices (default: %(default)s)",
+    )
+    add_backend(parser)
+    question.add_argument(
+        "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
+    )
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -67,6 +90,19 @@ def _overview(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import (
+        Prices,
+        Reason,
+        Tight,
+        assumptions,
+        evaluate,
+        prices,
+        tightest,
+        why,
+    )
+    from edgeplace.views.explain_tables import show_prices, show_terms, show_tightest
+    from edgeplace.views.reasons import because, show_reasons
+
     began = time.monotonic()
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     terms = Terms.of(cluster)
@@ -121,6 +157,10 @@ def _subtask(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import Moves, moves, why
+    from edgeplace.views.explain_tables import show_moves
+    from edgeplace.views.reasons import because
+
     terms = Terms.of(case.cluster)
     found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
     if not args.json:
@@ -135,8 +175,10 @@ def _subtask(
     return plain
 
 
-def _away(reason: Reason, found: Moves, cluster: Cluster) -> Reason:
+def _away(reason: "Reason", found: "Moves", cluster: Cluster) -> "Reason":
     """Return a reason with only those alternatives that take a subtask to another site."""
+    from edgeplace.solver import sites_of
+
     site = sites_of(cluster)
     there = tuple(
         a
@@ -153,6 +195,9 @@ def _against(
     plan: Plan,
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
+    from edgeplace.solver import Difference, difference
+    from edgeplace.views.explain_tables import show_difference
+
     other = read_plan(args.against, case.job, case.cluster)
     found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
     if not args.json:

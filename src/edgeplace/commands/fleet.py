@@ -3,11 +3,11 @@
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.case.fleet_files import check_table, read_sites, write_plans
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, exact, percent
 from edgeplace.model import (
@@ -19,13 +19,70 @@ from edgeplace.model import (
     Status,
     read,
 )
-from edgeplace.solver.fleet import Fleet, FleetResult, solve_fleet
+
+if TYPE_CHECKING:
+    from edgeplace.solver.fleet import FleetResult
 
 _PLANS = "-o"
+
+LOADS = ("edgeplace.solver.fleet",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Place the jobs of a template, a cluster with one site of each kind, at every "
+        "site of a table: least WAN bytes of all sites together, within what they share. The table "
+        "has a row for each copy of a site: its columns 'id' (its name) and 'site' (of which site "
+        "of the cluster it is a copy), and any of rates, rates:JOB (factor on the demand), "
+        "cores:NODE, slots:TASKMANAGER, bandwidth_bytes_per_s, delay_ms and price_per_byte."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace fleet job.json cluster.yaml --rules rules.yaml "
+        "--sites shops.csv -o plans.csv\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "jobs", nargs="+", metavar="JOB", help="job graphs, each as for `edgeplace solve`"
+    )
+    parser.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
+    parser.add_argument(
+        "--sites",
+        required=True,
+        metavar="TABLE",
+        help="the copies of sites (CSV, or Parquet with pandas and pyarrow installed)",
+    )
+    parser.add_argument(
+        "--costs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="costs of the job of that name, made by `edgeplace costs`; may be given several times",
+    )
+    parser.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match")
+    parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    parser.add_argument(
+        "--gap",
+        default="1e-6",
+        help="relative gap that is good enough (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="threads (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="TABLE",
+        help="write the TaskManager of each subtask of each copy (CSV or Parquet)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Place the jobs at every copy of every site, and write where each subtask runs."""
+    from edgeplace.case.fleet_files import check_table, read_sites, write_plans
+    from edgeplace.solver.fleet import Fleet, solve_fleet
+
     if args.output:
         check_table(args.output)
     outputs = Outputs(
@@ -84,7 +141,7 @@ def _jobs(paths: Sequence[str], costs: Sequence[str]) -> list[JobGraph]:
     return list(jobs.values())
 
 
-def _status(result: FleetResult, gap: float) -> ExitStatus:
+def _status(result: "FleetResult", gap: float) -> ExitStatus:
     if result.status is Status.INFEASIBLE:
         return ExitStatus.INFEASIBLE
     if result.status is Status.UNKNOWN:
@@ -94,7 +151,7 @@ def _status(result: FleetResult, gap: float) -> ExitStatus:
     return ExitStatus.NOT_PROVED
 
 
-def _at_home(result: FleetResult, cluster: Cluster) -> Mapping[str, int]:
+def _at_home(result: "FleetResult", cluster: Cluster) -> Mapping[str, int]:
     """Return how many subtasks of each site's copies run at their own copy of the site."""
     site_of = {n.id: n.site for n in cluster.nodes}
     home = [site_of[t.node] for t in cluster.task_managers]
@@ -104,7 +161,7 @@ def _at_home(result: FleetResult, cluster: Cluster) -> Mapping[str, int]:
     }
 
 
-def _plain(result: FleetResult, cluster: Cluster) -> dict[str, object]:
+def _plain(result: "FleetResult", cluster: Cluster) -> dict[str, object]:
     """Return the answer as plain data, without the plans."""
     home = _at_home(result, cluster)
     known = bool(result.places)
@@ -127,7 +184,7 @@ def _plain(result: FleetResult, cluster: Cluster) -> dict[str, object]:
     }
 
 
-def _show(console: Console, result: FleetResult, cluster: Cluster) -> None:
+def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
     if result.status is Status.INFEASIBLE:
         console.text("no plan exists", style="bold red")
         console.text(f"  {result.conflict}")

@@ -4,18 +4,18 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import Case, read_case
-from edgeplace.case.unplaceable import refused
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import GAP_HELP, add_backend, add_case
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import size
-from edgeplace.cli.whole_call import share_s, within_time_limit
-from edgeplace.commands import pareto
+from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     InvalidInputError,
@@ -26,11 +26,10 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.report.solution import solution_page
-from edgeplace.solver import Advice, Policy, advice, policies, shifts, sites_of, solve
-from edgeplace.solver.clock import running
-from edgeplace.views.explain_tables import show_shifts
 from edgeplace.views.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
+
+if TYPE_CHECKING:
+    from edgeplace.solver import Advice, Policy
 
 _OUT_OF_TIME = (
     "the time limit was over before everything was compared: placements of others, and changes to "
@@ -39,11 +38,60 @@ _OUT_OF_TIME = (
 
 _PLAN, _SCHEDULERCFG, _REPORT = "-o", "--schedulercfg", "--report"
 
+LOADS = ("edgeplace.solver",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Place every subtask: fewest WAN bytes first, then latency, server cores and "
+        "moves, within slots, CPU, memory, links and rules; with a proof, or a conflict that "
+        "names what clashes and what would cure it."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace solve job.json cluster.yaml --costs costs.json "
+        "--schedulercfg schedulercfg\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_case(parser)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="WHAT=VALUE",
+        help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
+        "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, link:A-B=0.5 (times, both ways; "
+        "A->B: one way), node+=CLASS@SITE (one more node like those)",
+    )
+    parser.add_argument(
+        "--pareto",
+        nargs="?",
+        const="",
+        metavar="FILE.svg",
+        help="show the plans that trade WAN bytes, latency and server cores for one another, and "
+        "draw them into a file (time limit of all searches: 60 s unless said)",
+    )
+    parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
+    parser.add_argument("--gap", default="0", help=GAP_HELP)
+    add_backend(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the plan (JSON or YAML; -: standard output)"
+    )
+    parser.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write what was decided and why as a page (HTML)"
+    )
+    parser.add_argument("--json", action="store_true", help="print result and comparison as JSON")
+
 
 @within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
+    from edgeplace.solver import advice, policies
+
     if args.pareto is not None:
+        from edgeplace.commands import pareto
+
         return pareto.run(args, console)
     if args.set and args.schedulercfg is not None:
         raise InvalidInputError(
@@ -81,10 +129,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         more: list[str] = []
         if result.status is Status.INFEASIBLE:
             more.extend(map(_doubt, _doubted(others)))
-        elif result.plan and running().left() == 0.0:
+        elif result.plan and time_is_over():
             more.append(_OUT_OF_TIME)
         result = result.model_copy(update={"notes": (*result.notes, *more)})
     if args.report:
+        from edgeplace.report.solution import solution_page
+
         instance = Instance(
             name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
         )
@@ -112,7 +162,7 @@ def _say_where(outputs: Outputs, result: Result, json: bool) -> None:
         outputs.say_written(_REPORT, "report")
 
 
-def _doubted(others: Sequence[Policy]) -> Iterator[Limit]:
+def _doubted(others: Sequence["Policy"]) -> Iterator[Limit]:
     """Yield the limits that what runs exceeds by less than costs varied as they were measured."""
     for p in others:
         if p.name == CURRENT and p.evaluation.within_measurement:
@@ -130,6 +180,9 @@ def _doubt(found: Limit) -> str:
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
+    from edgeplace.case.unplaceable import refused
+    from edgeplace.solver import solve
+
     return refused(case, args.backend) or solve(
         case.job,
         case.cluster,
@@ -156,6 +209,9 @@ def _unset(
 
 def _show_changes(console: Console, now: Case, then: Case, unset: Result, result: Result) -> None:
     """Print which subtasks the settings move."""
+    from edgeplace.solver import shifts, sites_of
+    from edgeplace.views.explain_tables import show_shifts
+
     if unset.plan is None:
         console.text(f"without the settings: {unset.status.value}, no plan to compare with")
     elif result.plan:
@@ -179,8 +235,8 @@ def status_of(result: Result) -> ExitStatus:
 
 def as_json(
     result: Result,
-    others: Sequence[Policy],
-    local: Sequence[Advice] = (),
+    others: Sequence["Policy"],
+    local: Sequence["Advice"] = (),
     unset: Result | None = None,
 ) -> dict[str, object]:
     """Return result and comparison as plain data; `unset` is the result without `--set`."""
@@ -211,8 +267,8 @@ def _show(
     console: Console,
     job: JobGraph,
     result: Result,
-    others: Sequence[Policy],
-    local: Sequence[Advice],
+    others: Sequence["Policy"],
+    local: Sequence["Advice"],
     unset: Result | None,
 ) -> None:
     compared = [(p.name, p.evaluation) for p in others]

@@ -4,14 +4,14 @@ from unittest.mock import patch
 
 import pytest
 
-from edgeplace.commands import solve as solve_command
+from edgeplace import solver
 from edgeplace.solver.clock import running
 from edgeplace.solver.explain.prices import prices
 
 
 def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
     granted, left = [], []
-    solve, policies = solve_command.solve, solve_command.policies
+    solve, policies = solver.solve, solver.policies
 
     def searched(*args, **more):
         granted.append(more["time_limit_s"])
@@ -23,8 +23,8 @@ def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
         return policies(*args)
 
     with (
-        patch.object(solve_command, "solve", searched),
-        patch.object(solve_command, "policies", compared),
+        patch.object(solver, "solve", searched),
+        patch.object(solver, "policies", compared),
     ):
         ran = edgeplace("solve", job, wide, "--set", "rate=x2", "--time-limit", "1000")
     assert ran.status == 0
@@ -37,21 +37,19 @@ def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
 
 def test_without_a_limit_nothing_is_cut_short(edgeplace, job, wide):
     granted = []
-    solve = solve_command.solve
+    solve = solver.solve
 
     def searched(*args, **more):
         granted.append(more["time_limit_s"])
         return solve(*args, **more)
 
-    with patch.object(solve_command, "solve", searched):
+    with patch.object(solver, "solve", searched):
         edgeplace("solve", job, wide)
     assert granted == [None]
 
 
 def test_what_there_was_no_time_to_compare_is_said(edgeplace, job, wide):
-    over = patch("edgeplace.commands.solve.running")
-    with over as clock:
-        clock.return_value.left.return_value = 0.0
+    with patch("edgeplace.commands.solve.time_is_over", return_value=True):
         ran = edgeplace("solve", job, wide, "--time-limit", "1000")
     assert "the time limit was over before everything was compared" in ran.out
 
@@ -65,7 +63,7 @@ def test_prices_have_what_the_explanation_leaves(edgeplace, job, wide, tmp_path)
         granted.append(args[-1])
         return prices(*args)
 
-    with patch("edgeplace.commands.explain.prices", priced):
+    with patch("edgeplace.solver.prices", priced):
         edgeplace("explain", job, wide, plan, "--prices", "--time-limit", "20")
     assert granted[0] < 20
 

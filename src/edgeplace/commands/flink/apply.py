@@ -18,10 +18,47 @@ from edgeplace.adapters.flink.plans.plan_file import planned_job, planned_places
 from edgeplace.adapters.flink.rest.live import LiveFlink
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_change, add_connection
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
 from edgeplace.model import Cluster, Plan, read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Show which subtasks of a running job a plan would move; then write the plan "
+        "for the agent, wait, verify every subtask by Flink's REST API, and see the job stay "
+        "healthy: running, a checkpoint completed, no restart. If any of that fails, the former "
+        "placement is restored and verified. Applied twice, a plan changes nothing."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace flink apply plan.json --jobmanager http://localhost:8081 --dry-run\n"
+        "  edgeplace flink apply plan.json --jobmanager http://localhost:8081 --cluster "
+        "cluster.yaml\n"
+        "  EDGEPLACE_FLINK_TOKEN=... edgeplace flink apply plan.json --jobmanager "
+        "https://flink.example:8081 \\\n      --plans /mnt/plans --ca-file ca.pem\n\n"
+        "Run it where the agent's folder of plans is: on the JobManager's machine, or where the "
+        "folder is\nmounted.\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "plan",
+        metavar="PLAN",
+        help="a plan written by `edgeplace solve -o`, or a schedulercfg",
+    )
+    add_connection(parser)
+    parser.add_argument(
+        "--job", metavar="NAME_OR_ID", help="which job, where the plan can be for several"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="FILE",
+        help="cluster file, if the plan has its names of TaskManagers and not Flink's",
+    )
+    add_change(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import re
 from contextlib import closing
 
 from edgeplace.adapters.flink.collect.collect import (
@@ -17,11 +18,78 @@ from edgeplace.adapters.flink.rest.job_choice import is_job_id
 from edgeplace.adapters.flink.rest.live import LiveFlink
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Bar, Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_rest, duration_s, positive
 from edgeplace.cli.quantities import size
 from edgeplace.cli.signals import ended_like_ctrl_c
 
 _INTERVAL_S = 10.0
+_BYTES = {"": 1, "k": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
+_LEAST_LOG_BYTES = 10**6
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Poll Flink's REST API for a job's metrics, places and checkpoints into a "
+        "metric log, until --duration is over or Ctrl-C. Restarts of the job and the JobManager "
+        "and network cuts are gaps in the log, after which it goes on; so does a log in a folder "
+        "when this is started again."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace flink collect --jobmanager http://localhost:8081 --duration 10m\n"
+        "  edgeplace flink collect --jobmanager http://localhost:8081 --job telemetry "
+        "-o /var/log/edgeplace --max-bytes 200MB\n"
+        "  edgeplace costs metrics --cluster cluster.yaml -o costs.json\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_rest(parser)
+    parser.add_argument(
+        "--job",
+        metavar="NAME_OR_ID",
+        help="a name is waited for, and followed when the job is submitted again; an id means this "
+        "run (default: this run of the only job)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PLACE",
+        default="metrics",
+        help="a folder of files, continued if it is there, or one new file if it ends in .gz "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--interval",
+        type=positive,
+        metavar="S",
+        help="seconds between polls (default: 10); not below Flink's own "
+        "metrics.fetcher.update-interval",
+    )
+    parser.add_argument(
+        "--duration",
+        dest="duration_s",
+        type=duration_s,
+        metavar="TIME",
+        help="such as 90s, 30m, 1h, 2d (default: until Ctrl-C)",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=_log_bytes,
+        default="1GB",
+        metavar="SIZE",
+        help="of the log on disk, such as 200MB: of a folder the oldest files are then removed, "
+        "one file ends there (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON at the end")
+
+
+def _log_bytes(text: str) -> int:
+    hit = re.fullmatch(r"([0-9]{1,15})\s*([kMGT]?)B?", text)
+    size = int(hit[1]) * _BYTES[hit[2]] if hit else 0
+    if size < _LEAST_LOG_BYTES:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size of 1MB or more, such as 200MB, 1GB")
+    return size
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:

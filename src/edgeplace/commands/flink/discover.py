@@ -18,7 +18,8 @@ from edgeplace.adapters.flink.rest.live import LiveFlink
 from edgeplace.adapters.flink.rest.task_managers import names_of
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_rest
 from edgeplace.cli.quantities import size
 from edgeplace.model import InvalidInputError, JobGraph, check_writable, dump, read, write_text
 
@@ -32,6 +33,54 @@ class _Job:
     """Operator id -> the cluster file's name of each subtask's TaskManager, None: nowhere."""
     plan: str
     """These places as a schedulercfg; empty if it is not asked for."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Ask a running Flink for its TaskManagers and a job: which machines there are, "
+        "with how many cores and slots, what the job is made of, and where it runs. What Flink "
+        "does not know (sites, links, classes of machines) is taken from --sites, or is a default "
+        "that is labelled as one."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace flink discover --jobmanager http://localhost:8081\n"
+        "  edgeplace flink discover --jobmanager http://localhost:8081 --sites sites.yaml \\\n"
+        "      -o cluster.yaml --job-out job.json\n"
+        "  edgeplace flink discover --jobmanager http://localhost:8081 \\\n"
+        "      --plan-out now.schedulercfg\n"
+        "\n"
+        "a file of sites:\n"
+        "  sites:\n"
+        '    - {id: lyon, hosts: ["10.0.1.*"], node_class: pi}\n'
+        '    - {id: cloud, hosts: ["10.0.0.5", "server-*"], node_class: server, tier: cloud}\n'
+        "  links: [{source: lyon, target: cloud, bandwidth_bytes_per_s: 500000, delay_ms: 25, "
+        "both_ways: true}]\n"
+        "  node_classes: [{id: pi, speed: 0.3}, {id: server, speed: 1}]\n"
+        "  checkpoint_storage: cloud\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_rest(parser)
+    parser.add_argument("--job", metavar="NAME_OR_ID", help="which job, where Flink runs several")
+    parser.add_argument(
+        "--sites",
+        metavar="FILE",
+        help="sites with patterns of their hosts or resource ids, links, node classes (YAML)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the cluster file (YAML)")
+    parser.add_argument("--job-out", metavar="FILE", help="write the job graph (JSON)")
+    parser.add_argument(
+        "--plan-out",
+        metavar="FILE",
+        help="write where the job runs now as a plan to edit and apply (schedulercfg)",
+    )
+    parser.add_argument(
+        "--ping",
+        action="store_true",
+        help="measure the round trip from here to each TaskManager (TCP connections to its port)",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:

@@ -13,7 +13,8 @@ from edgeplace.adapters.flink.doctor.examine import Finding, Severity, examine, 
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.credentials import find_credentials
 from edgeplace.cli.console import Console, visible
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_connection
 from edgeplace.model import Cluster, read
 
 _STYLES = {
@@ -24,6 +25,24 @@ _STYLES = {
 }
 _INDENT = max(map(len, Severity)) + 2
 """Where the text of a finding begins."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Look at a running Flink: is the agent there, and what would keep plans from "
+        "being obeyed. Changes nothing."
+    )
+    parser.epilog = (
+        "example:\n  edgeplace flink doctor --jobmanager http://localhost:8081 "
+        "--cluster cluster.yaml\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_connection(parser)
+    parser.add_argument(
+        "--cluster", metavar="FILE", help="cluster file: checks links and cores too"
+    )
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:

@@ -32,11 +32,50 @@ from edgeplace.adapters.flink.plans.plan_file import Places
 from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import add_change, add_connection, duration_s
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
-from edgeplace.commands.flink.drain_solution import solved_elsewhere
 from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, Rules, read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Empty a node: place every job with subtasks there anew without it, apply "
+        "that, and verify that nothing runs there. After --for, the jobs return by themselves. "
+        "With --cluster and --costs the solver decides where the subtasks of the measured job go "
+        "(fewest moves, then WAN traffic); others go to where most slots are free."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace flink drain pi-3 --jobmanager http://localhost:8081 --dry-run\n"
+        "  edgeplace flink drain pi-3 --jobmanager http://localhost:8081 --for 30m --cluster "
+        "cluster.yaml \\\n      --costs costs.json --rules rules.yaml\n"
+        "  edgeplace flink drain pi-3 --jobmanager http://localhost:8081 --undo\n\n" + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "node",
+        metavar="NODE",
+        help="resource id or host of a TaskManager, or a node or site of the cluster file",
+    )
+    add_connection(parser)
+    parser.add_argument(
+        "--for",
+        dest="for_s",
+        type=duration_s,
+        default="1h",
+        metavar="TIME",
+        help="how long, such as 10m, 1h, 2d (default: %(default)s)",
+    )
+    parser.add_argument("--undo", action="store_true", help="let the jobs return now")
+    parser.add_argument("--cluster", metavar="FILE", help="cluster file: its names, and the solver")
+    parser.add_argument(
+        "--costs", metavar="FILE", help="costs made by `edgeplace costs`: the solver decides"
+    )
+    parser.add_argument("--rules", metavar="FILE", help="rules for the solver")
+    add_change(parser)
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -207,6 +246,8 @@ class _Drain:
         free = {tm.id: tm.free_slots for tm in self._task_managers}
         solved: dict[str, Places] = {}
         if self._user is not None and self._args.costs:
+            from edgeplace.commands.flink.drain_solution import solved_elsewhere
+
             costs = read(self._args.costs, Costs)
             rules = read(self._args.rules, Rules) if self._args.rules else None
             chosen = [now for now in nows if now.job.name == costs.job]

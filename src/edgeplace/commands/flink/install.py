@@ -17,6 +17,36 @@ _DONE = {
 }
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Put the agent's jar into a Flink home and print the one line that the "
+        "JobManager's configuration needs. The configuration is never edited."
+    )
+    parser.epilog = (
+        "examples:\n  edgeplace flink install /opt/flink\n"
+        "  edgeplace flink install /opt/flink --plans /var/lib/flink/plans --lost fallback\n"
+        "  edgeplace flink install /opt/flink --undo"
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "flink_home", metavar="FLINK_HOME", help="the folder that holds Flink's bin, conf and lib"
+    )
+    parser.add_argument(
+        "--plans",
+        metavar="DIR",
+        help="folder of plans (default: edgeplace in Flink's folder of configuration)",
+    )
+    parser.add_argument(
+        "--lost",
+        choices=("strict", "fallback"),
+        help="subtasks planned on a TaskManager that is gone wait for it (strict, the default), "
+        "or run elsewhere meanwhile and come home",
+    )
+    parser.add_argument("--undo", action="store_true", help="remove the jar again")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Copy or remove the jar, and say what is left to do by hand."""
     if args.undo:

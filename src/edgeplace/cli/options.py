@@ -1,0 +1,144 @@
+"""Options that several commands take, and what reads their texts."""
+
+import argparse
+import re
+
+from edgeplace.model import DEFAULT_OBJECTIVE, OBJECTIVES
+
+GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def add_inputs(command: argparse.ArgumentParser) -> None:
+    """Add what says which job is placed on which cluster."""
+    command.add_argument(
+        "job",
+        metavar="JOB",
+        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
+        "answers, or a metric log",
+    )
+    command.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
+    command.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
+    command.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
+    command.add_argument(
+        "--current",
+        metavar="FILE",
+        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
+        "job file saw it",
+    )
+
+
+def add_backend(command: argparse.ArgumentParser) -> None:
+    """Add the choice of the solver."""
+    command.add_argument(
+        "--backend",
+        default="milp",
+        type=_backend,
+        metavar="NAME",
+        help="milp (HiGHS), cp-sat (OR-Tools), or pulp:NAME, a solver that PuLP finds on this "
+        "machine: pulp:CBC, pulp:SCIP, pulp:Gurobi, ... (default: %(default)s)",
+    )
+
+
+def _backend(text: str) -> str:
+    if text not in ("milp", "cp-sat") and not text.startswith("pulp:"):
+        raise argparse.ArgumentTypeError(
+            f"there is no back end {text!r}: use milp, cp-sat or pulp:NAME"
+        )
+    return text
+
+
+def add_case(command: argparse.ArgumentParser) -> None:
+    """Add what says which job is placed on which cluster, and how plans are judged."""
+    add_inputs(command)
+    command.add_argument(
+        "--objective",
+        default=",".join(DEFAULT_OBJECTIVE),
+        metavar="LIST",
+        help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "
+        "worsen wan by 5%% (default: %(default)s)",
+    )
+
+
+def add_rest(command: argparse.ArgumentParser) -> None:
+    """Add how Flink's REST API is reached."""
+    command.add_argument(
+        "--jobmanager",
+        required=True,
+        metavar="URL",
+        help="Flink's REST API, such as http://localhost:8081",
+    )
+    command.add_argument(
+        "--credentials",
+        metavar="FILE",
+        help="`token: ...`, or `user: ...` and `password: ...`; chmod 600. Without it, the "
+        "variables EDGEPLACE_FLINK_TOKEN, or EDGEPLACE_FLINK_USER and EDGEPLACE_FLINK_PASSWORD",
+    )
+    command.add_argument(
+        "--ca-file", metavar="FILE", help="certificates to trust (PEM), in place of the system's"
+    )
+
+
+def add_connection(command: argparse.ArgumentParser) -> None:
+    """Add how Flink is reached, and where the agent's plans are."""
+    add_rest(command)
+    command.add_argument(
+        "--plans",
+        metavar="DIR",
+        help="the agent's folder of plans (default: where the JobManager says it is)",
+    )
+
+
+def add_change(command: argparse.ArgumentParser) -> None:
+    """Add how a running job may be changed."""
+    command.add_argument(
+        "--dry-run", action="store_true", help="show what would change, and change nothing"
+    )
+    command.add_argument(
+        "--max-moves", type=_count, metavar="N", help="refuse if more subtasks would move"
+    )
+    command.add_argument(
+        "--timeout",
+        type=positive,
+        default=120.0,
+        metavar="S",
+        help="seconds for a move to be seen healthy, and again for the way back (default: 120)",
+    )
+    command.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def duration_s(text: str) -> int:
+    """Return the seconds of a time such as `90s`, `30m`, `1h` or `2d`.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is none.
+    """
+    hit = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
+    if not hit or not int(hit[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 90s, 30m, 1h or 2d")
+    return int(hit[1]) * _SECONDS[hit[2]]
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """Return a number of seconds above 0.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is none.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return value

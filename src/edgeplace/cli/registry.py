@@ -1,0 +1,111 @@
+"""Which commands there are. The module of a command loads when the command is asked for."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from edgeplace import __version__
+from edgeplace.cli.exit_status import EXIT_CODES
+
+if TYPE_CHECKING:
+    from edgeplace.cli.console import Console
+    from edgeplace.cli.exit_status import ExitStatus
+
+    _Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+else:
+    _Subparsers = argparse._SubParsersAction
+
+COMMANDS = {
+    "costs": "measure: metric logs of a running job -> costs per operator",
+    "solve": "decide: job, cluster and costs -> a proven plan, or why there is none",
+    "explain": "why: what binds, why each operator is where it is, what another place would do",
+    "balance": "spread: the plan whose fullest TaskManager is least loaded, proved",
+    "fleet": "repeat: the same jobs at very many sites -> a plan for each, proved",
+    "bench": "compare: back ends on benchmark instances, or all policies on your own case",
+    "demo": "the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
+    "flink": "measure a running Flink and make it obey: collect, apply plans, drain nodes",
+}
+"""Command, which is the name of its module in `edgeplace.commands` -> what it does."""
+
+
+class Command(Protocol):
+    """What the module of a command has.
+
+    It may have `LOADS` too: names of modules that take long to load. They load before `run`, and
+    its help does without them.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add what the command takes, and what its help says."""
+
+    def run(self, args: argparse.Namespace, console: "Console") -> "ExitStatus":
+        """Do what the command does; a group of commands does not have this."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return what reads the command line.
+
+    What it reads has the module of the command as `module`.
+    """
+    parser = argparse.ArgumentParser(
+        prog="edgeplace",
+        description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
+        epilog="Start with: edgeplace demo\n\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"edgeplace {__version__}")
+    parser.add_argument(
+        "--traceback", action="store_true", help="show where in the code an error arose"
+    )
+    add_commands(parser, COMMANDS, "edgeplace.commands", dest="command")
+    return parser
+
+
+def add_commands(
+    parser: argparse.ArgumentParser, summaries: Mapping[str, str], package: str, dest: str
+) -> None:
+    """Add commands whose modules stand in a package.
+
+    Parameters
+    ----------
+    summaries
+        Command, which is the name of its module -> what it does.
+    dest
+        What the name of the command is put under.
+    """
+    commands = cast(
+        "_Commands",
+        parser.add_subparsers(action=_Commands, dest=dest, metavar="COMMAND", required=True),
+    )
+    commands.package = package
+    for name, summary in summaries.items():
+        commands.add_parser(name, help=summary)
+
+
+class _Commands(_Subparsers):
+    """Commands of which only the one that is asked for gets its arguments."""
+
+    package: str
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        name = str(values[0]) if values else ""
+        # Another name is refused below.
+        if name in self.choices:
+            self._load(name, self.choices[name])
+        super().__call__(parser, namespace, values, option_string)
+
+    def _load(self, name: str, command: argparse.ArgumentParser) -> None:
+        module = cast("Command", import_module(f"{self.package}.{name}"))
+        module.add_arguments(command)
+        # Understood before and after the command's name.
+        command.add_argument(
+            "--traceback", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        )
+        command.set_defaults(module=module)

@@ -1,0 +1,46 @@
+"""The table of commands and the modules of commands name each other."""
+
+import argparse
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import edgeplace.commands
+import edgeplace.commands.flink
+from edgeplace.cli.registry import COMMANDS
+
+PACKAGES = {
+    edgeplace.commands: COMMANDS,
+    edgeplace.commands.flink: edgeplace.commands.flink.COMMANDS,
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: p.__name__)
+def test_each_module_that_takes_arguments_is_a_command(package):
+    folder = Path(package.__file__).parent
+    names = {p.stem if p.is_file() else p.name for p in folder.iterdir() if p.stem != "__init__"}
+    modules = {n: import_module(f"{package.__name__}.{n}") for n in names - {"__pycache__"}}
+    takers = {name for name, module in modules.items() if hasattr(module, "add_arguments")}
+    assert takers == set(PACKAGES[package])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in COMMANDS if name != "flink"),
+        *(f"flink.{name}" for name in edgeplace.commands.flink.COMMANDS),
+    ],
+)
+def test_a_command_runs_and_says_what_it_is_for(name):
+    module = import_module(f"edgeplace.commands.{name}")
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    assert parser.description
+    assert callable(module.run)
+
+
+def test_another_name_is_refused_with_those_there_are(edgeplace):
+    ran = edgeplace("solv")
+    assert ran.status == 2
+    assert all(f"'{name}'" in ran.err for name in COMMANDS)
