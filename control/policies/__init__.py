@@ -1,5 +1,7 @@
 """Policies that scale a job, one a file, each true to its source; `edgeplace` is ours."""
 
+from collections.abc import Callable
+
 from edgeplace.control.policies.demeter import DemeterStyle
 from edgeplace.control.policies.ds2 import DS2
 from edgeplace.control.policies.edgeplace import Edgeplace
@@ -7,9 +9,24 @@ from edgeplace.control.policies.flink_autoscaler import FlinkAutoscaler
 from edgeplace.control.policies.hpa import HorizontalPodAutoscaler
 from edgeplace.control.policies.static_peak import StaticPeak
 from edgeplace.control.policies.thesis import ThesisRescaler
+from edgeplace.control.policy import Policy
+
+POLICIES: dict[str, Callable[[int], Policy]] = {
+    "static": lambda day_s: StaticPeak(),
+    "hpa": lambda day_s: HorizontalPodAutoscaler(),
+    "autoscaler": lambda day_s: FlinkAutoscaler(),
+    "ds2": lambda day_s: DS2(),
+    "thesis": lambda day_s: ThesisRescaler(),
+    "demeter": lambda day_s: DemeterStyle(),
+    "edgeplace": lambda day_s: Edgeplace(day_s=day_s),
+    "no-forecast": lambda day_s: Edgeplace(day_s=day_s, forecasts=False, name="- no forecast"),
+    "no-regret": lambda day_s: Edgeplace(day_s=day_s, regrets=False, name="- no regret"),
+}
+"""Name on the command line -> a new policy, given the seconds after which a load may repeat."""
 
 __all__ = [
     "DS2",
+    "POLICIES",
     "DemeterStyle",
     "Edgeplace",
     "FlinkAutoscaler",

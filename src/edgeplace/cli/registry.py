@@ -24,6 +24,7 @@ COMMANDS = {
     "fleet": "repeat: the same jobs at very many sites -> a plan for each, proved",
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
     "demo": "the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
+    "control": "simulate: what scaling policies would do with a recorded load",
     "flink": "measure a running Flink and make it obey: collect, apply plans, drain nodes",
 }
 """Command, which is the name of its module in `edgeplace.commands` -> what it does."""

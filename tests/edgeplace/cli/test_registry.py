@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 import edgeplace.commands
+import edgeplace.commands.control
 import edgeplace.commands.flink
 from edgeplace.cli.registry import COMMANDS
 
 PACKAGES = {
     edgeplace.commands: COMMANDS,
+    edgeplace.commands.control: edgeplace.commands.control.COMMANDS,
     edgeplace.commands.flink: edgeplace.commands.flink.COMMANDS,
 }
 
@@ -28,7 +30,8 @@ def test_each_module_that_takes_arguments_is_a_command(package):
 @pytest.mark.parametrize(
     "name",
     [
-        *(name for name in COMMANDS if name != "flink"),
+        *(name for name in COMMANDS if name not in ("control", "flink")),
+        *(f"control.{name}" for name in edgeplace.commands.control.COMMANDS),
         *(f"flink.{name}" for name in edgeplace.commands.flink.COMMANDS),
     ],
 )

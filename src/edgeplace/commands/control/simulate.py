@@ -3,50 +3,122 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
-from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.control.fluid import Outcome, simulate
-from edgeplace.control.load import Load, read_load
-from edgeplace.control.options import Options, equal_units, proved_plans
-from edgeplace.control.policies import (
-    DS2,
-    DemeterStyle,
-    Edgeplace,
-    FlinkAutoscaler,
-    HorizontalPodAutoscaler,
-    StaticPeak,
-    ThesisRescaler,
-)
-from edgeplace.control.policy import Policy
 from edgeplace.model import Cluster, Costs, InvalidInputError, Rules, read
-from edgeplace.views.control_picture import Strip, as_svg
+
+if TYPE_CHECKING:
+    from edgeplace.control.fluid import Outcome
+    from edgeplace.control.load import Load
+    from edgeplace.control.options import Options
 
 _PICTURE = "--svg"
 _LEVELS = tuple(0.25 * 1.25**k for k in range(16))
 """Rates, as multiples of today's, at which a plan is looked for: 0.25 to 7.1."""
 _PLAN_S = 10.0
 """Wall time of the search for one of them."""
-_POLICIES: dict[str, Callable[[int], Policy]] = {
-    "static": lambda day_s: StaticPeak(),
-    "hpa": lambda day_s: HorizontalPodAutoscaler(),
-    "autoscaler": lambda day_s: FlinkAutoscaler(),
-    "ds2": lambda day_s: DS2(),
-    "thesis": lambda day_s: ThesisRescaler(),
-    "demeter": lambda day_s: DemeterStyle(),
-    "edgeplace": lambda day_s: Edgeplace(day_s=day_s),
-    "no-forecast": lambda day_s: Edgeplace(day_s=day_s, forecasts=False, name="- no forecast"),
-    "no-regret": lambda day_s: Edgeplace(day_s=day_s, regrets=False, name="- no regret"),
-}
+_NAMES = (
+    "static",
+    "hpa",
+    "autoscaler",
+    "ds2",
+    "thesis",
+    "demeter",
+    "edgeplace",
+    "no-forecast",
+    "no-regret",
+)
+"""Of the policies, as in `control.policies`."""
+
+LOADS = ("edgeplace.control.fluid", "edgeplace.control.policies")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add which load meets which configurations, how changes hurt, and what the help says."""
+    parser.description = (
+        "Simulate scaling policies on a load: records flow, wait while the job restarts, drain. "
+        "All policies have the same pause and the same choices, so the table compares decisions."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  edgeplace control simulate --load load.csv --svg policies.svg\n"
+        "  edgeplace control simulate job.yaml cluster.yaml --load load.csv --pause 30\n\n"
+        + EXIT_CODES
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "case",
+        nargs="*",
+        metavar="JOB CLUSTER",
+        help="choose between proved plans of this job, at 0.25 to 7 times its rates; without them, "
+        "between 1 to --units equal units",
+    )
+    parser.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
+    parser.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
+    parser.add_argument(
+        "--load",
+        dest="loads",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="two columns, time and records per second; may be given several times",
+    )
+    parser.add_argument("--days", type=_positive, metavar="N", help="only the first N days")
+    parser.add_argument(
+        "--day",
+        type=int,
+        default=86_400,
+        metavar="S",
+        help="seconds after which the load may repeat (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--units", type=int, default=24, metavar="N", help="equal units (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--pause",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="how long a change stops the job, for all policies (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--late",
+        type=float,
+        default=2.0,
+        metavar="S",
+        help="a second is late if a record that comes in it waits longer (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--failures-every",
+        type=int,
+        metavar="S",
+        help="let the job fail so often, for 25 s each time (default: never)",
+    )
+    parser.add_argument(
+        "--policies",
+        default="static,hpa,autoscaler,ds2,thesis,demeter,edgeplace",
+        metavar="LIST",
+        help=f"of {', '.join(_NAMES)}, or all (default: %(default)s)",
+    )
+    parser.add_argument(
+        _PICTURE, metavar="FILE", help="draw the load and each policy's capacity (SVG)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run every policy on every load, and compare lateness, units and changes."""
+    from edgeplace.control.fluid import simulate
+    from edgeplace.control.policies import POLICIES
+    from edgeplace.views.control_picture import Strip, as_svg
+
     names = _names(args.policies)
     outputs = Outputs(console, {_PICTURE: args.svg}, (*args.loads, *args.case), args.json)
     loads = [_load(path, args) for path in args.loads]
@@ -58,7 +130,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             failures = _failures(args.failures_every, len(load.rates_per_s))
             for j, name in enumerate(names):
                 done = (i + j / len(names)) / len(loads)
-                policy = _POLICIES[name](args.day)
+                policy = POLICIES[name](args.day)
                 tell(f"{load.name}: {policy.name}", done)
                 outcome = simulate(load, options, policy, args.pause, args.late, failures)
                 rows.append({"load": load.name, **_plain(outcome, options)})
@@ -72,68 +144,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     return ExitStatus.OK
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what says which load meets which configurations, and how changes hurt."""
-    command.add_argument(
-        "case",
-        nargs="*",
-        metavar="JOB CLUSTER",
-        help="choose between proved plans of this job, at 0.25 to 7 times its rates; without them, "
-        "between 1 to --units equal units",
-    )
-    command.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
-    command.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
-    command.add_argument(
-        "--load",
-        dest="loads",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="two columns, time and records per second; may be given several times",
-    )
-    command.add_argument("--days", type=_positive, metavar="N", help="only the first N days")
-    command.add_argument(
-        "--day",
-        type=int,
-        default=86_400,
-        metavar="S",
-        help="seconds after which the load may repeat (default: %(default)s)",
-    )
-    command.add_argument(
-        "--units", type=int, default=24, metavar="N", help="equal units (default: %(default)s)"
-    )
-    command.add_argument(
-        "--pause",
-        type=float,
-        default=2.0,
-        metavar="S",
-        help="how long a change stops the job, for all policies (default: %(default)s)",
-    )
-    command.add_argument(
-        "--late",
-        type=float,
-        default=2.0,
-        metavar="S",
-        help="a second is late if a record that comes in it waits longer (default: %(default)s)",
-    )
-    command.add_argument(
-        "--failures-every",
-        type=int,
-        metavar="S",
-        help="let the job fail so often, for 25 s each time (default: never)",
-    )
-    command.add_argument(
-        "--policies",
-        default="static,hpa,autoscaler,ds2,thesis,demeter,edgeplace",
-        metavar="LIST",
-        help=f"of {', '.join(_POLICIES)}, or all (default: %(default)s)",
-    )
-    command.add_argument(
-        _PICTURE, metavar="FILE", help="draw the load and each policy's capacity (SVG)"
-    )
-    command.add_argument("--json", action="store_true", help="print the figures as JSON")
-
-
 def _positive(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e4:
@@ -142,17 +152,19 @@ def _positive(text: str) -> float:
 
 
 def _names(text: str) -> list[str]:
-    names = list(_POLICIES) if text == "all" else text.split(",")
+    names = list(_NAMES) if text == "all" else text.split(",")
     for name in names:
-        if name not in _POLICIES:
+        if name not in _NAMES:
             raise InvalidInputError(
                 f"--policies: there is no policy {name!r}",
-                f"choose of {', '.join(_POLICIES)}, or all",
+                f"choose of {', '.join(_NAMES)}, or all",
             )
     return names
 
 
-def _load(path: str, args: argparse.Namespace) -> Load:
+def _load(path: str, args: argparse.Namespace) -> "Load":
+    from edgeplace.control.load import read_load
+
     if not 4800 <= args.day <= 86_400 or args.day % 480:
         raise InvalidInputError(
             f"--day {args.day}: a day has 48 bins of tens of seconds",
@@ -172,8 +184,10 @@ def _failures(every_s: int | None, seconds: int) -> Sequence[int]:
     return range(every_s, seconds, every_s)
 
 
-def _asked(load: Load, args: argparse.Namespace) -> tuple[Load, Options]:
+def _asked(load: "Load", args: argparse.Namespace) -> tuple["Load", "Options"]:
     """Return the load and what may run: proved plans, or equal units for the load's peak."""
+    from edgeplace.control.options import equal_units, proved_plans
+
     if not args.case:
         return load, equal_units(args.units, float(load.rates_per_s.max()))
     if len(args.case) != 2:
@@ -190,7 +204,7 @@ def _asked(load: Load, args: argparse.Namespace) -> tuple[Load, Options]:
     return load.scaled_to(0.8 * options[len(options) - 1].capacity_per_s), options
 
 
-def _plain(outcome: Outcome, options: Options) -> dict[str, object]:
+def _plain(outcome: "Outcome", options: "Options") -> dict[str, object]:
     """Return an outcome as plain data, without its arrays."""
     kept = {
         f.name: getattr(outcome, f.name)

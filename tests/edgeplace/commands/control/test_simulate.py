@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.commands.control import simulate
+from edgeplace.control.policies import POLICIES
 
 
 @pytest.fixture
@@ -17,6 +19,10 @@ def load(tmp_path):
     path = tmp_path / "load.csv"
     path.write_text("time,rate\n" + "".join(f"{t},{r:.3f}\n" for t, r in zip(at, rates)))  # noqa: B905
     return path
+
+
+def test_the_help_names_every_policy():
+    assert tuple(POLICIES) == simulate._NAMES
 
 
 def test_a_table_has_a_row_for_each_policy(edgeplace, load):
@@ -64,7 +70,7 @@ def test_proved_plans_of_a_job_may_be_chosen(edgeplace, load, job, cluster):
     "more, said",
     [
         (("--policies", "guess"), "there is no policy 'guess'"),
-        (("--days", 9), "lasts 2 days"),
+        (("--days", 9), "days, 9 are asked for"),
         (("--day", 1000), "a day has 48 bins"),
         (("--units", 0), "give at least one unit"),
         (("--pause", -1), "give times of 0 or more"),
