@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.local_search import descend
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluation.evaluate import TOLERANCE
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import TIE, ZERO
 
 Bools = NDArray[np.bool_]
 
@@ -51,7 +51,7 @@ def tabu(problem: Problem, budget: Budget = UNLIMITED) -> Found:
     step = last_better = 0
     while step - last_better < patience and time.monotonic() < deadline:
         step += 1
-        better = least * (1 - TOLERANCE) - TOLERANCE
+        better = least * (1 - TIE) - ZERO
         move = _best_move(p, state, sites, forbidden_until < step, better - state.wan)
         if move is None and (forbidden_until < step).all():
             break

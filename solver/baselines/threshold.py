@@ -7,6 +7,7 @@ from edgeplace.model import Operator
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import SILENT_BYTES_PER_S
 
 SELECTIVITY_BELOW = 0.5
 TRUE_RATE_ABOVE_PER_S = 8000.0
@@ -70,4 +71,4 @@ def _main_site(p: Problem, k: int, assignment: NDArray[np.intp]) -> int:
     if not len(into):
         return -1
     sites = p.tm_site[assignment[p.source[into]]]
-    return int(np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax())
+    return int(np.bincount(sites, weights=p.bytes_per_s[into] + SILENT_BYTES_PER_S).argmax())

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, Usage, measure_usage
-from edgeplace.solver.evaluation.usage import TOLERANCE as TOLERANCE
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]

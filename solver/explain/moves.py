@@ -26,10 +26,11 @@ from edgeplace.model import (
 )
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.evaluate import report
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE, Usage, measure_usage
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from edgeplace.model import RATED, Change, Limit
 from edgeplace.solver.clock import running
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
 from edgeplace.solver.infeasibility.repair import changes
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Restriction
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]

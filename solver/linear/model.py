@@ -19,9 +19,6 @@ LARGE = 4000
 its relaxation points to. Of smaller ones HiGHS makes more by itself: queries 8,3,1 of
 benchmarks/engine.py takes half the time, and it finds plans of the bench's multi-query-6-3."""
 
-NEGLIGIBLE = 1e-6
-"""A millionth of a byte per second, ms, core or utilisation: below what solvers resolve."""
-
 _MERGING_S = 1e-7
 """Time to sort an entry in among others, measured."""
 

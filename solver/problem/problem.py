@@ -18,6 +18,7 @@ from edgeplace.solver.problem.source_places import source_restrictions
 from edgeplace.solver.problem.subtasks import Subtasks, assignment_of
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.work import Work, class_costs, kept
+from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -141,8 +142,8 @@ class Problem:
         machines = np.stack([self.tm_class, self.node_cores[self.tm_node]])
         (of, room), kind = np.unique(machines, axis=1, return_inverse=True)
         node_class = of.astype(np.intp)
-        fits = self.busy[:, node_class] <= 1 + 1e-9
-        fits &= self.cores[:, node_class] <= room * (1 + 1e-9)
+        fits = self.busy[:, node_class] <= 1 + TOLERANCE
+        fits &= self.cores[:, node_class] <= room * (1 + TOLERANCE)
         mask = self._allowed & fits[:, kind.ravel()]
         mask.flags.writeable = False
         return mask

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -199,7 +200,7 @@ class _Forest:
 
 def _alone(p: Problem) -> Floats:
     """Return the cost of each subtask's checkpoints at each site, infinite where it cannot be."""
-    fits = p.keeps_up & (p.cores[:, p.tm_class] <= p.node_cores[p.tm_node] * (1 + 1e-9))
+    fits = p.keeps_up & (p.cores[:, p.tm_class] <= p.node_cores[p.tm_node] * (1 + TOLERANCE))
     may = np.zeros((p.n, p.network.n_sites), bool)
     k, t = np.nonzero(fits)
     may[k, p.tm_site[t]] = True

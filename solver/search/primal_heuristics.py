@@ -14,12 +14,13 @@ from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.clock import Clock, running
 from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.linear.backend import Backend, Outcome
-from edgeplace.solver.linear.model import NEGLIGIBLE, LinearModel
+from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search.aggregated import AggregatedFormulation, DisaggregationError
 from edgeplace.solver.search.incumbent import BestPlan
 from edgeplace.solver.search.neighbourhood import Neighbourhoods
+from edgeplace.solver.tolerances import NEGLIGIBLE
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

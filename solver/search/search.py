@@ -31,11 +31,12 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.search.aggregated import AggregatedFormulation, DisaggregationError
 from edgeplace.solver.search.agreement import check_agreement
 from edgeplace.solver.search.groups import Groups
-from edgeplace.solver.search.incumbent import OPTIMAL_GAP, TIE, BestPlan
+from edgeplace.solver.search.incumbent import BestPlan
 from edgeplace.solver.search.marginals import Marginals
 from edgeplace.solver.search.primal_heuristics import Build, PrimalHeuristics, Readable, offer_found
 from edgeplace.solver.search.tie_break import break_ties
 from edgeplace.solver.sites import decide, shared_plan
+from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -13,6 +13,7 @@ from edgeplace.model import OBJECTIVES
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import TIE
 
 Ints = NDArray[np.intp]
 
@@ -101,6 +102,6 @@ def _as_good(after: Usage, before: Usage) -> bool:
     if not after.fixed_hold or after.rated_hold < before.rated_hold:
         return False
     return all(
-        after.value(name) <= before.value(name) + 1e-9 * abs(before.value(name))
+        after.value(name) <= before.value(name) + TIE * abs(before.value(name))
         for name in OBJECTIVES
     )

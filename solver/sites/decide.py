@@ -16,6 +16,7 @@ from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.far_hosts import Hub
 from edgeplace.solver.sites.patterns import Stack, stacks
 from edgeplace.solver.sites.relaxation import Relaxation
+from edgeplace.solver.tolerances import ROUNDING, ZERO
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -53,7 +54,7 @@ class RelaxedOptimum:
         Shape (n_subtasks, n_tms); of the plans that the relaxed problem had when this was decided.
         """
         found = self._blocks
-        most = cap * (1 + 1e-9) + 1e-9
+        most = cap * (1 + ROUNDING) + ZERO
         may = self._relaxed.may.copy()
         for g, k in enumerate(found.linking):
             others = tuple(i for i in range(len(found.linking)) if i != g)

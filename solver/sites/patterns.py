@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -21,9 +22,6 @@ Bools = NDArray[np.bool_]
 
 _CELLS = 4_000_000
 """Patterns times settings that are priced in one go."""
-_ROOM = 1 + 1e-9
-_BYTES_ROOM = 1 + 1e-15
-"""As in the evaluator."""
 
 
 @dataclass(frozen=True)
@@ -291,7 +289,7 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 room = p.node_cores[p.tm_node[tm]]
                 share = p.cores[members[:, i], p.tm_class[tm]]
                 cores += share[:, None] * (node_of_tm[seats[i]] == v)
-        ok &= cores <= room[:, None] * _ROOM
+        ok &= cores <= room[:, None] * (1 + TOLERANCE)
     for t in range(len(shape.node_of_tm)):
         memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
         tms = np.zeros(n_blocks, np.intp)
@@ -310,6 +308,6 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
         for group in counts.values():
             used += np.max(list(group.values()), axis=0)
         ok &= used[None, :] <= p.tm_slots[tms, None]
-        ok &= memory <= p.tm_memory[tms, None] * _BYTES_ROOM
-        ok &= disk <= p.tm_disk[tms, None] * _BYTES_ROOM
+        ok &= memory <= p.tm_memory[tms, None] * (1 + BYTES_TOLERANCE)
+        ok &= disk <= p.tm_disk[tms, None] * (1 + BYTES_TOLERANCE)
     return ok

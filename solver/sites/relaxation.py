@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from edgeplace.solver.clock import afford
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -89,7 +90,7 @@ def _has_slack(p: Problem, may: Bools) -> Bools:
     np.maximum.at(largest, of, count)
     slots = np.bincount(groups % p.m, weights=largest, minlength=p.m)
     has_slack: Bools = (
-        (node <= p.node_cores * (1 - 1e-9))[p.tm_node]
+        (node <= p.node_cores * (1 - TOLERANCE))[p.tm_node]
         & (slots <= p.tm_slots)
         & (most(p.memory_bytes[k]) <= p.tm_memory)
         & (most(p.disk_bytes[k]) <= p.tm_disk)

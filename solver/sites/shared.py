@@ -20,6 +20,7 @@ from edgeplace.solver.sites.decide import unary
 from edgeplace.solver.sites.far_hosts import branches
 from edgeplace.solver.sites.patterns import Shape, by_shape, costs
 from edgeplace.solver.sites.relaxation import Relaxation
+from edgeplace.solver.tolerances import STALL
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -178,7 +179,7 @@ def _fill(fronts: list[_Front], room: float) -> list[Ints] | None:
         price = max((dear - cheap) / (many - few), 0.0)
         chosen = [front.best(price) for front in fronts]
         cost, cores = taken(chosen)
-        if cost + price * cores >= (dear + price * few) * (1 - 1e-12):
+        if cost + price * cores >= (dear + price * few) * (1 - STALL):
             break
         if cores <= room:
             least = chosen
