@@ -23,16 +23,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.baselines.caps_load import Reading, Scale
 from edgeplace.solver.baselines.caps_tasks import Edge, Tasks
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import CAPS_ZERO, ROUNDING
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 GRANULARITY = 0.01
 """Where the bisection of a threshold ends, as a share of its range."""

@@ -23,14 +23,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, ShipStrategy
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import CAPS_SPREAD
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Reading = Literal["flink", "caps"]
 _LOCAL = (ShipStrategy.FORWARD, ShipStrategy.RESCALE)
 

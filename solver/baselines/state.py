@@ -8,18 +8,14 @@ the evaluator, which judges the whole placement in the end.
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TIE, TOLERANCE, ZERO
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 Relation = Together | Capped | Alone
 """Rules about where subtasks run relative to others."""

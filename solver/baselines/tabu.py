@@ -14,15 +14,13 @@ round among places of almost the same price.
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.local_search import descend
 from edgeplace.solver.baselines.state import State
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TIE, ZERO
-
-Bools = NDArray[np.bool_]
 
 TENURE = 1.0, 2.0
 """Least and most steps for which a return is forbidden, for each subtask of the problem."""

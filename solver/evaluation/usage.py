@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import ObjectiveName
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.problem.credit_windows import round_trips_ms, waits_ms
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -19,6 +18,7 @@ from edgeplace.model import (
     Rules,
     objective_levels,
 )
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look, unhurried
 from edgeplace.solver.evaluation.evaluate import assess
@@ -27,7 +27,6 @@ from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
 from edgeplace.solver.tolerances import SAME_VALUE, SILENT_BYTES_PER_S
 
-Ints = NDArray[np.intp]
 _MOST_TITLES = 4
 _MOST_SITES = 8
 _MOST_JUDGED, _JUDGED_SUBTASKS = 200, 200_000

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.tolerances import ROUNDING
-
-Floats = NDArray[np.float64]
 
 _ROUNDS = 80
 _BOX = 0.5

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.fleet.conditions import Conditions
 from edgeplace.solver.fleet.layout import Layout, SiteKind
@@ -15,10 +16,6 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, ROUNDING, TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 _COPIES = 50_000
 """In one part."""

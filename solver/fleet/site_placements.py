@@ -8,15 +8,11 @@ features times it is what each pattern takes at each copy.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
@@ -34,9 +34,6 @@ from edgeplace.solver.tolerances import (
     INTEGRALITY,
     ROUNDING,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 _APART = 0.1
 """How far apart subtasks may be that are taken for one bundle: the more, the weaker its row."""
@@ -98,7 +95,7 @@ class Bundles:
         return rows
 
     def _bundles(
-        self, site: int, there: Floats, split: NDArray[np.bool_], values: Floats
+        self, site: int, there: Floats, split: Bools, values: Floats
     ) -> Iterator[list[tuple[int, int, Affine]]]:
         """Yield, for each bundle, its members, the root first: (unit, which it hangs on, apart)."""
         u, v = self._pairs

@@ -7,17 +7,14 @@ over these points are rows; without them the relaxation has half of both.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 MOST = 64
 """Largest count that is worth looking at."""

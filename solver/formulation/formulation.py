@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.formulation.crossings import (
@@ -28,9 +28,6 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
 from edgeplace.solver.tolerances import CANCELLATION, FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]

@@ -4,16 +4,12 @@ A limit that everything that may come together would not exceed has no row.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Kind, LinearModel
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:

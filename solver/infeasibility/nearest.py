@@ -9,10 +9,8 @@ import dataclasses
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import RATED, Evaluation, Limit, ObjectiveLevel
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import limited, look, running
 from edgeplace.solver.evaluation.evaluate import assess
@@ -24,7 +22,6 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search
 from edgeplace.solver.tolerances import AMOUNT_GAP, INTEGRALITY
 
-Ints = NDArray[np.intp]
 _PATIENCE_S = 20.0
 """Time for one question whether a plan exists, where the call has more."""
 

@@ -7,12 +7,9 @@ from enum import Enum
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 LARGE = 4000
 """Columns from which on a model is helped: by rows for what goes together, by looking first where

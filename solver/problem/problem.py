@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.constraints import Constraint, allowed_by, compile_rule
@@ -20,9 +20,6 @@ from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.work import Work, class_costs, kept
 from edgeplace.solver.tolerances import TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _PAIR_S = 3e-9
 """Time to tell whether a subtask may run on a TaskManager, measured."""
 

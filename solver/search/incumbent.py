@@ -3,15 +3,11 @@
 import time
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Incumbent, ObjectiveLevel
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
-
-Ints = NDArray[np.intp]
 
 
 class BestPlan:

@@ -15,16 +15,12 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 _CELLS = 5e7
 """Sites x sites x subtasks from which on the tables would not fit."""

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import ObjectiveLevel
+from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.baselines import BASELINES, Budget
 from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.clock import Clock, running
@@ -22,8 +22,6 @@ from edgeplace.solver.search.incumbent import BestPlan
 from edgeplace.solver.search.neighbourhood import Neighbourhoods
 from edgeplace.solver.tolerances import NEGLIGIBLE
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Readable = Formulation | AggregatedFormulation
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
 """How long to look for a first plan, and for a better one among some; how near to the best of those

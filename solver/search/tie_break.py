@@ -7,15 +7,13 @@ suffers for it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import OBJECTIVES
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TIE
-
-Ints = NDArray[np.intp]
 
 _JUDGED = 400
 _WEIGHED = 100_000

@@ -8,8 +8,8 @@ Programming", 1972).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
@@ -17,10 +17,6 @@ from edgeplace.solver.sites.far_hosts import Hub
 from edgeplace.solver.sites.patterns import Stack, stacks
 from edgeplace.solver.sites.relaxation import Relaxation
 from edgeplace.solver.tolerances import ROUNDING, ZERO
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

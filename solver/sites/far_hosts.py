@@ -20,17 +20,13 @@ the slack.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import bytes_on_links
 from edgeplace.solver.problem.tree import Tree
 from edgeplace.solver.sites.relaxation import Relaxation
 from edgeplace.solver.tolerances import ROUNDING
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

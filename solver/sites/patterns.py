@@ -9,16 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 _CELLS = 4_000_000
 """Patterns times settings that are priced in one go."""

@@ -9,15 +9,12 @@ too, the plan is optimal.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.clock import afford
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _PLACE_S = 1e-7
 """Time to look at one place of one subtask, measured."""
 

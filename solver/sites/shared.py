@@ -12,8 +12,8 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.decide import unary
@@ -22,9 +22,6 @@ from edgeplace.solver.sites.patterns import Shape, by_shape, costs
 from edgeplace.solver.sites.relaxation import Relaxation
 from edgeplace.solver.tolerances import STALL
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _ROUNDS = 60
 
 

@@ -9,16 +9,15 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.linear.cpsat import run
 from edgeplace.solver.linear.model import power_of_two
 from edgeplace.solver.tolerances import LIKE_LOADS
 from edgeplace.solver.worker_load.loads import Loads
 
-Ints = NDArray[np.intp]
 _STEPS = float(1 << 36)
 """Steps of a normalised load of 1, unless a load can be so large that they would be too many."""
 _LARGEST = float(1 << 52)

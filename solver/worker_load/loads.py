@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Scale
 from edgeplace.solver.worker_load.symmetry import Joined, Kinds
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -99,10 +96,10 @@ class Loads:
         total: Floats = taken.sum(axis=-1)
         return total
 
-    def fit(self, count: Ints, worker: int) -> NDArray[np.bool_]:
+    def fit(self, count: Ints, worker: int) -> Bools:
         """Return whether a worker may have such counts, of shape (n, n_kinds)."""
         kinds = self.kinds
         most = np.where(kinds.allowed[:, worker], kinds.size, 0)
         slots = self.slots(count) <= kinds.problem.tm_slots[worker]
-        held: NDArray[np.bool_] = ((count >= 0) & (count <= most)).all(axis=1) & slots
+        held: Bools = ((count >= 0) & (count <= most)).all(axis=1) & slots
         return held

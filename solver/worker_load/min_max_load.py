@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from edgeplace.model import (
@@ -20,6 +19,7 @@ from edgeplace.model import (
     PlanMismatchError,
     Rules,
 )
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.caps_load import Reading, largest_load
 from edgeplace.solver.baselines.flink_spread import flink_spread
@@ -37,7 +37,6 @@ from edgeplace.solver.worker_load.pattern_bound import pigeonhole
 from edgeplace.solver.worker_load.restricted_master import dealt_out, mixed
 from edgeplace.solver.worker_load.symmetry import Kinds
 
-Ints = NDArray[np.intp]
 _CAPS_SHARE = 0.1
 """Of the time, for CAPS's own search where nothing is proved by then."""
 _START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.5, 0.8

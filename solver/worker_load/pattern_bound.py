@@ -15,17 +15,15 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.linear_solver import pywraplp
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.tolerances import HULL, STALL
 from edgeplace.solver.worker_load.annealing import Exchanges
 from edgeplace.solver.worker_load.cpsat_model import WholeLoads
 from edgeplace.solver.worker_load.loads import Loads
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 _SCALE = 1e6
 """Weights are whole numbers up to this."""
 _NEAR = 1e-3
