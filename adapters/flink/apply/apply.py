@@ -21,6 +21,7 @@ from edgeplace.adapters.flink.errors import (
 from edgeplace.adapters.flink.plans.agent_files import JobStatus
 from edgeplace.adapters.flink.plans.folder import PlansFolder, sha256
 from edgeplace.adapters.flink.plans.plan_file import Places
+from edgeplace.adapters.flink.rest.job_states import TERMINAL
 from edgeplace.adapters.flink.rest.live import Checkpoints, JobException, LiveFlink, Subtask
 from edgeplace.model import EdgeplaceError, InvalidInputError
 
@@ -33,7 +34,6 @@ _AGENTS_LOOKS_S = 2.0
 _AGAIN_S = 3.0
 """Between attempts to get back."""
 _AGENTS_OWN = "placement plan changed"
-_ENDED = ("FAILED", "CANCELED", "FINISHED", "SUSPENDED")
 _DUE_AFTER_INTERVALS = 3
 _MOST_SHOWN = 3
 
@@ -295,7 +295,7 @@ class _Transition:
         p = self._proposal
         try:
             state = self._live.state(self._job.id)
-            if state in _ENDED:
+            if state in TERMINAL:
                 return f"Flink shows the job {state}"
             seen = self._live.placement(self._job.id)
         except (FlinkUnreachableError, FlinkNotFoundError, InvalidInputError) as e:
@@ -358,7 +358,7 @@ class _Transition:
 
     def _check_state(self) -> None:
         state = self._live.state(self._job.id)
-        if state in _ENDED:
+        if state in TERMINAL:
             raise _FailedError(f"job {self._job.name!r} is {state}")
 
     def _await_checkpoint(
