@@ -13,6 +13,7 @@ from edgeplace.model import InvalidInputError
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.slots import SlotCounter
 
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
@@ -201,16 +202,8 @@ def _terms(
 
 
 def _slots(layout: Layout, kind: SiteKind, there: Bools) -> Ints:
-    """Return the slots of one TaskManager that each pattern uses, shape (Q,).
-
-    Per sharing group, the largest operator's number.
-    """
+    """Return the slots of one TaskManager that each pattern uses, shape (Q,)."""
     p = layout.template
-    operator = p.subtasks.operator_of[kind.subtasks]
-    used = np.zeros(len(there), np.intp)
-    for g in np.unique(p.group[operator]).tolist():
-        most = np.zeros(len(there), np.intp)
-        for o in np.flatnonzero(p.group == g).tolist():
-            most = np.maximum(most, there[:, operator == o].sum(axis=1))
-        used += most
-    return used
+    operators, of = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
+    held = [there[:, of == o].sum(axis=1) for o in range(len(operators))]
+    return SlotCounter.of(p.group[operators]).slots(np.stack(held, axis=-1))

@@ -13,6 +13,7 @@ import numpy as np
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.sites.blocks import Blocks
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
@@ -286,10 +287,13 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 share = p.cores[members[:, i], p.tm_class[tm]]
                 cores += share[:, None] * (node_of_tm[seats[i]] == v)
         ok &= cores <= room[:, None] * (1 + TOLERANCE)
+    group = np.zeros(max(shape.operator) + 1, np.intp)
+    group[list(shape.operator)] = shape.group
+    counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
         memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
         tms = np.zeros(n_blocks, np.intp)
-        counts: dict[int, dict[int, Ints]] = {}
+        held = np.zeros((len(pattern), len(group)), np.intp)
         for i, tm_of_member in enumerate(shape.tm_of_member):
             if t not in tm_of_member:
                 continue
@@ -297,13 +301,8 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
             there = seats[i] == t
             memory += p.memory_bytes[members[:, i], None] * there
             disk += p.disk_bytes[members[:, i], None] * there
-            group = counts.setdefault(shape.group[i], {})
-            o = shape.operator[i]
-            group[o] = group.get(o, np.zeros(len(pattern), np.intp)) + there
-        used = np.zeros(len(pattern), np.intp)
-        for group in counts.values():
-            used += np.max(list(group.values()), axis=0)
-        ok &= used[None, :] <= p.tm_slots[tms, None]
+            held[:, shape.operator[i]] += there
+        ok &= counter.slots(held)[None, :] <= p.tm_slots[tms, None]
         ok &= memory <= p.tm_memory[tms, None] * (1 + BYTES_TOLERANCE)
         ok &= disk <= p.tm_disk[tms, None] * (1 + BYTES_TOLERANCE)
     return ok

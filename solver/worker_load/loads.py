@@ -6,6 +6,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Scale
+from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.worker_load.symmetry import Joined, Kinds
 
 
@@ -36,9 +37,8 @@ class Loads:
     _to: Ints
     _at_home: Floats
     _operators: Floats
-    """Whether a kind belongs to an operator, operators by group; shape (n_kinds, n_operators)."""
-    _groups: Ints
-    """First operator of each sharing group."""
+    """Whether a kind belongs to an operator, shape (n_kinds, n_operators)."""
+    _counter: SlotCounter
 
     @classmethod
     def of(cls, kinds: Kinds) -> "Loads":
@@ -52,7 +52,7 @@ class Loads:
         everyone = [(j, each) for j, each in joined if j.everyone]
         for j, each in everyone:
             sent[j.source] += each * j.outs
-        operators = np.argsort(kinds.problem.group, kind="stable")
+        group = kinds.problem.group
         return cls(
             kinds=kinds,
             compute=kinds.compute * per_span[0],
@@ -63,8 +63,8 @@ class Loads:
             _from=np.array([j.source for j, _ in everyone], np.intp),
             _to=np.array([j.target for j, _ in everyone], np.intp),
             _at_home=np.array([each for _, each in everyone]),
-            _operators=(kinds.operator[:, None] == operators).astype(float),
-            _groups=np.unique(kinds.problem.group[operators], return_index=True)[1],
+            _operators=(kinds.operator[:, None] == np.arange(len(group))).astype(float),
+            _counter=SlotCounter.of(group),
         )
 
     def of_worker(self, count: Ints, worker: int) -> Floats:
@@ -92,9 +92,7 @@ class Loads:
 
     def slots(self, count: Ints) -> Floats:
         """Return the slots that counts of shape (..., n_kinds) take."""
-        taken: Floats = np.maximum.reduceat(count @ self._operators, self._groups, axis=-1)
-        total: Floats = taken.sum(axis=-1)
-        return total
+        return self._counter.slots(count @ self._operators)
 
     def fit(self, count: Ints, worker: int) -> Bools:
         """Return whether a worker may have such counts, of shape (n, n_kinds)."""
