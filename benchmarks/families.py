@@ -27,7 +27,7 @@ from edgeplace.solver import solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.search.incumbent import OPTIMAL_GAP
+from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 OURS = "edgeplace"
 Row = dict[str, Any]

@@ -8,15 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
 from edgeplace.control.policy import Policy, View
 from edgeplace.model import InvalidInputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Floats, Ints
 
 _REVERSED_WITHIN_S = 3600
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats, Ints
 
 _LEVEL_BINS = 4
 """Bins whose mean tells today's level from the level one season ago."""
@@ -106,7 +105,7 @@ def _first(season: int, ahead: int) -> int:
     return season * -(-ahead // season) + _LEVEL_BINS
 
 
-def _terms(past: Floats, origins: NDArray[np.intp], ahead: int, seasons: Sequence[int]) -> Floats:
+def _terms(past: Floats, origins: Ints, ahead: int, seasons: Sequence[int]) -> Floats:
     """Return the terms for each origin: value before the last, last value, seasons.
 
     An origin i knows `past[:i]` and looks at bin i + ahead - 1. Shape (origins, 2 + seasons).

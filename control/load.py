@@ -8,11 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError
-
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats
 
 DAY_S = 86_400
 _LARGEST_FILE_BYTES = 200_000_000

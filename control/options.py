@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     Cluster,
@@ -15,8 +14,7 @@ from edgeplace.model import (
     Status,
 )
 from edgeplace.solver import evaluate, solve
-
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ SPAA 2018.)
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

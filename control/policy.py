@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.control.load import Load
 from edgeplace.control.options import Options
-
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats
 
 
 @dataclass(frozen=True)

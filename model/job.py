@@ -17,6 +17,7 @@ from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.text import first_few
 
 MOST_PARALLELISM = 32768
 
@@ -322,6 +323,4 @@ class JobGraph(Frozen):
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:
-    listed = [repr(n) for n in names]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more if listed else "none"
+    return first_few([repr(n) for n in names], most) or "none"

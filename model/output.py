@@ -3,11 +3,11 @@
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.files import put, stage
 
 _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
@@ -137,21 +137,13 @@ def _replace(parts: Iterable[str], path: Path) -> None:
         with path.open("w", encoding="utf-8") as f:
             f.writelines(parts)
         return
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:200]}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.writelines(parts)
-            f.flush()
-            os.fsync(f.fileno())
-        if former:
-            if (former.st_uid, former.st_gid) != (os.geteuid(), os.getegid()):
-                os.chown(part, former.st_uid, former.st_gid)
-            os.chmod(part, stat.S_IMODE(former.st_mode))
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(part, 0o666 & ~mask)
-        os.replace(part, path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    if former:
+        mode = stat.S_IMODE(former.st_mode)
+    else:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    owner = (former.st_uid, former.st_gid) if former else None
+    foreign = owner if owner != (os.geteuid(), os.getegid()) else None
+    encoded = (part.encode() for part in parts)
+    put(stage(encoded, path.parent, f".{path.name[:200]}.", mode, foreign), path)

@@ -11,15 +11,13 @@ cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.control.forecast import Forecaster
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
 from edgeplace.control.plan_ahead import plan_ahead
 from edgeplace.control.policy import View, largest
-
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats
 
 _LATE = 50.0
 """Price of demand that does not fit: this many times the units that are missing."""

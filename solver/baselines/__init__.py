@@ -7,9 +7,7 @@ from. All of them need at least one TaskManager.
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.all_server import all_server
 from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.flink_spread import flink_spread
@@ -27,7 +25,7 @@ from edgeplace.solver.baselines.textbook import textbook
 from edgeplace.solver.baselines.threshold import threshold
 from edgeplace.solver.problem import Problem
 
-Rule = Callable[[Problem], NDArray[np.intp]]
+Rule = Callable[[Problem], Ints]
 Method = Callable[[Problem, Budget], Found]
 
 

@@ -1,13 +1,11 @@
 """All-server: every subtask that may leave the edge runs at a cloud site."""
 
-import numpy as np
-from numpy.typing import NDArray
-
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import Problem
 
 
-def all_server(problem: Problem) -> NDArray[np.intp]:
+def all_server(problem: Problem) -> Ints:
     """Return the assignment with every movable subtask on the least used server."""
     filler = Filler(problem)
     for k in range(problem.n):

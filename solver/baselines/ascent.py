@@ -4,13 +4,11 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.order import downstream, neighbours
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

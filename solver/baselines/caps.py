@@ -23,15 +23,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.baselines.caps_load import Reading, Scale
 from edgeplace.solver.baselines.caps_tasks import Edge, Tasks
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from edgeplace.solver.tolerances import CAPS_ZERO, ROUNDING
 
 GRANULARITY = 0.01
 """Where the bisection of a threshold ends, as a share of its range."""
@@ -123,7 +121,7 @@ class _Search:
         self._p = problem
         self._tasks = tasks
         self._most_compute, self._most_state, self._most_network = (
-            float(t) * (1 + 1e-9) + 1e-12 for t in thresholds
+            float(t) * (1 + ROUNDING) + CAPS_ZERO for t in thresholds
         )
         # The kind whose tasks need most compute goes first.
         self._kinds = np.argsort(-tasks.compute.max(axis=1), kind="stable").tolist()

@@ -23,17 +23,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, ShipStrategy
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import CAPS_SPREAD
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 Reading = Literal["flink", "caps"]
 _LOCAL = (ShipStrategy.FORWARD, ShipStrategy.RESCALE)
-_NOTHING = 1e-6
-"""Of the even share: with less between it and the most, ratios would be those of rounding."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +135,7 @@ class Scale:
         compute, state, sent = weights.compute, weights.state, weights.sent
         least = np.array([compute.min(axis=1).sum(), state.sum(), 0.0]) / p.m
         most = np.array([_fullest(p, cost) for cost in (compute.max(axis=1), state, sent)])
-        apart = most - least > np.maximum(least * _NOTHING, np.finfo(float).tiny)
+        apart = most - least > np.maximum(least * CAPS_SPREAD, np.finfo(float).tiny)
         return cls(least, np.where(apart, most, least))
 
     def at(self, ratio: Floats) -> Floats:

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Reading, Weights, exchanges
 from edgeplace.solver.baselines.order import downstream
 from edgeplace.solver.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Tasks:
     operator: Ints
     compute: Floats
     state: Floats
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     edges: tuple[Edge, ...]
     worker: Ints
     partner: Ints

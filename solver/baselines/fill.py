@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 class Filler:

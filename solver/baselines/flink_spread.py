@@ -1,13 +1,11 @@
 """Flink's own spreading: equal shares of slots, whatever the machine and the network."""
 
-import numpy as np
-from numpy.typing import NDArray
-
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import Problem
 
 
-def flink_spread(problem: Problem) -> NDArray[np.intp]:
+def flink_spread(problem: Problem) -> Ints:
     """Return the assignment that Flink's `LeastUtilizationSlotMatchingStrategy` makes.
 
     Each slot goes to the TaskManager with the least share of its slots in use

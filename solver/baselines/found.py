@@ -3,8 +3,7 @@
 import time
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from edgeplace.solver.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ UNLIMITED = Budget()
 class Found:
     """What a method found. The evaluator says whether the assignment holds."""
 
-    assignment: NDArray[np.intp] | None
+    assignment: Ints | None
     """TaskManager of each subtask, shape (n_subtasks,); None: the method has no answer."""
     bound: float | None = None
     """No plan has a lower `wan`; infinite: none exists; None: the method proves nothing."""

@@ -8,14 +8,12 @@ is here its price, then its delay: the terms for network usage and response time
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.order import downstream
 from edgeplace.solver.baselines.state import State
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 def greedy_first_fit(problem: Problem) -> Ints:

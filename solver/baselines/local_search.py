@@ -15,8 +15,8 @@ import numpy as np
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.greedy_first_fit import by_penalty, fill
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluation.evaluate import TOLERANCE
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import TIE, ZERO
 
 
 def local_search(problem: Problem, budget: Budget = UNLIMITED) -> Found:
@@ -48,7 +48,7 @@ def _co_locate(p: Problem, state: State, deadline: float) -> bool:
             if p.tm_site[here] == p.tm_site[there]:
                 continue
             price = state.price(k)
-            cheaper = price[there] < price[here] * (1 - TOLERANCE) - TOLERANCE
+            cheaper = price[there] < price[here] * (1 - TIE) - ZERO
             if cheaper and state.fits(k)[there] and state.carried(k, there):
                 state.put(k, there)
                 improved = True
@@ -88,7 +88,7 @@ def _all_or_none(state: State, moves: list[tuple[int, int]]) -> bool:
             break
         state.put(k, t)
     else:
-        if state.wan < wan * (1 - TOLERANCE) - TOLERANCE:
+        if state.wan < wan * (1 - TIE) - ZERO:
             return True
     for k, _ in moves:
         if state.assignment[k] >= 0:

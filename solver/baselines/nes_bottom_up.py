@@ -8,15 +8,15 @@ has no free slot, the next one on the way to the root takes it. Slots are all th
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.ascent import Ascent, first_with_room
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.order import downstream, neighbours
 from edgeplace.solver.problem import Problem
 
 
-def nes_bottom_up(problem: Problem) -> NDArray[np.intp]:
+def nes_bottom_up(problem: Problem) -> Ints:
     """Return the assignment of the bottom-up strategy; pins hold, other sinks go to the root."""
     p = problem
     up = Ascent.of(p)

@@ -15,8 +15,8 @@ on HiGHS in place of Z3: the optimum is the same.
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.baselines.ascent import Ascent, place_sources
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
@@ -24,7 +24,6 @@ from edgeplace.solver.baselines.order import neighbours
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
 
-Floats = NDArray[np.float64]
 Columns = list[dict[int, int]]
 """Of each subtask: TaskManager -> column of "it runs there"."""
 

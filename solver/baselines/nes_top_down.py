@@ -9,14 +9,12 @@ those sources takes it. Slots are all that is counted.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.ascent import Ascent, first_with_room, place_sources
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.order import downstream, neighbours
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 def nes_top_down(problem: Problem) -> Ints:

@@ -3,11 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 def downstream(problem: Problem) -> Ints:

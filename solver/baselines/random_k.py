@@ -9,8 +9,8 @@ predicts, so nothing is lost to the model: this is what such a search reaches at
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.state import State
 from edgeplace.solver.evaluation.evaluate import assess
@@ -41,7 +41,7 @@ def random_k(problem: Problem, budget: Budget = UNLIMITED, draws: int = DRAWS) -
     return Found(best)
 
 
-def _draw(p: Problem, state: State, rng: np.random.Generator) -> NDArray[np.intp]:
+def _draw(p: Problem, state: State, rng: np.random.Generator) -> Ints:
     """Return a placement: each subtask, in random order, on a random TaskManager that is left."""
     allowed = p.allowed()
     for k in rng.permutation(p.n).tolist():

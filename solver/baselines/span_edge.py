@@ -11,13 +11,11 @@ site and local subtasks alone, so that running it there sends nothing between si
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.baselines.order import downstream, neighbours
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 def span_edge(problem: Problem) -> Ints:

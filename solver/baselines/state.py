@@ -8,22 +8,19 @@ the evaluator, which judges the whole placement in the end.
 from copy import copy
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
 from edgeplace.solver.clock import look
-from edgeplace.solver.evaluation.evaluate import TOLERANCE, assess
+from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TIE, TOLERANCE, ZERO
 
 Relation = Together | Capped | Alone
 """Rules about where subtasks run relative to others."""
 _ROOM = 1 + TOLERANCE
-_BYTES_ROOM = 1 + 1e-15
+_BYTES_ROOM = 1 + BYTES_TOLERANCE
 
 
 class State:
@@ -185,7 +182,7 @@ class State:
         here = int(self.assignment[k])
         worth = self.fits(k)
         if here >= 0 and worth[here] and self.carried(k, here):
-            worth &= price < price[here] * (1 - TOLERANCE) - TOLERANCE
+            worth &= price < price[here] * (1 - TIE) - ZERO
         for t in self.by_price(k, worth):
             if t != here and self.carried(k, t):
                 return t

@@ -14,15 +14,13 @@ round among places of almost the same price.
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.local_search import descend
 from edgeplace.solver.baselines.state import State
-from edgeplace.solver.evaluation.evaluate import TOLERANCE
 from edgeplace.solver.problem import Problem
-
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import TIE, ZERO
 
 TENURE = 1.0, 2.0
 """Least and most steps for which a return is forbidden, for each subtask of the problem."""
@@ -51,7 +49,7 @@ def tabu(problem: Problem, budget: Budget = UNLIMITED) -> Found:
     step = last_better = 0
     while step - last_better < patience and time.monotonic() < deadline:
         step += 1
-        better = least * (1 - TOLERANCE) - TOLERANCE
+        better = least * (1 - TIE) - ZERO
         move = _best_move(p, state, sites, forbidden_until < step, better - state.wan)
         if move is None and (forbidden_until < step).all():
             break

@@ -7,14 +7,12 @@ minimum does not need. Placement models use it to this day: Massa et al., "EdgeW
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.formulation.crossings import PairCrossings
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
 
 
 class TextbookCrossings(PairCrossings):

@@ -1,18 +1,19 @@
 """The seed project's rule: offload what filters strongly or runs fast."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Operator
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import SILENT_BYTES_PER_S
 
 SELECTIVITY_BELOW = 0.5
 TRUE_RATE_ABOVE_PER_S = 8000.0
 
 
-def threshold(problem: Problem) -> NDArray[np.intp]:
+def threshold(problem: Problem) -> Ints:
     """Return the assignment of the threshold rule of the BU CS551 flink-placement project.
 
     A subtask is offloaded if its operator's selectivity (records out over records in) is below
@@ -64,10 +65,10 @@ def _depth(p: Problem) -> list[int]:
     return depth
 
 
-def _main_site(p: Problem, k: int, assignment: NDArray[np.intp]) -> int:
+def _main_site(p: Problem, k: int, assignment: Ints) -> int:
     source, target = p.feeding
     into = np.flatnonzero((target == k) & (assignment[source] >= 0))
     if not len(into):
         return -1
     sites = p.tm_site[assignment[p.source[into]]]
-    return int(np.bincount(sites, weights=p.bytes_per_s[into] + 1e-12).argmax())
+    return int(np.bincount(sites, weights=p.bytes_per_s[into] + SILENT_BYTES_PER_S).argmax())

@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, Usage, measure_usage
-from edgeplace.solver.evaluation.usage import TOLERANCE as TOLERANCE
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
-
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 
 def evaluate(

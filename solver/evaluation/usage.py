@@ -1,26 +1,20 @@
 """What a placement uses and breaks, as arrays: the evaluator's arithmetic.
 
 It is written apart from the formulations and has the last word on what they answer. Its checks
-allow a relative 1e-9 for the rounding of sums of floats, and nothing for slots and counts.
+allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and counts.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import ObjectiveName
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.problem.credit_windows import round_trips_ms, waits_ms
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
-
-TOLERANCE = 1e-9
-BYTES_TOLERANCE = 1e-15
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.explain.differences import sites_of
 from edgeplace.solver.explain.moves import newly
 from edgeplace.solver.solve import solve
+from edgeplace.solver.tolerances import SAME_VALUE
 
 _EVEN = (ShipStrategy.REBALANCE, ShipStrategy.SHUFFLE)
 _WORTH = 0.01
@@ -98,7 +99,7 @@ def advice(
 def _no_worse(after: Evaluation, before: Evaluation, levels: Sequence[LevelResult]) -> bool:
     """Return whether nothing is newly broken, and no term that was asked for is worse."""
     return not newly(after.violations, before.violations) and all(
-        after.value(v.name) <= before.value(v.name) * (1 + 1e-6) for v in levels
+        after.value(v.name) <= before.value(v.name) * (1 + SAME_VALUE) for v in levels
     )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -24,16 +23,15 @@ from edgeplace.model import (
     Rules,
     objective_levels,
 )
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.evaluate import report
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE, Usage, measure_usage
+from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Terms = dict[ObjectiveName, float]
 
 _MOST_TRIED = 200

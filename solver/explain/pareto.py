@@ -21,12 +21,11 @@ from edgeplace.model import (
     Status,
 )
 from edgeplace.solver.solve import solve
+from edgeplace.solver.tolerances import NEGLIGIBLE, SAME_VALUE
 
 TERMS: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores")
 _STEPS = 4
 """Plans looked for between two corners."""
-_SAME = 1e-6
-"""Relative difference below which two values are one."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def _levels(*names: ObjectiveName) -> list[ObjectiveLevel]:
 
 def _between(low: float, high: float) -> list[float]:
     """Return values between two, at equal distances."""
-    if high - low <= _SAME * abs(high):
+    if high - low <= SAME_VALUE * abs(high):
         return []
     return [low + (high - low) * i / (_STEPS + 1) for i in range(1, _STEPS + 1)]
 
@@ -167,5 +166,6 @@ def _undominated(found: Sequence[Point]) -> list[Point]:
 
 def _as_good(a: Point, b: Point) -> bool:
     return all(
-        x <= y + _SAME * max(1e-6, abs(y)) for x, y in zip(_values(a), _values(b), strict=True)
+        x <= y + SAME_VALUE * max(NEGLIGIBLE, abs(y))
+        for x, y in zip(_values(a), _values(b), strict=True)
     )

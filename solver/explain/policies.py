@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, Rules
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import prolonged
 from edgeplace.solver.evaluation.evaluate import assess
@@ -53,5 +51,5 @@ def policies(
     return tuple(found)
 
 
-def _judged(problem: Problem, name: str, assignment: NDArray[np.intp]) -> Policy:
+def _judged(problem: Problem, name: str, assignment: Ints) -> Policy:
     return Policy(name, problem.plan(assignment), assess(problem, assignment))

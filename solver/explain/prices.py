@@ -30,6 +30,7 @@ from edgeplace.solver.explain.moves import newly
 from edgeplace.solver.explain.reasons import why
 from edgeplace.solver.explain.tightness import sites_of_limits, tightest
 from edgeplace.solver.solve import solve
+from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 TIGHT = 0.8
 """Share in use from which a limit is given a price."""
@@ -250,7 +251,7 @@ def _bound(result: Result, value: float) -> float:
 
 
 def _proved(value: float, bound: float) -> bool:
-    return value - bound <= 1e-6 * max(1.0, abs(value))
+    return value - bound <= OPTIMAL_GAP * max(1.0, abs(value))
 
 
 def _wider(cluster: Cluster, name: str) -> Cluster:

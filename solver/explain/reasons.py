@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -19,14 +18,15 @@ from edgeplace.model import (
     Rules,
     objective_levels,
 )
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look, unhurried
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
+from edgeplace.solver.tolerances import SAME_VALUE, SILENT_BYTES_PER_S
 
-Ints = NDArray[np.intp]
 _MOST_TITLES = 4
 _MOST_SITES = 8
 _MOST_JUDGED, _JUDGED_SUBTASKS = 200, 200_000
@@ -210,7 +210,9 @@ def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
         (target[into] - own[0]) * p.network.n_sites + p.tm_site[assignment[source[into]]],
         return_inverse=True,
     )
-    sent = np.bincount(inverse, weights=p.bytes_per_s[into] + 1e-12, minlength=len(pairs))
+    sent = np.bincount(
+        inverse, weights=p.bytes_per_s[into] + SILENT_BYTES_PER_S, minlength=len(pairs)
+    )
     subtask, site = np.divmod(pairs, p.network.n_sites)
     main = np.full(len(own), -1, np.intp)
     # The last to be written is the largest, and of equal ones the first.
@@ -228,6 +230,6 @@ def _compare(
     breaks = broken[0] if broken else None
     for name in levels:
         before, after = found.value(name), other.value(name)
-        if abs(after - before) > 1e-6 * max(abs(before), abs(after)):
+        if abs(after - before) > SAME_VALUE * max(abs(before), abs(after)):
             return Alternative(place, name, before, after, breaks, p.plan(moved))
     return Alternative(place, None, 0.0, 0.0, breaks, p.plan(moved))

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
-
-Floats = NDArray[np.float64]
+from edgeplace.solver.tolerances import ROUNDING
 
 _ROUNDS = 80
 _BOX = 0.5
@@ -107,7 +106,7 @@ def highest(
             prices, ceiling = _master(cuts, low, high)
         except OutOfTimeError:
             break
-        at_edge = ((prices <= low * (1 + 1e-9)) & (low > 0)) | (prices >= high * (1 - 1e-9))
+        at_edge = ((prices <= low * (1 + ROUNDING)) & (low > 0)) | (prices >= high * (1 - ROUNDING))
         if ceiling - best.bound <= gap * max(abs(best.bound), 1e-300):
             if not at_edge.any():
                 break

@@ -3,18 +3,14 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.fleet.site_placements import Leg, SitePlacements
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.credit_windows import wait_ms
 from edgeplace.solver.problem.work import Work
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 _ROOM = 1 + TOLERANCE
 

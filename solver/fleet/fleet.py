@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Rules
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-
+from edgeplace.solver.arrays import Floats, Ints
 
 _KEYS = {"rates": "job", "cores": "node", "slots": "TaskManager"}
 
@@ -87,9 +83,9 @@ class Replicas:
                     ),
                 )
 
-    def columns(self) -> list[tuple[str, NDArray[np.float64] | NDArray[np.intp]]]:
+    def columns(self) -> list[tuple[str, Floats | Ints]]:
         """Return the columns that are given, with their names."""
-        found: list[tuple[str, NDArray[np.float64] | NDArray[np.intp]]] = []
+        found: list[tuple[str, Floats | Ints]] = []
         for name in ("rates", "cores", "slots"):
             found += [(f"{name}[{key!r}]", v) for key, v in getattr(self, name).items()]
         for name in ("bandwidth_bytes_per_s", "delay_ms", "price_per_byte"):

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.fleet import Fleet, Replicas
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
 from edgeplace.solver.problem.traffic import Traffic
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

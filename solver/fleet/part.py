@@ -6,11 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 _CELLS = 1 << 19
 """Copies times patterns that are priced in one go: what fits a processor's cache."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
 from edgeplace.solver.fleet.conditions import Conditions
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.fleet.part import Part, PriceTerms
@@ -15,15 +15,10 @@ from edgeplace.solver.fleet.tiled import carried
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.work import Work
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, ROUNDING, TOLERANCE
 
 _COPIES = 50_000
 """In one part."""
-_ROUNDING = 1 + 1e-9
-"""Sums of as many floats, in another order, differ by less."""
 
 
 class NoPlaceError(Exception):
@@ -127,7 +122,7 @@ class Parts:
             loads=loads,
             limits=kept,
             room=capacity[binds],
-            most=most * _ROUNDING,
+            most=most * (1 + ROUNDING),
             unit=most / most_used[binds],
         )
 

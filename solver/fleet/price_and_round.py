@@ -23,7 +23,7 @@ from edgeplace.solver.fleet.result import FleetResult
 from edgeplace.solver.fleet.rounding import find_plan
 from edgeplace.solver.fleet.tiled import tiled
 from edgeplace.solver.out_of_time import OutOfTimeError
-from edgeplace.solver.search.incumbent import OPTIMAL_GAP
+from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 
 def solve_fleet(
@@ -115,7 +115,7 @@ def _solved(
     verdict = measure_usage(whole.problem, whole.assignment(places))
     wan = verdict.value("wan")
     promised = sum(part.taken(own)[0] for part, own in zip(parts.parts, chosen, strict=True))
-    if not (verdict.fixed_hold and verdict.rated_hold) or abs(wan - promised) > 1e-9 * wan:
+    if not (verdict.fixed_hold and verdict.rated_hold) or abs(wan - promised) > TIE * wan:
         raise PlanMismatchError(
             f"the evaluator says {wan:.12g} of a plan for {promised:.12g}, or that a limit is "
             "exceeded",

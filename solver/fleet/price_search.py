@@ -5,15 +5,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.fleet.boxstep import CuttingPlane, Dual, highest
 from edgeplace.solver.fleet.executor import Spread
 from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.fleet.parts import Parts
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 _Asked = Callable[[Floats], tuple[float, Floats]]
 """Returns what copies cost at least at some prices, and what they take of each limit."""

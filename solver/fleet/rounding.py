@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.fleet.boxstep import Dual
 from edgeplace.solver.fleet.executor import Spread
 from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.fleet.parts import Parts
 from edgeplace.solver.fleet.rounding_milp import Columns, choose, columns
 
-Ints = NDArray[np.intp]
 _POOLS = (100, 1_000, 10_000)
 """Copies whose patterns are chosen together with those that the prices leave open."""
 _GOLDEN = (5**0.5 - 1) / 2

@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 _ROUNDS = 30
 """How often a choice that exceeds a limit by less than HiGHS sees is ruled out."""

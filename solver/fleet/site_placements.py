@@ -8,15 +8,12 @@ features times it is what each pattern takes at each copy.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.problem.slots import SlotCounter
 
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
@@ -205,16 +202,8 @@ def _terms(
 
 
 def _slots(layout: Layout, kind: SiteKind, there: Bools) -> Ints:
-    """Return the slots of one TaskManager that each pattern uses, shape (Q,).
-
-    Per sharing group, the largest operator's number.
-    """
+    """Return the slots of one TaskManager that each pattern uses, shape (Q,)."""
     p = layout.template
-    operator = p.subtasks.operator_of[kind.subtasks]
-    used = np.zeros(len(there), np.intp)
-    for g in np.unique(p.group[operator]).tolist():
-        most = np.zeros(len(there), np.intp)
-        for o in np.flatnonzero(p.group == g).tolist():
-            most = np.maximum(most, there[:, operator == o].sum(axis=1))
-        used += most
-    return used
+    operators, of = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
+    held = [there[:, of == o].sum(axis=1) for o in range(len(operators))]
+    return SlotCounter.of(p.group[operators]).slots(np.stack(held, axis=-1))

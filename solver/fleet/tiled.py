@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import PlanMismatchError
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem import Problem
@@ -21,8 +22,6 @@ from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.tree import Tree
 from edgeplace.solver.problem.work import Work
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 _COPY_S = 8e-7
 """Time to state what one subtask of one copy takes, measured."""
 

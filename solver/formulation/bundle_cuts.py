@@ -20,24 +20,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, LinearModel, Row
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.tolerances import (
+    COEFFICIENT_WHOLE,
+    CUT_FRACTION,
+    CUT_VIOLATION,
+    INTEGRALITY,
+    ROUNDING,
+)
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-
-_WHOLE = 1e-6
-"""What is nearer to a whole number than this is taken for one."""
 _APART = 0.1
 """How far apart subtasks may be that are taken for one bundle: the more, the weaker its row."""
-_LEAST_VIOLATION = 1e-3
-_LEAST_FRACTION = 1e-3
-"""Of what is left of a capacity: with less or more of it, the cut is all rounding error."""
 _DIVISORS = 6
 """Weights of bundles that are tried as divisors."""
 _CHILDREN = 8
@@ -86,7 +85,9 @@ class Bundles:
         for site in sorted({c.site for c in self._capacities}):
             look()
             there = placed[:, p.tm_site == site].sum(axis=1)
-            whole = (there < _WHOLE) | (there > 1 - _WHOLE) | (self._choices.units.size > 1)
+            whole = (
+                (there < INTEGRALITY) | (there > 1 - INTEGRALITY) | (self._choices.units.size > 1)
+            )
             bundles = list(self._bundles(site, there, ~whole, values))
             for capacity in self._capacities:
                 if capacity.site == site:
@@ -94,7 +95,7 @@ class Bundles:
         return rows
 
     def _bundles(
-        self, site: int, there: Floats, split: NDArray[np.bool_], values: Floats
+        self, site: int, there: Floats, split: Bools, values: Floats
     ) -> Iterator[list[tuple[int, int, Affine]]]:
         """Yield, for each bundle, its members, the root first: (unit, which it hangs on, apart)."""
         u, v = self._pairs
@@ -194,7 +195,7 @@ class Bundles:
                 continue
             bound = room / divisor
             fraction = bound - np.floor(bound)
-            if not _LEAST_FRACTION < fraction < 1 - _LEAST_FRACTION:
+            if not CUT_FRACTION < fraction < 1 - CUT_FRACTION:
                 continue
             signed = _rounded(np.where(full, -weights, weights) / divisor, fraction)
             own = np.where(full, -signed, signed)
@@ -208,14 +209,14 @@ class Bundles:
             terms.add(apart, -1 / (divisor * (1 - fraction)))
             limit -= terms.constant
             violation = _value(terms, values) - terms.constant - limit
-            if violation > _LEAST_VIOLATION:
+            if violation > CUT_VIOLATION:
                 kept = {c: a for c, a in terms.terms.items() if a}
-                yield Row(kept, limit + 1e-9 * (1 + abs(limit)))
+                yield Row(kept, limit + ROUNDING * (1 + abs(limit)))
 
 
 def _rounded(a: Floats, fraction: float) -> Floats:
     """Return the coefficients of the mixed-integer rounding cut."""
-    low = np.floor(a + 1e-12)
+    low = np.floor(a + COEFFICIENT_WHOLE)
     rounded: Floats = low + np.maximum(a - low - fraction, 0.0) / (1 - fraction)
     return rounded
 

@@ -20,14 +20,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
 Entries = tuple[Ints, Ints, Floats]
 """Row, column, value."""
 

@@ -7,16 +7,14 @@ over these points are rows; without them the relaxation has half of both.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from edgeplace.solver.tolerances import TOLERANCE
 
 MOST = 64
 """Largest count that is worth looking at."""
@@ -63,7 +61,7 @@ def _beside(p: Problem, c: PlacementColumns, tms: Ints, unit: int, others: Ints)
     stuck = (c.x >= 0).sum(axis=1) == (c.x[:, tms] >= 0).sum(axis=1)
     stuck[others] = stuck[unit] = False
     least = p.cores[:, np.unique(p.tm_class[tms])].min(axis=1)[first]
-    room = p.node_cores[np.unique(p.tm_node[tms])].sum() * (1 + 1e-9)
+    room = p.node_cores[np.unique(p.tm_node[tms])].sum() * (1 + TOLERANCE)
     room -= (least * size)[stuck].sum() + least[unit] * k
     needs = np.cumsum(np.sort(least[others]))
     most = np.minimum(most, np.searchsorted(needs, room, side="right"))

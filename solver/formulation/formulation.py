@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.formulation.crossings import (
@@ -26,15 +26,10 @@ from edgeplace.solver.formulation.units import Units
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, merged, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
+from edgeplace.solver.tolerances import CANCELLATION, FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
-_ROOM = 1.0 + 1e-6
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
-_RESIDUE = 1e-12
-"""What is left of larger numbers that cancel, as a share of them, is rounding."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
 
 
@@ -123,7 +118,7 @@ class Formulation:
         rows: list[Row] = []
         if self.rho is not None:
             largest = float(values[self.rho]) * self.rho_unit
-            rows += self._credit_rows(assignment, largest * (1 + 1e-7))
+            rows += self._credit_rows(assignment, largest * (1 + FEASIBILITY))
         elif any(v.kind == "credit window" for v in found.violations):
             rows += self._credit_rows(assignment, 1.0)
         if rows or not found.violations:
@@ -168,7 +163,7 @@ class Formulation:
         p, units, sites = self.problem, self.choices.units, self.sites
         a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
         used = self._credit_share(np.arange(len(a)), a, b)
-        tight = np.flatnonzero(used > limit * (1 + 1e-9))
+        tight = np.flatnonzero(used > limit * (1 + TOLERANCE))
         rows: dict[tuple[int, int, int, int, int], Row] = {}
         for i in tight.tolist():
             k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
@@ -282,7 +277,7 @@ def formulate(
     if with_latency:
         horizon = horizon_ms(p)
         if p.rules.max_latency_ms is not None and not explicit:
-            horizon = min(horizon, p.rules.max_latency_ms * _ROOM)
+            horizon = min(horizon, p.rules.max_latency_ms * (1 + HORIZON_ROOM))
         wanted = most.get("latency", 0.0)
         if wanted > 0:
             horizon = min(horizon, wanted)
@@ -322,7 +317,7 @@ def _not_below(
     np.maximum.at(largest, c.unit, size[c.column])
     cost[c.column] -= lower[c.unit]
     size[c.column] = largest[c.unit]
-    cost[np.abs(cost) <= _RESIDUE * size] = 0.0
+    cost[np.abs(cost) <= CANCELLATION * size] = 0.0
     constant += float((lower * c.units.size).sum())
     used = np.flatnonzero(cost)
     return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
@@ -385,7 +380,7 @@ def _links(
     )
     constant = float(fixed @ net.price)
     gross = np.abs(crossed.fixed * flow[crossed.fixed_pair]) @ net.price[crossed.fixed_link]
-    if abs(constant) <= _RESIDUE * gross:
+    if abs(constant) <= CANCELLATION * gross:
         constant = 0.0
     size = np.zeros(len(model.upper))
     each = np.abs(entries[2]) * net.price[entries[0]]

@@ -1,16 +1,13 @@
 """The longest path as rows of a linear model."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.formulation.crossings import Crossed, Crossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, merged
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import waits_ms
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 def latency(

@@ -4,15 +4,12 @@ A limit that everything that may come together would not exceed has no row.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Kind, LinearModel
 from edgeplace.solver.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import TOLERANCE
 
 
 def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
@@ -92,7 +89,7 @@ def _rated(
 ) -> None:
     """Require utilisations to be at most rho, or 1 where rho is no column."""
     if rho is None:
-        _rows(model, row, column, share, np.ones(len(whole)), whole > 1 - 1e-9, what)
+        _rows(model, row, column, share, np.ones(len(whole)), whole > 1 - TOLERANCE, what)
         return
     used = np.flatnonzero(whole > 0)
     row = np.concatenate([row, used])

@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.formulation.units import Units
 from edgeplace.solver.linear.model import Kind, LinearModel
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,11 @@
 """Rules and moves as rows of a linear model."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
-
-Ints = NDArray[np.intp]
 
 
 def rules(p: Problem, model: LinearModel, c: PlacementColumns, explicit: bool) -> None:

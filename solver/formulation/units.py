@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Together
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

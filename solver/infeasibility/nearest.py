@@ -9,10 +9,8 @@ import dataclasses
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import RATED, Evaluation, Limit, ObjectiveLevel
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import limited, look, running
 from edgeplace.solver.evaluation.evaluate import assess
@@ -22,10 +20,8 @@ from edgeplace.solver.linear.model import Affine, Kind, Limited, LinearModel, Ro
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search
+from edgeplace.solver.tolerances import AMOUNT_GAP, INTEGRALITY
 
-Ints = NDArray[np.intp]
-_AMOUNT_GAP = 1e-4
-"""How near to the least the amount must be by which limits are exceeded."""
 _PATIENCE_S = 20.0
 """Time for one question whether a plan exists, where the call has more."""
 
@@ -76,11 +72,11 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
             if first.values is None:
                 break
             few = round(sum(v * first.values[c] for c, v in count.terms.items()))
-            loaded.add_rows([Row(count.terms, few + 1e-6)])
+            loaded.add_rows([Row(count.terms, few + INTEGRALITY)])
             start = dict(enumerate(first.values.tolist()))
             values, second = first.values, None
             with suppress(OutOfTimeError):
-                second = loaded.minimise(amount, seconds=None, gap=_AMOUNT_GAP, start=start)
+                second = loaded.minimise(amount, seconds=None, gap=AMOUNT_GAP, start=start)
                 values = first.values if second.values is None else second.values
             assignment = form.assignment(values)
             found = assess(form.problem, assignment)

@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from edgeplace.model import Change, Freed, Limit, Link
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
 from edgeplace.solver.infeasibility.dropped_rules import freed_by, rule_of, without_rules
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.network import Network
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 
 def changes(problem: Problem, shortfalls: Sequence[Limit]) -> tuple[Change, ...]:

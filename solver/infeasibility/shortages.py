@@ -9,19 +9,16 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import RATED, Change, Limit
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import running
-from edgeplace.solver.evaluation.usage import BYTES_TOLERANCE, TOLERANCE
 from edgeplace.solver.infeasibility.repair import changes
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Restriction
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 _MOST_NAMED = 5
 """Subtasks, beyond which what they must share is told by their number."""
 _PAIR_S = 5e-9

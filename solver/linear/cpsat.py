@@ -17,6 +17,7 @@ from ortools.sat.python import cp_model
 from edgeplace.solver.clock import look, running
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.tolerances import CANCELLATION, INTEGRALITY, ROUNDING
 
 _REAL_STEPS = float(1 << 34)
 """Whole steps into which the range of a real column is cut."""
@@ -24,8 +25,6 @@ _LARGEST_SUM = float(1 << 46)
 """With larger ones OR-Tools 9.15 has called models infeasible that are not."""
 _ENTRY_S = 5e-6
 """Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
-_EPSILON = 1e-12
-"""Share of the largest numbers of a sum that may be lost in it."""
 
 
 class CpSat:
@@ -65,7 +64,7 @@ class CpSat:
             if row.equality:
                 self._model.add(total == round(bound))
             else:
-                self._model.add(total <= math.floor(bound + 1e-9 * abs(bound) + 1e-6))
+                self._model.add(total <= math.floor(bound + ROUNDING * abs(bound) + INTEGRALITY))
 
     def _scaled(self, terms: Mapping[int, float], bound: float) -> tuple[list[int], float]:
         """Return whole coefficients for the whole columns, rounded down, and the scale used."""
@@ -114,7 +113,7 @@ class CpSat:
         lost = sum(v / self._steps[c] for c, v in objective.terms.items() if self._real[c])
         # Differences of large numbers are no more exact than those are.
         size = sum(abs(v) * self._top[c] / self._steps[c] for c, v in objective.terms.items())
-        lost += _EPSILON * (size + abs(objective.constant))
+        lost += CANCELLATION * (size + abs(objective.constant))
         bound = solver.best_objective_bound / scale - lost + objective.constant
         values = None if status == cp_model.UNKNOWN else self._values(solver.value)
         proved = status == cp_model.OPTIMAL

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from edgeplace.solver.clock import overrun_s, running
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.model import Affine, Block, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.tolerances import FEASIBILITY, HIGHS_GAP, HIGHS_RESOLUTION
 
 _ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
 """How often the relaxation is tightened at most, and how often in vain: by less than a share."""
-_PROOF_GAP = 1e-7
-"""Below the 1e-6 that edgeplace calls optimal; HiGHS stops at 1e-4 unless told."""
-_LARGEST, _RESOLUTION = 1e4, 1e-6
-"""What the largest coefficient of an objective is scaled to, and what HiGHS does not tell from 0
-then: its tolerances are absolute, 1e-7."""
+_LARGEST = 1e4
+"""What the largest coefficient of an objective is scaled to: see `HIGHS_RESOLUTION`."""
 
 
 class Milp:
@@ -38,7 +36,7 @@ class Milp:
             ("threads", workers or 1),
             ("random_seed", seed),
             ("mip_abs_gap", 0.0),
-            ("mip_feasibility_tolerance", 1e-7),
+            ("mip_feasibility_tolerance", FEASIBILITY),
         ):
             self._highs.setOptionValue(option, value)
 
@@ -63,7 +61,7 @@ class Milp:
         seconds = self._in_time(seconds)
         highs = self._highs
         scale = self._aim(objective)
-        highs.setOptionValue("mip_rel_gap", max(gap, _PROOF_GAP))
+        highs.setOptionValue("mip_rel_gap", max(gap, HIGHS_GAP))
         highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
         highs.clearSolver()
         if start:
@@ -79,7 +77,7 @@ class Milp:
         proved = status == highspy.HighsModelStatus.kOptimal and solved
         bound = -float("inf")
         if np.isfinite(info.mip_dual_bound):
-            bound = (info.mip_dual_bound - _RESOLUTION) / scale
+            bound = (info.mip_dual_bound - HIGHS_RESOLUTION) / scale
             if not objective.terms:
                 bound = objective.constant
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)

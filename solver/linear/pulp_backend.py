@@ -27,6 +27,7 @@ from edgeplace.model import InvalidInputError
 from edgeplace.solver.linear.backend import Answer, Outcome
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.tolerances import PULP_DIGITS, PULP_GAP
 
 PREFIX = "pulp:"
 _FAMILIES = {
@@ -42,9 +43,6 @@ _FAMILIES = {
 """What a solver is called -> PuLP's names of the ways to it, the best first."""
 _UNFIT = frozenset({"CHOCO_CMD", "CPSAT_PY", "CP_SAT"})
 """They round continuous columns: what they prove is not proved of the model."""
-_PROOF_GAP = 1e-9
-_DIGITS = 1e-7
-"""Relative error of an objective: CBC writes 8 digits of each value."""
 _AT_THE_LIMIT = 0.95
 """Share of the time limit from which on a proof is not believed: some solvers, and some readers of
 their answers in PuLP, take "out of time" for "optimal" or "infeasible"."""
@@ -118,7 +116,7 @@ class Pulp:
         InvalidInputError
             If the solver fails: it lacks a licence, say.
         """
-        gap = max(gap, _PROOF_GAP)
+        gap = max(gap, PULP_GAP)
         request = {
             "name": self._solver,
             "seconds": None if seconds is None else max(seconds, 0.1),
@@ -239,6 +237,6 @@ def _answer(
         return Answer(Outcome.STOPPED, values, -np.inf)
     value = objective.constant + sum(v * values[c] for c, v in objective.terms.items())
     # Some solvers take the gap as a share of the value, others of the bound.
-    gap = max(gap, _DIGITS)
+    gap = max(gap, PULP_DIGITS)
     bound = value - gap / (1 - gap) * abs(value) if gap < 1 else -np.inf
     return Answer(Outcome.OPTIMAL, values, bound)

@@ -1,10 +1,8 @@
 """How long records wait in the buffer of a channel until it is sent."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Bools, Floats, Ints
 
 
 def held_ms(
@@ -24,9 +22,7 @@ def held_ms(
     return held
 
 
-def exchanges_ms(
-    held: Floats, source: Ints, target: Ints, live: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
+def exchanges_ms(held: Floats, source: Ints, target: Ints, live: Bools) -> tuple[Floats, Floats]:
     """Return the parts of each channel in the 95th percentile of a path, shape (n_channels,) each.
 
     Timers tick at equal intervals. Of the channels of a path, the one that holds records longest

@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem.buffering import exchanges_ms, held_ms
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.wire import on_wire
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     AnyRule,
@@ -18,11 +17,9 @@ from edgeplace.model import (
     Pin,
     StayOnSite,
 )
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.problem.places import Places
 from edgeplace.solver.problem.subtasks import Subtasks
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,9 @@ channel, and floating ones of its gate as the sender's backlog asks for them (Fl
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.problem.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 def round_trips_ms(p: Problem, a: Ints, b: Ints) -> Floats:

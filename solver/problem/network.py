@@ -6,14 +6,11 @@ from functools import cached_property
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, Link
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem.tree import Tree
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _HERE, _NOWHERE = -1, -2
 """In place of a link: the site itself, and a site that cannot be reached."""
 

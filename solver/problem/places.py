@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.arrays import Bools, Ints
 
 
 class Places:

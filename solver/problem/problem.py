@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.constraints import Constraint, allowed_by, compile_rule
@@ -18,10 +18,8 @@ from edgeplace.solver.problem.source_places import source_restrictions
 from edgeplace.solver.problem.subtasks import Subtasks, assignment_of
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.work import Work, class_costs, kept
+from edgeplace.solver.tolerances import TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _PAIR_S = 3e-9
 """Time to tell whether a subtask may run on a TaskManager, measured."""
 
@@ -141,8 +139,8 @@ class Problem:
         machines = np.stack([self.tm_class, self.node_cores[self.tm_node]])
         (of, room), kind = np.unique(machines, axis=1, return_inverse=True)
         node_class = of.astype(np.intp)
-        fits = self.busy[:, node_class] <= 1 + 1e-9
-        fits &= self.cores[:, node_class] <= room * (1 + 1e-9)
+        fits = self.busy[:, node_class] <= 1 + TOLERANCE
+        fits &= self.cores[:, node_class] <= room * (1 + TOLERANCE)
         mask = self._allowed & fits[:, kind.ravel()]
         mask.flags.writeable = False
         return mask

@@ -1,15 +1,13 @@
 """Sources run where their data is born."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, Operator, Rules
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem.constraints import Constraint, Restriction
 from edgeplace.solver.problem.places import Places
 from edgeplace.solver.problem.subtasks import Subtasks
-
-Ints = NDArray[np.intp]
 
 
 def source_restrictions(

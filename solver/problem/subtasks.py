@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, Plan
-
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Ints
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import look
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

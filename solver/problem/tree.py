@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Ints
 
 
 @dataclass(frozen=True)

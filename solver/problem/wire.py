@@ -9,9 +9,8 @@ receiver answers each with the credit it gives back, and TCP acknowledges both.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from edgeplace.solver.arrays import Floats
 
 FRAME_BYTES = 47
 """Header of a `BufferResponse`."""

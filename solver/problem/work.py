@@ -4,15 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, InvalidInputError, Operator
 from edgeplace.model.cost import ENOUGH_BUSY_SHARE, ClassCost
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.problem.subtasks import Subtasks
 from edgeplace.solver.problem.wire import checkpoint_on_wire
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 MAX_QUEUE_FACTOR = 20.0
 """Queueing is capped at this many service times: M/M/1 waiting at 95 % busy."""

@@ -4,18 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.linear.backend import Answer, Backend, Outcome
 from edgeplace.solver.linear.model import LARGE, Affine, Limited, LinearModel, Row
 from edgeplace.solver.search.groups import Groups
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _STEPS = 4
 """Functions by which the cores of a group are counted in machines."""
 _MACHINES = ("slots", "node cpu", "memory", "disk")

@@ -3,6 +3,7 @@
 from edgeplace.model import ObjectiveName, PlanMismatchError
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Answer, Backend
+from edgeplace.solver.tolerances import CONTRADICTION
 
 
 def check_agreement(
@@ -24,7 +25,7 @@ def check_agreement(
         If back end and evaluator contradict each other.
     """
     known = best.value(name) if best else float("inf")
-    if answer.bound > known + 1e-5 * abs(known):
+    if answer.bound > known + CONTRADICTION * abs(known):
         raise PlanMismatchError(
             f"{backend.name} says {name} cannot be below {answer.bound:.9g}, the "
             f"evaluator knows a plan with {known:.9g}",

@@ -11,14 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Constraint, Restriction, Together
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import SHARE_ROOM, SHARE_WHOLE
 
 
 @dataclass(frozen=True)
@@ -102,11 +99,11 @@ class Groups:
         p = self.problem
         pairs = np.unique(np.stack([self.of, p.tm_node]), axis=1)
         for g in np.flatnonzero(np.bincount(pairs[0]) > 1).tolist():
-            room = p.node_cores[pairs[1, pairs[0] == g]].max() * (1 + 1e-8)
+            room = p.node_cores[pairs[1, pairs[0] == g]].max() * (1 + SHARE_ROOM)
             share = p.cores[:, self.joint.tm_class[g]] / room
             for k in range(1, steps + 1):
                 whole = np.floor((k + 1) * share)
-                yield g, np.where((k + 1) * share - whole < 1e-9, share, whole / k)
+                yield g, np.where((k + 1) * share - whole < SHARE_WHOLE, share, whole / k)
 
     def nodes(self) -> Ints:
         """Return the number of nodes of each group."""

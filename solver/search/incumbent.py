@@ -3,17 +3,11 @@
 import time
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeplace.model import Incumbent, ObjectiveLevel
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
-OPTIMAL_GAP = 1e-6
-TIE = 1e-9
-"""Values that differ by less, as a share, are equal: sums of floats are no more exact."""
+from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 
 class BestPlan:

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import TOLERANCE
 
 _CELLS = 5e7
 """Sites x sites x subtasks from which on the tables would not fit."""
@@ -199,7 +196,7 @@ class _Forest:
 
 def _alone(p: Problem) -> Floats:
     """Return the cost of each subtask's checkpoints at each site, infinite where it cannot be."""
-    fits = p.keeps_up & (p.cores[:, p.tm_class] <= p.node_cores[p.tm_node] * (1 + 1e-9))
+    fits = p.keeps_up & (p.cores[:, p.tm_class] <= p.node_cores[p.tm_node] * (1 + TOLERANCE))
     may = np.zeros((p.n, p.network.n_sites), bool)
     k, t = np.nonzero(fits)
     may[k, p.tm_site[t]] = True

@@ -6,12 +6,9 @@ finds the best of what is left.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 
 class Neighbourhoods:

@@ -6,23 +6,22 @@ from functools import partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import ObjectiveLevel
+from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.baselines import BASELINES, Budget
 from edgeplace.solver.baselines.local_search import local_search
 from edgeplace.solver.clock import Clock, running
 from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.linear.backend import Backend, Outcome
-from edgeplace.solver.linear.model import NEGLIGIBLE, LinearModel
+from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search.aggregated import AggregatedFormulation, DisaggregationError
 from edgeplace.solver.search.incumbent import BestPlan
 from edgeplace.solver.search.neighbourhood import Neighbourhoods
+from edgeplace.solver.tolerances import NEGLIGIBLE
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Readable = Formulation | AggregatedFormulation
 _MENDING_S, _LOOKING_S, _LOOKING_GAP = 10.0, 2.0, 1e-4
 """How long to look for a first plan, and for a better one among some; how near to the best of those

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import (
     RATED,
@@ -20,6 +19,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import Clock, overrun_s, prolonged
 from edgeplace.solver.evaluation.evaluate import report
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
@@ -31,15 +31,13 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.search.aggregated import AggregatedFormulation, DisaggregationError
 from edgeplace.solver.search.agreement import check_agreement
 from edgeplace.solver.search.groups import Groups
-from edgeplace.solver.search.incumbent import OPTIMAL_GAP, TIE, BestPlan
+from edgeplace.solver.search.incumbent import BestPlan
 from edgeplace.solver.search.marginals import Marginals
 from edgeplace.solver.search.primal_heuristics import Build, PrimalHeuristics, Readable, offer_found
 from edgeplace.solver.search.tie_break import break_ties
 from edgeplace.solver.sites import decide, shared_plan
+from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _LATE_S = 0.5
 """Time beyond the limit for a first plan, where none is known."""
 _BUILDING_SHARE = 0.5

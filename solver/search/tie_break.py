@@ -7,14 +7,13 @@ suffers for it.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model import OBJECTIVES
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
-
-Ints = NDArray[np.intp]
+from edgeplace.solver.tolerances import TIE
 
 _JUDGED = 400
 _WEIGHED = 100_000
@@ -101,6 +100,6 @@ def _as_good(after: Usage, before: Usage) -> bool:
     if not after.fixed_hold or after.rated_hold < before.rated_hold:
         return False
     return all(
-        after.value(name) <= before.value(name) + 1e-9 * abs(before.value(name))
+        after.value(name) <= before.value(name) + TIE * abs(before.value(name))
         for name in OBJECTIVES
     )

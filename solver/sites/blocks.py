@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.relaxation import Relaxation
-
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 
 MOST_PATTERNS = 20_000
 """Ways to place a block that are worth trying all."""

@@ -8,18 +8,15 @@ Programming", 1972).
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.far_hosts import Hub
 from edgeplace.solver.sites.patterns import Stack, stacks
 from edgeplace.solver.sites.relaxation import Relaxation
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import ROUNDING, ZERO
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class RelaxedOptimum:
         Shape (n_subtasks, n_tms); of the plans that the relaxed problem had when this was decided.
         """
         found = self._blocks
-        most = cap * (1 + 1e-9) + 1e-9
+        most = cap * (1 + ROUNDING) + ZERO
         may = self._relaxed.may.copy()
         for g, k in enumerate(found.linking):
             others = tuple(i for i in range(len(found.linking)) if i != g)

@@ -20,16 +20,13 @@ the slack.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import bytes_on_links
 from edgeplace.solver.problem.tree import Tree
 from edgeplace.solver.sites.relaxation import Relaxation
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ class Hub:
                 p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
             )
             lone = np.where(tied & np.isfinite(least), least, 0.0)
-            touches |= lone[:, None] * price[None, :] <= slack * (1 + 1e-9)
+            touches |= lone[:, None] * price[None, :] <= slack * (1 + ROUNDING)
         stuck = np.zeros(p.n, bool)
         stuck[part[free & ~relaxed.may[:, self.home]]] = True
         touches |= stuck[:, None]
@@ -185,7 +182,7 @@ class Hub:
             goes[branch[self.home]] = False
         tops = np.flatnonzero(tree.parent == tree.root)  # numbered as the branches are
         up, down = price[tree.up[tops]], price[tree.down[tops]]
-        least = (u + m) * (1 + 1e-9) + slack
+        least = (u + m) * (1 + ROUNDING) + slack
         for g in np.flatnonzero(free & (sent + got > 0) & (reach.sum(axis=1) > 1)).tolist():
             # D, by both ways of the link between each branch and the hub.
             sends, gets = p.source == g, p.target == g

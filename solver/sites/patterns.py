@@ -9,21 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.sites.blocks import Blocks
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
+from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 _CELLS = 4_000_000
 """Patterns times settings that are priced in one go."""
-_ROOM = 1 + 1e-9
-_BYTES_ROOM = 1 + 1e-15
-"""As in the evaluator."""
 
 
 @dataclass(frozen=True)
@@ -291,11 +286,14 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 room = p.node_cores[p.tm_node[tm]]
                 share = p.cores[members[:, i], p.tm_class[tm]]
                 cores += share[:, None] * (node_of_tm[seats[i]] == v)
-        ok &= cores <= room[:, None] * _ROOM
+        ok &= cores <= room[:, None] * (1 + TOLERANCE)
+    group = np.zeros(max(shape.operator) + 1, np.intp)
+    group[list(shape.operator)] = shape.group
+    counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
         memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
         tms = np.zeros(n_blocks, np.intp)
-        counts: dict[int, dict[int, Ints]] = {}
+        held = np.zeros((len(pattern), len(group)), np.intp)
         for i, tm_of_member in enumerate(shape.tm_of_member):
             if t not in tm_of_member:
                 continue
@@ -303,13 +301,8 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
             there = seats[i] == t
             memory += p.memory_bytes[members[:, i], None] * there
             disk += p.disk_bytes[members[:, i], None] * there
-            group = counts.setdefault(shape.group[i], {})
-            o = shape.operator[i]
-            group[o] = group.get(o, np.zeros(len(pattern), np.intp)) + there
-        used = np.zeros(len(pattern), np.intp)
-        for group in counts.values():
-            used += np.max(list(group.values()), axis=0)
-        ok &= used[None, :] <= p.tm_slots[tms, None]
-        ok &= memory <= p.tm_memory[tms, None] * _BYTES_ROOM
-        ok &= disk <= p.tm_disk[tms, None] * _BYTES_ROOM
+            held[:, shape.operator[i]] += there
+        ok &= counter.slots(held)[None, :] <= p.tm_slots[tms, None]
+        ok &= memory <= p.tm_memory[tms, None] * (1 + BYTES_TOLERANCE)
+        ok &= disk <= p.tm_disk[tms, None] * (1 + BYTES_TOLERANCE)
     return ok

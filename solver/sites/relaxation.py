@@ -9,14 +9,13 @@ too, the plan is optimal.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.clock import afford
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.slots import slots_of_places
+from edgeplace.solver.tolerances import TOLERANCE
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _PLACE_S = 1e-7
 """Time to look at one place of one subtask, measured."""
 
@@ -82,15 +81,9 @@ def _has_slack(p: Problem, may: Bools) -> Bools:
     # A subtask that may run on several TaskManagers of a node counts more than once: never less.
     cores = most(p.cores[k, p.tm_class[t]])
     node = np.bincount(p.tm_node, weights=cores, minlength=len(p.node_cores))
-    pairs, count = np.unique(p.subtasks.operator_of[k] * p.m + t, return_counts=True)
-    group = p.group[pairs // p.m] * p.m + pairs % p.m
-    groups, of = np.unique(group, return_inverse=True)
-    largest = np.zeros(len(groups))
-    np.maximum.at(largest, of, count)
-    slots = np.bincount(groups % p.m, weights=largest, minlength=p.m)
     has_slack: Bools = (
-        (node <= p.node_cores * (1 - 1e-9))[p.tm_node]
-        & (slots <= p.tm_slots)
+        (node <= p.node_cores * (1 - TOLERANCE))[p.tm_node]
+        & (slots_of_places(p, k, t) <= p.tm_slots)
         & (most(p.memory_bytes[k]) <= p.tm_memory)
         & (most(p.disk_bytes[k]) <= p.tm_disk)
     )

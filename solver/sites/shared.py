@@ -12,18 +12,16 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.sites.blocks import Blocks, blocks
 from edgeplace.solver.sites.decide import unary
 from edgeplace.solver.sites.far_hosts import branches
 from edgeplace.solver.sites.patterns import Shape, by_shape, costs
 from edgeplace.solver.sites.relaxation import Relaxation
+from edgeplace.solver.tolerances import STALL
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
-Bools = NDArray[np.bool_]
 _ROUNDS = 60
 
 
@@ -178,7 +176,7 @@ def _fill(fronts: list[_Front], room: float) -> list[Ints] | None:
         price = max((dear - cheap) / (many - few), 0.0)
         chosen = [front.best(price) for front in fronts]
         cost, cores = taken(chosen)
-        if cost + price * cores >= (dear + price * few) * (1 - 1e-12):
+        if cost + price * cores >= (dear + price * few) * (1 - STALL):
             break
         if cores <= room:
             least = chosen

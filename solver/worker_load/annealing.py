@@ -8,12 +8,11 @@ kind for as many of another kind, or for nothing, at once.
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.worker_load.loads import Loads
 
-Ints = NDArray[np.intp]
 _STEPS_PER_SUBTASK, _MOST_STEPS = 60, 20_000
 _SHARPNESS = 200.0
 """Of the potential, Σ exp(sharpness · load / largest load): it sees the fullest workers only."""

@@ -9,19 +9,19 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.linear.cpsat import run
 from edgeplace.solver.linear.model import power_of_two
+from edgeplace.solver.tolerances import LIKE_LOADS
 from edgeplace.solver.worker_load.loads import Loads
 
-Ints = NDArray[np.intp]
 _STEPS = float(1 << 36)
 """Steps of a normalised load of 1, unless a load can be so large that they would be too many."""
 _LARGEST = float(1 << 52)
-_MOST_TIMES, _LIKE = 64, 1e-10
+_MOST_TIMES = 64
 
 
 def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]]]:
@@ -46,7 +46,7 @@ def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]
         # A quotient may be infinite.
         times = {k: round(min(load / least, 2.0 * _MOST_TIMES)) for k, load in flows.items()}
         if all(
-            abs(load / least - times[k]) < _LIKE and times[k] <= _MOST_TIMES
+            abs(load / least - times[k]) < LIKE_LOADS and times[k] <= _MOST_TIMES
             for k, load in flows.items()
         ):
             unit = min(load / times[k] for k, load in flows.items())

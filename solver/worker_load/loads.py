@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Scale
+from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.worker_load.symmetry import Joined, Kinds
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -39,9 +37,8 @@ class Loads:
     _to: Ints
     _at_home: Floats
     _operators: Floats
-    """Whether a kind belongs to an operator, operators by group; shape (n_kinds, n_operators)."""
-    _groups: Ints
-    """First operator of each sharing group."""
+    """Whether a kind belongs to an operator, shape (n_kinds, n_operators)."""
+    _counter: SlotCounter
 
     @classmethod
     def of(cls, kinds: Kinds) -> "Loads":
@@ -55,7 +52,7 @@ class Loads:
         everyone = [(j, each) for j, each in joined if j.everyone]
         for j, each in everyone:
             sent[j.source] += each * j.outs
-        operators = np.argsort(kinds.problem.group, kind="stable")
+        group = kinds.problem.group
         return cls(
             kinds=kinds,
             compute=kinds.compute * per_span[0],
@@ -66,8 +63,8 @@ class Loads:
             _from=np.array([j.source for j, _ in everyone], np.intp),
             _to=np.array([j.target for j, _ in everyone], np.intp),
             _at_home=np.array([each for _, each in everyone]),
-            _operators=(kinds.operator[:, None] == operators).astype(float),
-            _groups=np.unique(kinds.problem.group[operators], return_index=True)[1],
+            _operators=(kinds.operator[:, None] == np.arange(len(group))).astype(float),
+            _counter=SlotCounter.of(group),
         )
 
     def of_worker(self, count: Ints, worker: int) -> Floats:
@@ -95,14 +92,12 @@ class Loads:
 
     def slots(self, count: Ints) -> Floats:
         """Return the slots that counts of shape (..., n_kinds) take."""
-        taken: Floats = np.maximum.reduceat(count @ self._operators, self._groups, axis=-1)
-        total: Floats = taken.sum(axis=-1)
-        return total
+        return self._counter.slots(count @ self._operators)
 
-    def fit(self, count: Ints, worker: int) -> NDArray[np.bool_]:
+    def fit(self, count: Ints, worker: int) -> Bools:
         """Return whether a worker may have such counts, of shape (n, n_kinds)."""
         kinds = self.kinds
         most = np.where(kinds.allowed[:, worker], kinds.size, 0)
         slots = self.slots(count) <= kinds.problem.tm_slots[worker]
-        held: NDArray[np.bool_] = ((count >= 0) & (count <= most)).all(axis=1) & slots
+        held: Bools = ((count >= 0) & (count <= most)).all(axis=1) & slots
         return held

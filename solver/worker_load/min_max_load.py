@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from edgeplace.model import (
@@ -20,6 +19,7 @@ from edgeplace.model import (
     PlanMismatchError,
     Rules,
 )
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.caps import caps
 from edgeplace.solver.baselines.caps_load import Reading, largest_load
 from edgeplace.solver.baselines.flink_spread import flink_spread
@@ -29,6 +29,7 @@ from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.tolerances import OPTIMAL_GAP, ZERO
 from edgeplace.solver.worker_load.annealing import exchanged, spread
 from edgeplace.solver.worker_load.cpsat_model import WholeLoads
 from edgeplace.solver.worker_load.loads import Loads
@@ -36,9 +37,6 @@ from edgeplace.solver.worker_load.pattern_bound import pigeonhole
 from edgeplace.solver.worker_load.restricted_master import dealt_out, mixed
 from edgeplace.solver.worker_load.symmetry import Kinds
 
-Ints = NDArray[np.intp]
-OPTIMAL_GAP = 1e-6
-"""Relative gap at which a plan is optimal."""
 _CAPS_SHARE = 0.1
 """Of the time, for CAPS's own search where nothing is proved by then."""
 _START_SHARE, _EXCHANGE_SHARE, _BOUND_SHARE = 0.3, 0.5, 0.8
@@ -224,7 +222,7 @@ def _with_caps(problem: Problem, known: Decided, clock: Clock, reading: Reading)
 
 
 def _tolerance(value: float) -> float:
-    return OPTIMAL_GAP * value + 1e-9 if value < math.inf else 0.0
+    return OPTIMAL_GAP * value + ZERO if value < math.inf else 0.0
 
 
 class _Search:

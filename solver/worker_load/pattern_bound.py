@@ -15,20 +15,17 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.linear_solver import pywraplp
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.arrays import Floats, Ints
+from edgeplace.solver.tolerances import HULL, STALL
 from edgeplace.solver.worker_load.annealing import Exchanges
 from edgeplace.solver.worker_load.cpsat_model import WholeLoads
 from edgeplace.solver.worker_load.loads import Loads
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 _SCALE = 1e6
 """Weights are whole numbers up to this."""
-_OUTSIDE = 1e-7
-"""Less far outside the hull is inside."""
 _NEAR = 1e-3
 """Once the bound is so near to what it can reach, all of the rest is tried at once."""
 _FIRST_SHARE = 0.5
@@ -131,7 +128,7 @@ class _Search:
                 cut.SetCoefficient(w, v)
             cut.SetCoefficient(depth, float(np.linalg.norm(row)))
         solver.Maximize(depth)
-        if solver.Solve() != pywraplp.Solver.OPTIMAL or depth.solution_value() < _OUTSIDE:
+        if solver.Solve() != pywraplp.Solver.OPTIMAL or depth.solution_value() < HULL:
             return None
         real = np.array([w.solution_value() for w in weight]) / self._size
         whole: Ints = np.round(real / np.abs(real).max() * _SCALE).astype(np.intp)
@@ -183,7 +180,7 @@ class _Search:
                 near = near[self._loads.fit(near, 0)]
                 far = short(near)
                 best = int(np.argmin(far)) if len(near) else -1
-                if best < 0 or far[best] >= least - 1e-12:
+                if best < 0 or far[best] >= least - STALL:
                     break
                 at, least = near[best], float(far[best])
             if at @ weights >= even and self._loads.of_worker(at, 0) <= t and self._keep(at, t):

@@ -7,14 +7,13 @@ Vanderbeck, ENDM 36, 2010): the patterns that the bound met are those of which g
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.linear.cpsat import run
 from edgeplace.solver.worker_load.annealing import spread
 from edgeplace.solver.worker_load.loads import Loads
 
-Ints = NDArray[np.intp]
 _MOST_PATTERNS = 500
 _SECONDS = 3.0
 """Of CP-SAT's deterministic time."""

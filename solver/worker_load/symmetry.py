@@ -23,14 +23,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Reading, Weights, exchanges
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem import Problem
 
 _PAIR_S = 2e-7
 """Time to sort the places and costs of subtasks, for each TaskManager, measured."""
-Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Kinds:
     operator: Ints
     compute: Floats
     state: Floats
-    allowed: NDArray[np.bool_]
+    allowed: Bools
     joined: tuple[Joined, ...]
     worker: Ints
 

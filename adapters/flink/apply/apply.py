@@ -7,7 +7,7 @@ recovery is awaited once.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,8 +21,10 @@ from edgeplace.adapters.flink.errors import (
 from edgeplace.adapters.flink.plans.agent_files import JobStatus
 from edgeplace.adapters.flink.plans.folder import PlansFolder, sha256
 from edgeplace.adapters.flink.plans.plan_file import Places
+from edgeplace.adapters.flink.rest.job_states import TERMINAL
 from edgeplace.adapters.flink.rest.live import Checkpoints, JobException, LiveFlink, Subtask
 from edgeplace.model import EdgeplaceError, InvalidInputError
+from edgeplace.model.text import first_few
 
 _LOOK_S = 0.1
 """Between looks at the agent's files."""
@@ -33,7 +35,6 @@ _AGENTS_LOOKS_S = 2.0
 _AGAIN_S = 3.0
 """Between attempts to get back."""
 _AGENTS_OWN = "placement plan changed"
-_ENDED = ("FAILED", "CANCELED", "FINISHED", "SUSPENDED")
 _DUE_AFTER_INTERVALS = 3
 _MOST_SHOWN = 3
 
@@ -287,7 +288,7 @@ class _Transition:
             return f"the job waits for {', '.join(said.waiting_for) or 'slots'}: not there {within}"
         if said.state == "away":
             away = [f"{a.task} at {a.runs_at}, not at {a.planned}" for a in said.away]
-            return f"subtasks run elsewhere: {_few(away)}"
+            return f"subtasks run elsewhere: {first_few(away, _MOST_SHOWN, '; ')}"
         return f"the agent has not placed the job {within}: {said.state}"
 
     def _where(self) -> str:
@@ -295,7 +296,7 @@ class _Transition:
         p = self._proposal
         try:
             state = self._live.state(self._job.id)
-            if state in _ENDED:
+            if state in TERMINAL:
                 return f"Flink shows the job {state}"
             seen = self._live.placement(self._job.id)
         except (FlinkUnreachableError, FlinkNotFoundError, InvalidInputError) as e:
@@ -353,12 +354,12 @@ class _Transition:
             return not wrong
 
         if not self._wait(all_there, deadline, _ASK_S):
-            raise _FailedError(f"Flink shows: {_few(wrong)}")
+            raise _FailedError(f"Flink shows: {first_few(wrong, _MOST_SHOWN, '; ')}")
         return seen
 
     def _check_state(self) -> None:
         state = self._live.state(self._job.id)
-        if state in _ENDED:
+        if state in TERMINAL:
             raise _FailedError(f"job {self._job.name!r} is {state}")
 
     def _await_checkpoint(
@@ -436,8 +437,3 @@ class _Transition:
 
 def _attempts(subtasks: Mapping[str, tuple[Subtask, ...]]) -> list[tuple[int, int]]:
     return [(s.attempt, s.started_ms) for of in subtasks.values() for s in of]
-
-
-def _few(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else ""
-    return "; ".join(texts[:_MOST_SHOWN]) + more

@@ -14,6 +14,7 @@ from edgeplace.adapters.flink.rest.live import (
     Subtask,
 )
 from edgeplace.model import InvalidInputError, JobGraph
+from edgeplace.model.text import first_few
 
 Places = Mapping[str, tuple[str, ...]]
 
@@ -114,10 +115,9 @@ def job_problems(
     ]
     if not waiting:
         return []
-    more = f" and {len(waiting) - 3} more" if len(waiting) > 3 else ""
     return [
         Obstacle(
-            f"not every subtask of {job.name!r} runs: {', '.join(waiting[:3])}{more}",
+            f"not every subtask of {job.name!r} runs: {first_few(waiting, 3)}",
             "wait until all are RUNNING",
         )
     ]

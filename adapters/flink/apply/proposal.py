@@ -26,6 +26,7 @@ from edgeplace.adapters.flink.rest.live import (
 from edgeplace.adapters.flink.rest.task_managers import is_generated
 from edgeplace.adapters.flink.schedulercfg.names import TaskNames
 from edgeplace.model import InvalidInputError, JobGraph, Operator
+from edgeplace.model.text import first_few
 
 UNASSIGNED = "(unassigned)"
 
@@ -205,11 +206,9 @@ def plan_of_now(
         if place not in registered
     ]
     if lost:
-        more = f"; and {len(lost) - 6} more" if len(lost) > 6 else ""
         raise InvalidInputError(
             f"job {graph.name!r} has subtasks on no registered TaskManager: "
-            + "; ".join(lost[:6])
-            + more,
+            + first_few(lost, 6, "; ", before_rest="; and "),
             "wait until all of them run, then ask again",
         )
     return rendered({o: tuple(map(str, row)) for o, row in places.items()}, graph, task_managers)

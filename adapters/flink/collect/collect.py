@@ -13,11 +13,11 @@ from edgeplace.adapters.flink.plans.folder import clock
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.fetch_interval import fetch_interval_s
 from edgeplace.adapters.flink.rest.job_choice import choose, is_job_id, listed
+from edgeplace.adapters.flink.rest.job_states import GLOBALLY_TERMINAL
 from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
 from edgeplace.model import InvalidInputError
 
 _AT_ONCE = 4
-_ENDED = ("FINISHED", "CANCELED", "FAILED")
 _FETCH_WAIT_S = 1.0
 _FETCH_MARGIN_S = 0.5
 """Flink renews metrics when it is asked *later* than its interval after the fetch before."""
@@ -232,7 +232,7 @@ class _Collector:
         except (FlinkUnreachableError, InvalidInputError) as e:
             return self._gap(e.what)
         self._missing_since_s = None
-        if poll.state in _ENDED:
+        if poll.state in GLOBALLY_TERMINAL:
             return self._ended(poll.state)
         if not poll.lines:
             return self._gap(f"the job is {poll.state}")

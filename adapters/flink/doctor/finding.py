@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from edgeplace.model.text import first_few
+
 _SHOWN = 4
 
 
@@ -41,5 +43,4 @@ class Finding:
 
 def listed(names: Sequence[str], separator: str = ", ") -> str:
     """Return the first names, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return separator.join(names[:_SHOWN]) + more
+    return first_few(names, _SHOWN, separator)

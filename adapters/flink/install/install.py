@@ -6,7 +6,6 @@ Configuration is never edited: it belongs to the user, and a wrong line keeps th
 import errno
 import os
 import re
-import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -19,6 +18,7 @@ from edgeplace.adapters.flink.install.configuration_line import (
 )
 from edgeplace.adapters.flink.rest.release import TESTED, standing
 from edgeplace.model import InvalidInputError, MissingExtraError
+from edgeplace.model.files import put, stage
 
 _DIST = re.compile(r"flink-dist(?:_[0-9.]+)?-([0-9].*)\.jar")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+@%:~-]+")
@@ -188,18 +188,8 @@ def _write(content: bytes, target: Path) -> None:
     """Write a jar so that a JobManager that starts meanwhile sees the former or the new one."""
     try:
         target.parent.mkdir(exist_ok=True)
-        handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as f:
-                f.write(content)
-                f.flush()
-                os.fsync(f.fileno())
-            # Flink may run as another user.
-            os.chmod(part, 0o644)
-            os.replace(part, target)
-        except BaseException:
-            Path(part).unlink(missing_ok=True)
-            raise
+        # Flink may run as another user.
+        put(stage([content], target.parent, f".{target.name}.", mode=0o644), target)
     except OSError as e:
         former = "; the former jar is untouched" if target.exists() else ""
         cure = f"run as owner of {target.parent}"

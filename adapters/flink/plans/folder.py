@@ -8,7 +8,6 @@ import fcntl
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,11 +23,11 @@ from edgeplace.adapters.flink.plans.agent_files import (
     read_regular,
 )
 from edgeplace.adapters.flink.plans.plan_size import LARGEST_PLAN_BYTES
-from edgeplace.model import InvalidInputError
+from edgeplace.adapters.flink.rest.job_choice import is_job_id
+from edgeplace.model import InvalidInputError, files
 
 SUFFIX = ".schedulercfg"
 _UNTIL = re.compile(r"(?P<key>.+)\.until-(?P<expires_s>[0-9]{1,12})")
-_JOB_ID = re.compile(r"[0-9a-f]{32}")
 _PLAIN_BYTES = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
 _STAGED = ".plan-"
 _LONGEST_KEY_BYTES = 150
@@ -66,7 +65,7 @@ def key_of(job_id: str, names: Mapping[str, str]) -> str:
     """
     name = names[job_id]
     shared = sum(other == name for other in names.values()) > 1
-    mistakable = _JOB_ID.fullmatch(name) or _UNTIL.fullmatch(key(name))
+    mistakable = is_job_id(name) or _UNTIL.fullmatch(key(name))
     return job_id if shared or mistakable else key(name)
 
 
@@ -151,20 +150,11 @@ class PlansFolder:
         PlanNotWrittenError
             If it cannot be written.
         """
-        part = ""
         try:
-            handle, part = tempfile.mkstemp(dir=self.path, prefix=_STAGED)
-            with os.fdopen(handle, "wb") as f:
-                f.write(_bytes(text))
-                f.flush()
-                # The JobManager may run as another user.
-                os.fchmod(f.fileno(), 0o644)
-                os.fsync(f.fileno())
+            # The JobManager may run as another user.
+            return files.stage([_bytes(text)], self.path, _STAGED, mode=0o644)
         except OSError as e:
-            if part:
-                Path(part).unlink(missing_ok=True)
             raise self._not_written(e) from e
-        return Path(part)
 
     def put(self, staged: Path, path: Path) -> None:
         """Give a staged plan its name: from now on the agent sees it.
@@ -175,10 +165,9 @@ class PlansFolder:
             If it cannot be renamed.
         """
         try:
-            os.replace(staged, path)
+            files.put(staged, path)
             self._sync()
         except OSError as e:
-            staged.unlink(missing_ok=True)
             raise self._not_written(e) from e
 
     def remove(self, path: Path) -> None:

@@ -18,6 +18,7 @@ from edgeplace.model import (
     load,
     parse,
 )
+from edgeplace.model.text import first_few
 
 Places = dict[str, tuple[str, ...]]
 """Operator id -> place of each subtask."""
@@ -216,9 +217,9 @@ def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) 
                 f"{op.parallelism}"
             )
     if problems:
-        more = f"; and {len(problems) - 6} more" if len(problems) > 6 else ""
         raise InvalidInputError(
-            f"{origin} does not fit job {job.name!r} as it runs: " + "; ".join(problems[:6]) + more,
+            f"{origin} does not fit job {job.name!r} as it runs: "
+            + first_few(problems, 6, "; ", before_rest="; and "),
             "solve again for the job as it runs",
         )
     return dict(places)

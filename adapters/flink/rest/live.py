@@ -13,6 +13,7 @@ from typing import Any
 from edgeplace.adapters.flink.errors import FlinkNotFoundError
 from edgeplace.adapters.flink.rest.answer import RestAnswer, need
 from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.job_states import TERMINAL
 from edgeplace.adapters.flink.rest.task_managers import cluster, host_of, names_of
 from edgeplace.adapters.flink.rest.topology import (
     host_of_endpoint,
@@ -22,7 +23,6 @@ from edgeplace.adapters.flink.rest.topology import (
 )
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Site, TaskManager
 
-_ENDED = ("FINISHED", "CANCELED", "FAILED", "SUSPENDED")
 _AT_ONCE = 4
 _MADE_UP_SITE = "flink"
 
@@ -127,7 +127,7 @@ class LiveFlink:
         found = []
         for job in need(self._client.get("/jobs/overview"), "jobs", list, where):
             jid, state = need(job, "jid", str, where), need(job, "state", str, where)
-            if state not in _ENDED:
+            if state not in TERMINAL:
                 found.append(RunningJob(jid, str(job.get("name") or jid), state))
         return tuple(found)
 

@@ -6,11 +6,9 @@ from enum import StrEnum
 from edgeplace.model import Evaluation, Incumbent, Plan
 from edgeplace.model.base import Frozen, NonNegative
 
-TOLERANCE = 1e-5
-"""Relative difference from which two figures of one plan contradict each other; `solve` raises at
-the same."""
-NEGLIGIBLE = 1e-6
-"""Bytes per second below which they do not."""
+NEGLIGIBLE_BYTES_PER_S = 1e-6
+"""Figures of `wan` that differ by less do not contradict each other, and less is no divisor. The
+solver's `NEGLIGIBLE` is what back ends resolve, in any unit."""
 
 
 class RunOutcome(StrEnum):
@@ -132,7 +130,7 @@ def gap(wan: float | None, bound: float | None) -> float | None:
     """Return (value - bound) / value, None where one of them is not known."""
     if wan is None or bound is None:
         return None
-    return max(0.0, wan - bound) / wan if wan > NEGLIGIBLE else 0.0
+    return max(0.0, wan - bound) / wan if wan > NEGLIGIBLE_BYTES_PER_S else 0.0
 
 
 def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends_s: float) -> float:
@@ -151,5 +149,5 @@ def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends
         at = min(at, ends_s)
         total += height * (at - since)
         scale = max(abs(value), abs(best))
-        since, height = at, abs(value - best) / scale if scale > NEGLIGIBLE else 0.0
+        since, height = at, abs(value - best) / scale if scale > NEGLIGIBLE_BYTES_PER_S else 0.0
     return total + height * max(0.0, ends_s - since)

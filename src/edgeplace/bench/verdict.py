@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edgeplace.bench.record import NEGLIGIBLE, TOLERANCE, RunAnswer, RunOutcome
+from edgeplace.bench.record import NEGLIGIBLE_BYTES_PER_S, RunAnswer, RunOutcome
 from edgeplace.cli.quantities import exact
 from edgeplace.instances.index import BestKnown
+from edgeplace.solver.tolerances import CONTRADICTION
 from edgeplace.views.tables import limit
 
 RECORD = "the record"
@@ -109,4 +110,4 @@ def _denies(
 
 
 def _above(a: float, b: float) -> bool:
-    return a - b > TOLERANCE * max(abs(a), abs(b)) + NEGLIGIBLE
+    return a - b > CONTRADICTION * max(abs(a), abs(b)) + NEGLIGIBLE_BYTES_PER_S

@@ -11,11 +11,11 @@ from edgeplace.model import Status, read, write
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
 from edgeplace.solver.problem import build
+from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 OWN = ("milp", "cp-sat")
 """Back ends of `solve` that are always there, beside those of PuLP."""
 LIBRARIES = {"milp": "highs", "cp-sat": "cpsat", "pulp": "pulp_backend"}
-PROVED = 1e-6
 OUTCOMES = {
     Status.OPTIMAL: RunOutcome.OPTIMAL,
     Status.FEASIBLE: RunOutcome.FEASIBLE,
@@ -71,7 +71,7 @@ def run(instance: Instance, request: Request) -> RunAnswer:
         )
         answer = answer.model_copy(update={"evaluation": judged})
     if answer.outcome is RunOutcome.NONE and answer.wan is not None:
-        proved = (answer.bound or 0.0) >= answer.wan * (1 - PROVED)
+        proved = (answer.bound or 0.0) >= answer.wan * (1 - OPTIMAL_GAP)
         outcome = RunOutcome.OPTIMAL if proved else RunOutcome.FEASIBLE
         answer = answer.model_copy(update={"outcome": outcome})
     return answer.model_copy(update={"build_s": build_s, "run_s": run_s})

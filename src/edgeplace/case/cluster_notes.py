@@ -1,6 +1,7 @@
 """What is odd about a cluster file, though it is valid."""
 
 from edgeplace.model import Cluster
+from edgeplace.model.text import first_few
 
 _MOST = 4
 
@@ -16,10 +17,9 @@ def cluster_notes(cluster: Cluster) -> tuple[str, ...]:
     ways = {(a.source, a.target) for a in cluster.directed_links()}
     one_way = sorted((a, b) for a, b in ways if (b, a) not in ways)
     if one_way:
-        shown = ", ".join(f"{a} -> {b}" for a, b in one_way[:_MOST])
-        more = f" and {len(one_way) - _MOST:,} more" if len(one_way) > _MOST else ""
+        shown = first_few([f"{a} -> {b}" for a, b in one_way], _MOST)
         notes.append(
-            f"nothing leads back over {shown}{more}: Flink's acknowledgements, credits and "
+            f"nothing leads back over {shown}: Flink's acknowledgements, credits and "
             "checkpoints need a way back; `both_ways: true` gives a link one"
         )
     return tuple(notes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from edgeplace.cli.quantities import size
+from edgeplace.model.text import first_few
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
 
@@ -248,8 +249,7 @@ def _description(placed: Placement, across: Sequence[Flow]) -> str:
     parts = []
     for box in placed.boxes:
         there = [f"{placed.operators[o]} {many(box, o)}" for o in placed.order if box.subtasks[o]]
-        more = f" and {len(there) - _MOST_ROWS} more" if len(there) > _MOST_ROWS else ""
-        parts.append(f"{box.title}: {', '.join(there[:_MOST_ROWS]) or 'nothing'}{more}.")
+        parts.append(f"{box.title}: {first_few(there, _MOST_ROWS) or 'nothing'}.")
     total = size(sum(f.bytes_per_s for f in across), "/s")
     parts.append(f"Streams between sites: {total}. The tables below have the same figures.")
     return " ".join(parts)

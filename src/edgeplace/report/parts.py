@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from edgeplace.cli.quantities import percent
 from edgeplace.report.markup import Markup, element, fragment
-from edgeplace.solver.evaluation.usage import TOLERANCE
+from edgeplace.solver.tolerances import TOLERANCE
 
 _FIRST = 20
 _MOST = 1000

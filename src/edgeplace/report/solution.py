@@ -14,6 +14,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
+from edgeplace.model.text import first_few
 from edgeplace.report import drawing, usage
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
@@ -184,8 +185,7 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
     terms = Terms.of(case.cluster)
     rows = []
     for r in found:
-        many = len(r.sites) - _MOST_SITES
-        sites = ", ".join(r.sites[:_MOST_SITES]) + (f" and {many:,} more" if many > 0 else "")
+        sites = first_few(r.sites, _MOST_SITES)
         name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
         rows.append((name, sites, because(r, terms)))
     said = "What the nearest other place would cost or break"

@@ -11,7 +11,8 @@ from edgeplace.model import Cluster, Evaluation, Limit
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
-from edgeplace.solver.evaluation.usage import TOLERANCE, Usage
+from edgeplace.solver.evaluation.usage import Usage
+from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
 

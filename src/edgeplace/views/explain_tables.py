@@ -6,6 +6,7 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
 from edgeplace.model import Evaluation, Limit, ObjectiveName
 from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
+from edgeplace.solver.tolerances import SAME_VALUE, TIE
 from edgeplace.views.reasons import some
 from edgeplace.views.tables import limit, ranges
 from edgeplace.views.terms import Terms
@@ -94,7 +95,7 @@ def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> 
     if name == "latency" and after < 0:
         return milliseconds(after)
     delta = after - before
-    if abs(delta) <= 1e-9 * max(abs(before), abs(after)):
+    if abs(delta) <= TIE * max(abs(before), abs(after)):
         return "same"
     sign = "+" if delta > 0 else "-"
     return f"{terms.value(name, after)} ({sign}{terms.value(name, abs(delta))})"
@@ -110,7 +111,7 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
     for price in found.prices:
         place = f"{price.where} ({price.site})" if price.site else price.where
         gain = found.value - price.value
-        worth = _first(terms, found, gain) if gain > 1e-6 * abs(found.value) else "nothing"
+        worth = _first(terms, found, gain) if gain > SAME_VALUE * abs(found.value) else "nothing"
         if not (price.proved and found.proved):
             most = found.value - price.bound
             worth += f", at most {_first(terms, found, most)}"

@@ -10,6 +10,7 @@ from edgeplace.adapters.flink.apply.proposal import Proposal
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
+from edgeplace.model.text import first_few
 
 _MOST_NAMED = 8
 _STATUS_OF = {
@@ -182,6 +183,4 @@ def _plain(proposal: Proposal) -> dict[str, object]:
 
 
 def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:_MOST_NAMED]))
-    more = len(numbers) - _MOST_NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return first_few(list(map(str, numbers)), _MOST_NAMED)

@@ -22,6 +22,7 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest
 from edgeplace.cli.quantities import size
 from edgeplace.model import InvalidInputError, JobGraph, check_writable, dump, read, write_text
+from edgeplace.model.text import first_few
 
 _MOST_PLACES = 6
 
@@ -226,9 +227,8 @@ def _inputs(graph: JobGraph, operator: str) -> str:
 
 def _places(places: Sequence[str | None]) -> str:
     counts = Counter(place or "nowhere" for place in places).most_common()
-    shown = [f"{place} x{n}" if n > 1 else place for place, n in counts[:_MOST_PLACES]]
-    more = [f"and {len(counts) - _MOST_PLACES} more"] if len(counts) > _MOST_PLACES else []
-    return ", ".join(shown + more)
+    shown = [f"{place} x{n}" if n > 1 else place for place, n in counts]
+    return first_few(shown, _MOST_PLACES, before_rest=", and ")
 
 
 def _as_json(

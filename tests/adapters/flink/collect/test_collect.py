@@ -244,6 +244,15 @@ def test_a_job_that_restarts_is_a_gap(flink, collected):
     assert done.polls == 2
 
 
+def test_a_suspended_job_is_waited_for(flink, collected):
+    """Another JobManager may take it over: it has not ended for good."""
+    job = flink.jobs[0]
+    steps = Steps([lambda: setattr(job, "state", "SUSPENDED")], [lambda: job_runs(job)])
+    done, _ = collected(steps, ref="a" * 32)
+    assert [gap.reason for gap in done.gaps] == ["the job is SUSPENDED"]
+    assert done.polls == 2
+
+
 def job_runs(job):
     job.state = "RUNNING"
 

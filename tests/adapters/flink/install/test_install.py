@@ -245,7 +245,7 @@ def test_a_home_that_is_mounted_read_only(make_home, jar, monkeypatch):
     def read_only(*args: object, **named: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("edgeplace.adapters.flink.install.install.tempfile.mkstemp", read_only)
+    monkeypatch.setattr("tempfile.mkstemp", read_only)
     with pytest.raises(InvalidInputError, match="Read-only file system") as e:
         install(make_home(), jar=jar)
     assert e.value.cure == "mount it for writing"
