@@ -69,6 +69,10 @@ _USUAL = {
 }  # fmt: skip
 
 
+LISTED = 1e6
+"""Plans of which a list is made at most."""
+
+
 def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Case:
     """Return the case of a seed, with at most about `most_plans` plans.
 
@@ -355,6 +359,8 @@ class _Maker:
         """Set limits to what some plan uses, to the last byte and core."""
         parsed = Parsed.of(case)
         document = parsed.document()
+        if document.count() > LISTED:
+            return  # It is dropped: so many plans are not tried out.
         plans = document.plans()
         if not len(plans):
             return
