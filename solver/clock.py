@@ -19,6 +19,8 @@ from edgeplace.solver.out_of_time import OutOfTimeError
 
 _MEASURED_S, _SLOWEST = 0.05, 8.0
 """CPU seconds after which the load of the machine is known, and what is believed of it at most."""
+_OVERDUE_S, _OVERDUE_SHARE = 0.5, 0.05
+"""How long after the limit, and after what share of it, nobody is waited for any more."""
 
 
 class _Model(Protocol):
@@ -41,11 +43,16 @@ class Clock:
         self.began = began
         self.limited = limit_s is not None
         self._ends = np.inf if limit_s is None else began + limit_s
+        self._overdue = self._ends + _OVERDUE_S + _OVERDUE_SHARE * (limit_s or 0.0)
         self._at = time.monotonic(), time.process_time()
 
     def left(self) -> float | None:
         """Return the seconds left, None without a limit."""
         return max(0.0, self._ends - time.monotonic()) if self.limited else None
+
+    def overdue(self) -> bool:
+        """Return whether the limit is so long over that who works on does not look at the clock."""
+        return time.monotonic() > self._overdue
 
     def end_of(self, share: float) -> float:
         """Return when a share of the time left will be over, inf without a limit."""

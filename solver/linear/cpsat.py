@@ -8,15 +8,18 @@ the evaluator removes the rare solution that rounding lets in.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
-from threading import Thread
+from threading import Lock, Thread
 
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from edgeplace.solver.clock import look, running
+from edgeplace.solver.clock import look
+from edgeplace.solver.clock import running as clock_of_call
+from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.tolerances import CANCELLATION, INTEGRALITY, ROUNDING
 
 _REAL_STEPS = float(1 << 34)
@@ -25,6 +28,10 @@ _LARGEST_SUM = float(1 << 46)
 """With larger ones OR-Tools 9.15 has called models infeasible that are not."""
 _ENTRY_S = 5e-6
 """Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
+_LOOK_S = 0.1
+"""How often who waits for CP-SAT looks at the clock."""
+_HALVINGS = 100
+"""Conflicts for each half of the objective's range that CP-SAT tries to rule out first."""
 
 
 class CpSat:
@@ -87,7 +94,7 @@ class CpSat:
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
         """Minimise an objective; see `Backend`."""
-        clock = running()
+        clock = clock_of_call()
         clock.afford(self._entries * _ENTRY_S)
         seconds = min((s for s in (seconds, clock.left()) if s is not None), default=None)
         coefficients, scale = self._scaled(objective.terms, 0.0)
@@ -100,6 +107,8 @@ class CpSat:
         solver.parameters.num_workers = self._workers
         if self._workers == 1:
             solver.parameters.linearization_level = 2
+            # Else a conflict may raise the bound of 10^10 steps by a few thousand only.
+            solver.parameters.binary_search_num_conflicts = _HALVINGS
         solver.parameters.random_seed = self._seed
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:
@@ -141,15 +150,24 @@ class CpSat:
 def run(
     solver: cp_model.CpSolver,
     model: cp_model.CpModel,
-    found: cp_model.CpSolverSolutionCallback | None = None,
+    found: "_Found | None" = None,
 ) -> tuple[cp_model.CpSolverStatus, bool]:
     """Run CP-SAT beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Where the time of the call is long over, CP-SAT is left behind: its thread ends with its search
+    or with the process, and tells nothing more. Searches share nothing, so others may be begun.
 
     Returns
     -------
     tuple
         The status, and False if it was asked to.
+
+    Raises
+    ------
+    OutOfTimeError
+        If CP-SAT was left behind.
     """
+    clock = clock_of_call()
     # Its own handler would stop the search as if the time were up, and tell nobody.
     solver.parameters.catch_sigint_signal = False
     # These parts of the presolve of OR-Tools 9.15 lose optima, and plans where numbers are large
@@ -166,8 +184,12 @@ def run(
             except BaseException as error:
                 running.set_exception(error)
 
+    thread = Thread(target=search, daemon=True)
     try:
-        Thread(target=search).start()
+        thread.start()
+        while not wait([running], timeout=_LOOK_S).done:
+            if clock.overdue():
+                raise OutOfTimeError("CP-SAT does not look at the clock")
         return running.result(), True
     except BaseException as error:
         if running.cancel():
@@ -175,7 +197,12 @@ def run(
         # It cannot be stopped before it has begun.
         while not running.done():
             solver.stop_search()
-            wait([running], timeout=0.1)
+            wait([running], timeout=_LOOK_S)
+            if clock.overdue():
+                if found:
+                    found.leave()
+                left_behind.leave(CpSat.name, thread)
+                raise
         if isinstance(error, KeyboardInterrupt):
             return running.result(), False
         raise
@@ -192,7 +219,16 @@ class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         super().__init__()
         self._values = values
         self._found = found
+        self._left = False
+        self._passing = Lock()
+
+    def leave(self) -> None:
+        """Pass on nothing more."""
+        with self._passing:
+            self._left = True
 
     def on_solution_callback(self) -> None:
         """Pass on the solution that CP-SAT has now."""
-        self._found(self._values(self.value))
+        with self._passing:
+            if not self._left:
+                self._found(self._values(self.value))

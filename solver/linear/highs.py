@@ -9,13 +9,18 @@ import numpy as np
 from highspy.highs import HighsCallbackEvent
 from numpy.typing import NDArray
 
+from edgeplace.model.errors import InvalidInputError
 from edgeplace.solver.clock import overrun_s, running
+from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.model import Affine, Block, Kind, LinearModel, Row, power_of_two
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.tolerances import FEASIBILITY, HIGHS_GAP, HIGHS_RESOLUTION
 
 _ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
 """How often the relaxation is tightened at most, and how often in vain: by less than a share."""
+_LOOK_S = 0.1
+"""How often who waits for HiGHS looks at the clock."""
 _LARGEST = 1e4
 """What the largest coefficient of an objective is scaled to: see `HIGHS_RESOLUTION`."""
 
@@ -42,6 +47,7 @@ class Milp:
 
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows; see `Backend`."""
+        _refuse_if_left_behind()
         for row in rows:
             lower = row.bound if row.equality else -highspy.kHighsInf
             columns = np.array(list(row.terms), np.int32)
@@ -131,8 +137,11 @@ class Milp:
         Raises
         ------
         OutOfTimeError
-            If HiGHS would not look at the clock in time.
+            If HiGHS would not look at the clock in time, or was left behind.
+        InvalidInputError
+            If it was, and this call has no time limit.
         """
+        _refuse_if_left_behind()
         clock = running()
         clock.afford(self._overrun_s)
         return min((s for s in (seconds, clock.left()) if s is not None), default=None)
@@ -218,14 +227,35 @@ def _block(row: Row) -> Block:
     return Block(at, columns, values, np.array([row.bound], float), row.equality)
 
 
+def _refuse_if_left_behind() -> None:
+    """Raise an error if HiGHS still runs for a call that is over: highspy runs one at a time."""
+    if not left_behind.at_work(Milp.name):
+        return
+    if running().limited:
+        raise OutOfTimeError("HiGHS still runs for a call that is over")
+    raise InvalidInputError(
+        "HiGHS still runs for an earlier call, whose time limit it did not keep",
+        "solve in a new process",
+    )
+
+
 def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | None = None) -> bool:
     """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
+
+    Where the time of the call is long over, HiGHS is left behind: its thread ends with its search
+    or with the process. Until then no other can be begun.
 
     Returns
     -------
     bool
         False if it was asked to.
+
+    Raises
+    ------
+    OutOfTimeError
+        If HiGHS was left behind.
     """
+    clock = running()
     better: SimpleQueue[NDArray[np.float64]] = SimpleQueue()
 
     def note(event: HighsCallbackEvent) -> None:
@@ -235,23 +265,28 @@ def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | No
     highs.HandleUserInterrupt = True
     if found:
         highs.cbMipImprovingSolution += note
-    highs.startSolve()
+    thread = highs.startSolve()
+    left = False
     try:
         ended = False
         while not ended:
-            ended = highs.wait(0.1)[0]
+            ended = highs.wait(_LOOK_S)[0]
             while found and not better.empty():
                 found(better.get())
-    except KeyboardInterrupt:
-        highs.cancelSolve()
-        highs.wait()
-        return False
-    except BaseException:
+            if not ended and clock.overdue():
+                raise OutOfTimeError("HiGHS does not look at the clock")
+    except BaseException as error:
         # Whoever raised it waits for it; HiGHS must not go on with what is given up.
         highs.cancelSolve()
-        highs.wait()
+        while not highs.wait(_LOOK_S)[0]:
+            if clock.overdue():
+                left = True
+                left_behind.leave(Milp.name, thread)
+                raise
+        if isinstance(error, KeyboardInterrupt):
+            return False
         raise
     finally:
-        if found:
+        if found and not left:
             highs.cbMipImprovingSolution -= note
     return True

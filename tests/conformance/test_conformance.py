@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.check import Solver, check
-from tests.conformance.generate import FAMILIES, generate
+from tests.conformance.document_oracle import Document, Plans
+from tests.conformance.generate import FAMILIES, TOO_MANY, generate
 from tests.conformance.parsed import Parsed
 
 CASES = Path(__file__).parent / "cases"
@@ -53,6 +54,20 @@ def test_generated_cases(first: int, solver: Solver) -> None:
 
 
 MOST_PLANS = 1000
+
+
+def test_the_generator_lists_no_more_plans_than_memory_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seed 500230 comes by a case of so many plans that their list ends the process."""
+    real = Document.plans
+
+    def plans(document: Document) -> Plans:
+        assert document.count() <= TOO_MANY
+        return real(document)
+
+    monkeypatch.setattr(Document, "plans", plans)
+    assert generate(500_230)
 
 
 def test_the_generator_makes_cases_of_all_kinds() -> None:

@@ -100,12 +100,19 @@ def _failed(
 def entry() -> None:
     """Run the command line and end the process with its exit status."""
     interruption.leave_at_once()
+    import os
     import sys
 
     _open_standard_files()
     status = main()
     interruption.leave_at_once()
-    sys.exit(int(_flushed(status)))
+    code = int(_flushed(status))
+    if "edgeplace.solver.linear.left_behind" in sys.modules:
+        from edgeplace.solver.linear import left_behind
+
+        if left_behind.at_work():
+            os._exit(code)
+    sys.exit(code)
 
 
 def _open_standard_files() -> None:
