@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 NOT_SHIPPED = {".java", ".md", ".pyc"}
-ROOMS = ("model", "solver", "spark_stats", "adapters", "instances")
+ROOMS = ("model", "solver", "control", "spark_stats", "adapters", "instances")
 FOLDERS = {"edgeplace": "src/edgeplace", **{f"edgeplace.{room}": room for room in ROOMS}}
 
 

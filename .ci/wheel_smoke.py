@@ -35,9 +35,14 @@ def main() -> None:
 def _import_all(path: list[str], extras: bool) -> int:
     """Import every module; without the extras, all that do not need them."""
     names = [m.name for m in walk_packages(path, "edgeplace.") if not m.name.endswith("__main__")]
+    from edgeplace.model import MissingExtraError
+
     for name in names:
         try:
             import_module(name)
+        except MissingExtraError:
+            if extras:
+                raise
         except ImportError as e:
             if extras or (e.name or "").partition(".")[0] not in OPTIONAL:
                 raise

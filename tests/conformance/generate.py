@@ -69,6 +69,10 @@ _USUAL = {
 }  # fmt: skip
 
 
+TOO_MANY = 1e5
+"""Plans that are not listed in order to choose one."""
+
+
 def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Case:
     """Return the case of a seed, with at most about `most_plans` plans.
 
@@ -86,13 +90,13 @@ def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Ca
 
 
 def _plans(case: Case) -> float:
-    """Return about how many plans there are: sources that are held have one place."""
+    """Return about how many plans there are: sources with a home have one place."""
     tms = len(case["cluster"]["task_managers"])
     count = 1.0
     for job in case["jobs"]:
         fed = {s["target"] for s in job["streams"]}
         for op in job["operators"]:
-            held = op["id"] not in fed and op.get("born_at") != ["anywhere"]
+            held = op["id"] not in fed and op.get("born_at", ["anywhere"]) != ["anywhere"]
             if not held:
                 count *= float(tms) ** op["parallelism"]
     return count
@@ -353,6 +357,8 @@ class _Maker:
 
     def fit_to_a_plan(self, case: Case) -> None:
         """Set limits to what some plan uses, to the last byte and core."""
+        if _plans(case) > TOO_MANY:
+            return  # The case is drawn anew in any case.
         parsed = Parsed.of(case)
         document = parsed.document()
         plans = document.plans()

@@ -35,9 +35,9 @@ links: [{source: field, target: hall, bandwidth_bytes_per_s: 1000000, delay_ms: 
 
 
 @pytest.fixture
-def flink(home: Path) -> "Iterator[live_flink.LiveFlink]":
+def flink(home: Path) -> "Iterator[live_flink.AgentCluster]":
     """A stock Flink that renews its metrics each second and keeps its jobs."""
-    live = live_flink.LiveFlink(home, agent_jar=None)
+    live = live_flink.AgentCluster(home, agent_jar=None)
     settings = {**flink_config.QUICK, "metrics.fetcher.update-interval": "1 s"}
     live.cluster = local_cluster.LocalCluster(home, live.task_managers, settings, ha=True)
     with live:
@@ -45,7 +45,7 @@ def flink(home: Path) -> "Iterator[live_flink.LiveFlink]":
 
 
 @pytest.fixture
-def job(flink: live_flink.LiveFlink) -> str:
+def job(flink: live_flink.AgentCluster) -> str:
     out = flink.cluster.scratch / "out"
     out.mkdir()
     job_id: str = flink.submit(
@@ -75,7 +75,7 @@ def wait_for(met: Callable[[], bool], what: str, seconds: float = 120.0) -> None
 
 
 def test_from_a_running_job_to_a_plan(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     log, said = tmp_path / "metrics", tmp_path / "said"

@@ -22,14 +22,14 @@ live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 class Ran:
     """What a command has said and returned."""
 
-    def __init__(self, flink: live_flink.LiveFlink, *arguments: str) -> None:
+    def __init__(self, flink: live_flink.AgentCluster, *arguments: str) -> None:
         out, err = io.StringIO(), io.StringIO()
         where = ["--jobmanager", flink.rest.url]
         self.status = main(["flink", *arguments, *where], Console(out, err))
         self.out, self.err = out.getvalue(), err.getvalue()
 
 
-def submitted(flink: live_flink.LiveFlink, *arguments: str, **options: str) -> str:
+def submitted(flink: live_flink.AgentCluster, *arguments: str, **options: str) -> str:
     """A job that stock Flink has placed, and that bears failing checkpoints."""
     out = flink.cluster.scratch / "out-commands"
     out.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ def submitted(flink: live_flink.LiveFlink, *arguments: str, **options: str) -> s
 
 
 @pytest.fixture
-def job(flink: live_flink.LiveFlink) -> str:
+def job(flink: live_flink.AgentCluster) -> str:
     return submitted(flink)
 
 
@@ -59,14 +59,14 @@ def plan_file(folder: Path, places: dict[str, str]) -> str:
     return str(path)
 
 
-def other_places(flink: live_flink.LiveFlink, job: str) -> dict[str, str]:
+def other_places(flink: live_flink.AgentCluster, job: str) -> dict[str, str]:
     """Everything where it is not now, except on pi-2."""
     now = flink.placement(job)
     return {t: "server-1" if place != "server-1" else "server-2" for t, place in now.items()}
 
 
 def test_apply_moves_a_job_and_then_has_nothing_to_do(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     places = other_places(flink, job)
     plan = plan_file(tmp_path, places)
@@ -87,7 +87,7 @@ def test_apply_moves_a_job_and_then_has_nothing_to_do(
 
 
 def test_apply_refuses_what_cannot_be_and_nothing_moves(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     before = flink.placement(job)
     too_many = plan_file(tmp_path, dict.fromkeys(before, "pi-1") | {next(iter(before)): "pi-9"})
@@ -101,7 +101,7 @@ def test_apply_refuses_what_cannot_be_and_nothing_moves(
 
 
 @contextmanager
-def checkpoints_fail(flink: live_flink.LiveFlink, job: str) -> Iterator[None]:
+def checkpoints_fail(flink: live_flink.AgentCluster, job: str) -> Iterator[None]:
     """New checkpoints cannot be written, old ones can be read; also for root."""
     folder = flink.cluster.scratch / "checkpoints" / job
     fixed = subprocess.run(["/usr/bin/chattr", "+i", str(folder)], capture_output=True, text=True)
@@ -114,13 +114,13 @@ def checkpoints_fail(flink: live_flink.LiveFlink, job: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def unwritable_checkpoints(flink: live_flink.LiveFlink, job: str) -> Iterator[None]:
+def unwritable_checkpoints(flink: live_flink.AgentCluster, job: str) -> Iterator[None]:
     with checkpoints_fail(flink, job):
         yield
 
 
 def test_the_way_back_is_open_even_without_checkpoints(
-    flink: live_flink.LiveFlink, job: str
+    flink: live_flink.AgentCluster, job: str
 ) -> None:
     before = flink.placement(job)
     after = other_places(flink, job)
@@ -138,7 +138,7 @@ def test_the_way_back_is_open_even_without_checkpoints(
 
 
 def test_no_checkpoint_no_move(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path, unwritable_checkpoints: None
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path, unwritable_checkpoints: None
 ) -> None:
     before = flink.placement(job)
     attempts = {s.task: s.attempt for s in flink.rest.subtasks(job)}
@@ -150,7 +150,7 @@ def test_no_checkpoint_no_move(
     assert not list(flink.plans.glob("*.schedulercfg"))
 
 
-def test_drain_empties_a_machine_for_a_while(flink: live_flink.LiveFlink, job: str) -> None:
+def test_drain_empties_a_machine_for_a_while(flink: live_flink.AgentCluster, job: str) -> None:
     before = flink.placement(job)
     victim = before[next(iter(before))]
     drained = Ran(flink, "drain", victim, "--for", "1h")
@@ -164,7 +164,7 @@ def test_drain_empties_a_machine_for_a_while(flink: live_flink.LiveFlink, job: s
     assert flink.placement(job) == before
 
 
-def test_a_drain_ends_by_itself(flink: live_flink.LiveFlink, job: str) -> None:
+def test_a_drain_ends_by_itself(flink: live_flink.AgentCluster, job: str) -> None:
     before = flink.placement(job)
     victim = before[next(iter(before))]
     drained = Ran(flink, "drain", victim, "--for", "20s", "--timeout", "20")
@@ -174,7 +174,7 @@ def test_a_drain_ends_by_itself(flink: live_flink.LiveFlink, job: str) -> None:
 
 
 def test_a_job_that_waits_for_a_lost_machine_gets_another_plan(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     tasks = flink.placement(job)
     there = Ran(flink, "apply", plan_file(tmp_path, dict.fromkeys(tasks, "pi-2")))
@@ -188,7 +188,7 @@ def test_a_job_that_waits_for_a_lost_machine_gets_another_plan(
 
 
 def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
-    flink: live_flink.LiveFlink, tmp_path: Path
+    flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
     # Flink draws the time to the first checkpoint after a start between the pause and the interval.
     job = submitted(flink, "checkpoint-ms=8000", **{"min-pause": "8s"})
@@ -216,7 +216,7 @@ def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
     assert flink.placement(job) == before
 
 
-def test_doctor_sees_the_agent_and_what_hinders(flink: live_flink.LiveFlink, job: str) -> None:
+def test_doctor_sees_the_agent_and_what_hinders(flink: live_flink.AgentCluster, job: str) -> None:
     well = Ran(flink, "doctor", "--json")
     findings = json.loads(well.out)["findings"]
     assert well.status is ExitStatus.OK, well.out
@@ -230,7 +230,7 @@ def test_doctor_sees_the_agent_and_what_hinders(flink: live_flink.LiveFlink, job
 
 
 def test_apply_goes_back_when_the_jobmanager_dies_for_good(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     """REST is down from the middle on: no success is claimed."""
     plan = plan_file(tmp_path, other_places(flink, job))
@@ -252,7 +252,7 @@ def test_apply_goes_back_when_the_jobmanager_dies_for_good(
 
 
 def test_a_job_with_a_finished_source_is_moved_and_drained(
-    flink: live_flink.LiveFlink, tmp_path: Path
+    flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
     job = flink.submit("FinishedSource")
     flink.wait_until(
@@ -280,7 +280,7 @@ def test_a_job_with_a_finished_source_is_moved_and_drained(
 
 
 def test_a_schedulercfg_finds_its_job_by_its_ids(
-    flink: live_flink.LiveFlink, job: str, tmp_path: Path
+    flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
     other = flink.submit("FinishedSource")
     flink.wait_until(lambda: flink.rest.state(other) == "RUNNING", "the other job")

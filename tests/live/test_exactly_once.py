@@ -11,7 +11,7 @@ LONGEST_SECONDS = 600
 
 
 def test_three_moves_and_a_dead_task_manager_lose_and_double_nothing(
-    flink: live_flink.LiveFlink,
+    flink: live_flink.AgentCluster,
 ) -> None:
     run = counting.CountingRun(flink, LONGEST_SECONDS)
     events = soak.Soak(flink, run.job_id, random.Random(1))  # noqa: S311 - no secret

@@ -12,7 +12,7 @@ NAME = "counting"
 
 
 @pytest.fixture
-def placed(flink: live_flink.LiveFlink) -> tuple[str, dict[str, str]]:
+def placed(flink: live_flink.AgentCluster) -> tuple[str, dict[str, str]]:
     """A job that runs where its plan says."""
     out = flink.cluster.scratch / "out-hostile"
     out.mkdir(exist_ok=True)
@@ -25,12 +25,12 @@ def placed(flink: live_flink.LiveFlink) -> tuple[str, dict[str, str]]:
     return job, places
 
 
-def attempts(flink: live_flink.LiveFlink, job: str) -> dict[str, int]:
+def attempts(flink: live_flink.AgentCluster, job: str) -> dict[str, int]:
     return {each.task: each.attempt for each in flink.rest.subtasks(job)}
 
 
 def test_hostile_texts_are_rejected_and_nothing_moves(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     job, places = placed
     before = attempts(flink, job)
@@ -50,7 +50,7 @@ def test_hostile_texts_are_rejected_and_nothing_moves(
 
 
 def test_hostile_files_are_named_and_not_opened(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]], tmp_path: Path
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
     job, places = placed
     before = attempts(flink, job)
@@ -79,7 +79,7 @@ def test_hostile_files_are_named_and_not_opened(
 
 
 def assert_unmoved(
-    flink: live_flink.LiveFlink, job: str, places: dict[str, str], before: dict[str, int]
+    flink: live_flink.AgentCluster, job: str, places: dict[str, str], before: dict[str, int]
 ) -> None:
     assert flink.placement(job) == places
     assert attempts(flink, job) == before
@@ -87,7 +87,7 @@ def assert_unmoved(
 
 
 def test_a_plan_that_changes_all_the_time_is_damped_and_the_last_one_wins(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     job, places = placed
     tasks = list(places)

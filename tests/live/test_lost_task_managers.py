@@ -20,14 +20,14 @@ TASK_MANAGERS = (
 
 
 @pytest.fixture(scope="module")
-def falling_back(home: Path, agent_jar: Path) -> Iterator[live_flink.LiveFlink]:
+def falling_back(home: Path, agent_jar: Path) -> Iterator[live_flink.AgentCluster]:
     """A cluster whose subtasks run elsewhere after 2 seconds without their TaskManager."""
     options = "lost=fallback,fallback-after-s=2"
-    with live_flink.LiveFlink(home, agent_jar, options, TASK_MANAGERS) as live:
+    with live_flink.AgentCluster(home, agent_jar, options, TASK_MANAGERS) as live:
         yield live
 
 
-def test_subtasks_run_elsewhere_and_come_home(falling_back: live_flink.LiveFlink) -> None:
+def test_subtasks_run_elsewhere_and_come_home(falling_back: live_flink.AgentCluster) -> None:
     flink = falling_back
     out = flink.cluster.scratch / "out"
     out.mkdir()
@@ -53,7 +53,7 @@ def test_subtasks_run_elsewhere_and_come_home(falling_back: live_flink.LiveFlink
 
 
 def test_a_job_waits_for_a_task_manager_it_has_never_seen(
-    falling_back: live_flink.LiveFlink,
+    falling_back: live_flink.AgentCluster,
 ) -> None:
     """The slot it gets has the size that the TaskManager's slots have."""
     flink = falling_back

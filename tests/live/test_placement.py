@@ -13,7 +13,7 @@ IDS = ("pi-1", "pi-2", "server-1", "server-2")
 TWO_PER_HOST = "127.0.0.21"
 
 
-def submitted(flink: live_flink.LiveFlink, name: str = "counting", *arguments: str) -> str:
+def submitted(flink: live_flink.AgentCluster, name: str = "counting", *arguments: str) -> str:
     """Start a job that counts slowly and for long."""
     out = flink.cluster.scratch / f"out-{name}"
     out.mkdir(exist_ok=True)
@@ -31,7 +31,7 @@ def dealt(tasks: "list[str]", places: "tuple[str, ...]", start: int) -> dict[str
     return dict(zip(tasks, turn, strict=False))
 
 
-def restarts_counted(flink: live_flink.LiveFlink, job: str) -> int:
+def restarts_counted(flink: live_flink.AgentCluster, job: str) -> int:
     """Return what Flink counts; its answer to a first question may be empty."""
     path, found = f"/jobs/{job}/metrics", []
 
@@ -47,7 +47,7 @@ def restarts_counted(flink: live_flink.LiveFlink, job: str) -> int:
     "arguments", [(), ("chaining=false",), ("chaining=false", "sharing=false")]
 )
 def test_a_job_starts_moves_and_survives_as_planned(
-    flink: live_flink.LiveFlink, arguments: tuple[str, ...]
+    flink: live_flink.AgentCluster, arguments: tuple[str, ...]
 ) -> None:
     job = submitted(flink, "counting", *arguments)
     tasks = list(flink.wait_for_running(job))
@@ -73,7 +73,7 @@ def test_a_job_starts_moves_and_survives_as_planned(
     flink.wait_for_placement(job, second)
 
 
-def test_a_job_is_placed_again_after_a_savepoint(flink: live_flink.LiveFlink) -> None:
+def test_a_job_is_placed_again_after_a_savepoint(flink: live_flink.AgentCluster) -> None:
     job = submitted(flink)
     places = dealt(list(flink.wait_for_running(job)), IDS, 2)
     flink.write_plan("counting", places)
@@ -93,7 +93,7 @@ def test_a_job_is_placed_again_after_a_savepoint(flink: live_flink.LiveFlink) ->
     assert flink.wait_for_status(again, "placed")["moves"] == 0
 
 
-def test_a_restarted_jobmanager_keeps_the_last_good_plan(flink: live_flink.LiveFlink) -> None:
+def test_a_restarted_jobmanager_keeps_the_last_good_plan(flink: live_flink.AgentCluster) -> None:
     job = submitted(flink)
     places = dealt(list(flink.wait_for_running(job)), IDS, 3)
     sha256 = flink.write_plan("counting", places)
@@ -110,7 +110,7 @@ def test_a_restarted_jobmanager_keeps_the_last_good_plan(flink: live_flink.LiveF
     assert flink.wait_for_status(job, "rejected")["applied_sha256"] == sha256
 
 
-def test_the_tasks_of_sql_are_known_by_name_and_by_id(flink: live_flink.LiveFlink) -> None:
+def test_the_tasks_of_sql_are_known_by_name_and_by_id(flink: live_flink.AgentCluster) -> None:
     first = flink.submit("SqlJob")
     tasks = list(flink.wait_for_running(first))
     name = flink.rest.get(f"/jobs/{first}")["name"]
@@ -146,7 +146,7 @@ def encoded(name: str) -> str:
 
 
 def test_regions_fail_over_to_their_places_and_others_run_on(
-    flink: live_flink.LiveFlink, tmp_path: Path
+    flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
     fail = tmp_path / "fail"
     job = flink.submit("TwoPipelines", f"fail={fail}")
@@ -167,7 +167,7 @@ def test_regions_fail_over_to_their_places_and_others_run_on(
     assert any(after[task] == before[task] for task in tasks), "not all regions were restarted"
 
 
-def test_two_planned_jobs_and_one_without_a_plan(flink: live_flink.LiveFlink) -> None:
+def test_two_planned_jobs_and_one_without_a_plan(flink: live_flink.AgentCluster) -> None:
     vertices = ("Source: numbers -> filter", "count -> sink")
     tasks = [f"{vertex} ({i}/3)" for vertex in vertices for i in (1, 2, 3)]
     plans = {"one": dealt(tasks, IDS, 0), "two": dealt(tasks, IDS[2:], 0)}
@@ -194,7 +194,7 @@ BAD_PLANS = {
 
 
 @pytest.fixture
-def placed(flink: live_flink.LiveFlink) -> Iterator[tuple[str, dict[str, str]]]:
+def placed(flink: live_flink.AgentCluster) -> Iterator[tuple[str, dict[str, str]]]:
     """A job in slots of its own that runs where its plan says."""
     job = submitted(flink, "counting", "chaining=false", "sharing=false")
     places = dealt(list(flink.wait_for_running(job)), IDS, 0)
@@ -204,7 +204,7 @@ def placed(flink: live_flink.LiveFlink) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def test_bad_plans_are_rejected_as_a_whole_and_nothing_moves(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     job, places = placed
     good = "".join(f"{task}; {place}\n" for task, place in places.items())
@@ -233,7 +233,7 @@ def test_bad_plans_are_rejected_as_a_whole_and_nothing_moves(
 
 
 def test_slots_of_other_jobs_are_not_there(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     job, places = placed
     other = submitted(flink, "other")
@@ -247,7 +247,7 @@ def test_slots_of_other_jobs_are_not_there(
 
 
 def test_a_job_without_checkpoints_is_not_moved_but_starts_as_planned(
-    flink: live_flink.LiveFlink,
+    flink: live_flink.AgentCluster,
 ) -> None:
     job = submitted(flink, "counting", "checkpoint-ms=0")
     tasks = list(flink.wait_for_running(job))
@@ -266,7 +266,7 @@ def test_a_job_without_checkpoints_is_not_moved_but_starts_as_planned(
 
 
 def test_a_plan_until_a_time_gives_way_to_the_plan_below(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     import time
 
@@ -281,7 +281,7 @@ def test_a_plan_until_a_time_gives_way_to_the_plan_below(
     assert time.time() >= until
 
 
-def test_a_plan_is_obeyed_where_no_copy_of_it_can_be_kept(flink: live_flink.LiveFlink) -> None:
+def test_a_plan_is_obeyed_where_no_copy_of_it_can_be_kept(flink: live_flink.AgentCluster) -> None:
     job = submitted(flink)
     places = dealt(list(flink.wait_for_running(job)), IDS, 1)
     # A folder in the way of the copy: permissions would not stop root.
@@ -294,7 +294,7 @@ def test_a_plan_is_obeyed_where_no_copy_of_it_can_be_kept(flink: live_flink.Live
     in_the_way.parent.rmdir()
 
 
-def test_a_job_with_local_recovery_is_moved(flink: live_flink.LiveFlink) -> None:
+def test_a_job_with_local_recovery_is_moved(flink: live_flink.AgentCluster) -> None:
     out = flink.cluster.scratch / "out-local"
     out.mkdir(exist_ok=True)
     # The option's names since 1.20, and before.
@@ -313,7 +313,7 @@ def test_a_job_with_local_recovery_is_moved(flink: live_flink.LiveFlink) -> None
 
 
 def test_a_rejected_plan_is_not_used_by_a_fail_over(
-    flink: live_flink.LiveFlink, placed: tuple[str, dict[str, str]]
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:
     job, places = placed
     bad = {task: "pi-9" if place == "pi-1" else place for task, place in places.items()}

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from test_within_measurement import RAN, saturated
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.cli.exit_status import ExitStatus
@@ -20,6 +19,7 @@ from edgeplace.model import (
     read,
     write,
 )
+from tests.support.saturated import RAN, saturated
 from tests.support.seeds import filter_cluster
 
 KEYS = {
