@@ -49,7 +49,8 @@ def _with_names(data: Any, **names: str) -> Any:
     """Return the data of a document with what its cost need not repeat: key there -> key here."""
     if not isinstance(data, dict) or not isinstance(data.get("cost"), dict):
         return data
-    known = {there: data[here] for there, here in names.items() if here in data}
+    # What is no text is told of the field itself, and not here again.
+    known = {there: str(data[here]) for there, here in names.items() if here in data}
     return {**data, "cost": {**known, **data["cost"]}}
 
 

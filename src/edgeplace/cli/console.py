@@ -57,6 +57,24 @@ class Console:
         styles
             Style of each row; used on terminals only.
         """
+        table = self._table(columns, rows, styles)
+        if self.out.is_terminal:
+            self.out.print(table)
+            return
+        # Nothing is to the right of the last column that it would have to be padded for.
+        with self.out.capture() as printed:
+            self.out.print(table)
+        self.raw("".join(f"{line.rstrip()}\n" for line in printed.get().split("\n")[:-1]))
+
+    def has_room(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+        """Return whether a table fits without a cell that is broken."""
+        natural = self.out.options.update(max_width=_PLAIN_WIDTH)
+        needed = self.out.measure(self._table(columns, rows), options=natural).maximum
+        return needed <= self.out.width
+
+    def _table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()
+    ) -> Table:
         table = Table(box=box.SIMPLE_HEAD if self.out.is_terminal else None, pad_edge=False)
         for title in columns:
             right = title.startswith(">")
@@ -69,13 +87,7 @@ class Console:
             table.add_row(
                 *(Text(visible(cell)) for cell in row), style=styles[i] if styles else None
             )
-        if self.out.is_terminal:
-            self.out.print(table)
-            return
-        # Nothing is to the right of the last column that it would have to be padded for.
-        with self.out.capture() as printed:
-            self.out.print(table)
-        self.raw("".join(f"{line.rstrip()}\n" for line in printed.get().split("\n")[:-1]))
+        return table
 
     def problem(self, text: str) -> None:
         """Print an error or a warning on standard error."""

@@ -202,9 +202,14 @@ def _unset(
 ) -> tuple[Result | None, tuple[str, ...]]:
     """Return the answer without the settings; where they complete the input, a note instead."""
     try:
-        return _solved(now, args, tell), ()
+        result = _solved(now, args, tell)
     except InvalidInputError as e:
         return None, (f"there is no answer without --set to compare with: {e.what}",)
+    if status_of(result) is ExitStatus.NOT_PROVED:
+        return result, (
+            f"the plan without --set was not proved best: stopped by {result.stopped_by.value}",
+        )
+    return result, ()
 
 
 def _show_changes(console: Console, now: Case, then: Case, unset: Result, result: Result) -> None:

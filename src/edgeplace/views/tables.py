@@ -18,7 +18,11 @@ from edgeplace.model import (
 
 CURRENT = "current"
 """What the comparison calls the placement that runs."""
+_PROVED = {"throughput": "throughput (1 / headroom)"}
+"""What the value of a level is, where its name says the contrary: less of it is better."""
 _MOST_LINKS = 6
+_MOST_SIDE_BY_SIDE = 4
+"""Placements that have a column each on a narrow terminal."""
 
 
 def show_costs(console: Console, costs: Costs) -> None:
@@ -101,11 +105,33 @@ def _demand(demand: SourceDemand) -> str:
 def show_policies(
     console: Console, rows: Sequence[tuple[str, Evaluation]], best: str = "edgeplace"
 ) -> None:
-    """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom."""
+    """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom.
+
+    Where a terminal is too narrow for a row each, a few placements have a column each, and many
+    are told without the links.
+    """
     links = _busiest([e for _, e in rows])
+    columns, lines = _policy_rows(rows, links)
+    if not console.has_room(columns, lines):
+        if len(rows) <= _MOST_SIDE_BY_SIDE:
+            turned = zip((c.lstrip(">") for c in columns), *lines, strict=True)
+            (first, *names), *measures = turned
+            console.table((first, *(f">{name}" for name in names)), measures)
+            _say_violations(console, rows)
+            return
+        columns, lines = _policy_rows(rows, [])
+    styles = ["green" if name == best else "" if found.feasible else "dim" for name, found in rows]
+    console.table(columns, lines, styles)
+    _say_violations(console, rows)
+
+
+def _policy_rows(
+    rows: Sequence[tuple[str, Evaluation]], links: Sequence[str]
+) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the titles of the comparison and a row for each placement."""
     columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
     columns += [">server cores", ">headroom", "what binds", "holds"]
-    lines, styles = [], []
+    lines: list[tuple[str, ...]] = []
     for name, e in rows:
         used = {a.where: a.used for a in e.links}
         lines.append(
@@ -121,8 +147,10 @@ def show_policies(
                 holding(name, e),
             )
         )
-        styles.append("green" if name == best else "" if e.feasible else "dim")
-    console.table(columns, lines, styles)
+    return columns, lines
+
+
+def _say_violations(console: Console, rows: Sequence[tuple[str, Evaluation]]) -> None:
     for name, e in rows:
         if e.violations:
             more = f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""
@@ -169,7 +197,10 @@ def show_proof(console: Console, result: Result) -> None:
     )
     console.table(
         ("objective", ">value", ">bound", ">gap"),
-        [(v.name, exact(v.value), exact(v.bound), percent(v.gap)) for v in result.levels],
+        [
+            (_PROVED.get(v.name, v.name), exact(v.value), exact(v.bound), percent(v.gap))
+            for v in result.levels
+        ],
     )
 
 
@@ -227,8 +258,8 @@ def show_conflict(console: Console, result: Result) -> None:
             console.text(f"  {member}")
     elif found.not_narrowed:
         console.text(
-            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down: "
-            "time limit",
+            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down in "
+            "the time there was for it",
             style="dim",
         )
     if all(v.kind in RATED for v in found.shortfalls):

@@ -336,6 +336,14 @@ def test_what_yaml_takes_for_something_else_is_to_be_quoted(ask, files, written)
     assert f'put it in quotes: "{written}"' in cure
 
 
+def test_an_id_that_is_no_text_is_told_once(ask, files):
+    """The cost of an operator has the operator's id where it says none of its own."""
+    text = files["job"].read_text()
+    files["job"].write_text(text.replace("id: camera\n", "id: no\n", 1))
+    assert refused(ask(), "operators.0.id") == 'put it in quotes: "no"'
+    assert "operators.0.cost" not in ask().err
+
+
 def test_an_entry_is_named_by_its_line_and_id(ask, files):
     nodes = [
         {"id": f"pi-{i}", "site": "paris", "node_class": "pi", "cores": 4, "slots": 4}

@@ -7,6 +7,8 @@ import pytest
 
 from edgeplace.cli.console import Console
 from edgeplace.model import write
+from edgeplace.solver import evaluate, solve
+from edgeplace.views.tables import show_policies
 
 BOX = re.compile("[\u2500-\u257f]")
 
@@ -41,6 +43,44 @@ def test_a_terminal_gets_colours_boxes_and_its_own_width(on_terminal, job, clust
     assert BOX.search(ran.out)
     table = re.sub(r"\x1b\[[0-9;]*m", "", ran.out).partition("compared")[0]
     assert max(map(len, table.splitlines())) <= 60
+
+
+class Terminal(StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def compared(filter_model):
+    """Print the comparison of some placements on a terminal of a width; return its rows."""
+
+    def show(placements, width):
+        judged = evaluate(*filter_model, solve(*filter_model).plan)
+        out = Terminal()
+        console = Console(out, StringIO())
+        console.out.width = width
+        show_policies(console, [(f"placement-{i}", judged) for i in range(placements)])
+        return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
+
+    return show
+
+
+@pytest.mark.parametrize("placements", [2, 15])
+def test_on_a_narrow_terminal_no_word_of_the_comparison_is_broken(compared, placements):
+    """A few placements have a column each; many are told without the links."""
+    rows = compared(placements, 90)
+    assert max(map(len, rows)) <= 90
+    words = " ".join(rows).split()
+    assert {"placement", "headroom", "placement-0", "placement-1", "cores"} <= set(words)
+    links = [row for row in rows if row.startswith(" pi-0 -> cloud  ")]
+    assert len(links) == (1 if placements == 2 else 0)
+
+
+def test_on_a_wide_terminal_each_placement_has_a_row(compared):
+    first = [row.split()[0] for row in compared(2, 300) if "kB/s" in row]
+    assert first == ["placement-0", "placement-1"]
 
 
 def test_long_names_are_not_wrapped(edgeplace, filter_model, cluster, tmp_path):

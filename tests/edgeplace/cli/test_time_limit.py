@@ -5,6 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from edgeplace import solver
+from edgeplace.model import Status, StoppedBy
 from edgeplace.solver.clock import running
 from edgeplace.solver.explain.prices import prices
 
@@ -52,6 +53,22 @@ def test_what_there_was_no_time_to_compare_is_said(edgeplace, job, wide):
     with patch("edgeplace.commands.solve.time_is_over", return_value=True):
         ran = edgeplace("solve", job, wide, "--time-limit", "1000")
     assert "the time limit was over before everything was compared" in ran.out
+
+
+def test_a_plan_without_the_settings_that_was_not_proved_is_said_to_be(edgeplace, job, wide):
+    stopped = {"status": Status.FEASIBLE, "stopped_by": StoppedBy.TIME_LIMIT}
+    solve = solver.solve
+    answers = []
+
+    def searched(*args, **more):
+        found = solve(*args, **more)
+        answers.append(found)
+        return found if len(answers) == 1 else found.model_copy(update=stopped)
+
+    with patch.object(solver, "solve", searched):
+        ran = edgeplace("solve", job, wide, "--set", "rate=x2")
+    assert "the plan without --set was not proved best: stopped by time limit" in ran.out
+    assert "not proved best" not in edgeplace("solve", job, wide, "--set", "rate=x2").out
 
 
 def test_prices_have_what_the_explanation_leaves(edgeplace, job, wide, tmp_path):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
 from edgeplace.solver import solve
@@ -196,6 +197,17 @@ def test_threads_and_seeds_do_not_change_the_answer():
 
     assert all((one.places[s] == two.places[s]).all() for s in one.places)
     assert other.wan == pytest.approx(one.wan, rel=1e-6)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_each_worker_has_one_blas_thread(workers):
+    def blas_threads(_):
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        spread = Threads(workers).spread((None, None))
+        assert spread.map(blas_threads) == [{1}, {1}]
+        assert blas_threads(None) == {2}
 
 
 def test_an_executor_is_asked_in_place_of_threads_and_let_go():

@@ -19,6 +19,7 @@ from edgeplace.model import (
 from edgeplace.model.document import parse
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.solver.problem.wire import on_wire
 
 # A combiner that was measured at four rates, records/s into a subtask -> records out per record.
 COMBINER = ((250.0, 2.503), (2_121.0, 0.547), (13_061.0, 0.0897), (168_000.0, 0.0523))
@@ -115,3 +116,14 @@ def test_watermarks_make_buffers_where_records_are_few():
     # Each has a frame, and the headers of its packet and of an acknowledgement.
     assert on_wire(3.0, 200.0) - on_wire(3.0, None) == pytest.approx(3 * (47 + 2 * 52))
     assert on_wire(3000.0, 200.0) == on_wire(3000.0, None)
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "forth", "back"), [(4_000.0, 5_528.0, 820.0), (420_000.0, 437_974.0, 9_112.0)]
+)
+def test_the_wire_takes_what_the_docs_say_of_records_of_100_bytes(bytes_per_s, forth, back):
+    """docs/formulation.md, "The wire": at an MTU of 1500 and a buffer timeout of 100 ms."""
+    one = np.array([1.0])
+    taken = on_wire(bytes_per_s * one, bytes_per_s / 100 * one, 100 * one, 32_768, 1500)
+    assert taken.forward == pytest.approx([forth], abs=1)
+    assert taken.back == pytest.approx([back], abs=1)
