@@ -154,6 +154,7 @@ def test_what_the_agent_says_of_itself(folder):
         ("{", "Invalid JSON"),
         ("[]", "not written by the agent"),
     ],
+    ids=["another version", "a word for a number", "cut", "no object"],
 )
 def test_files_that_no_agent_of_ours_has_written(folder, text, said):
     (folder.path / "agent.json").write_text(text)
