@@ -45,7 +45,7 @@ def known():
     """Return the library's answer to ROWS."""
     shop = one_shop(3, 0.4, free=True)
     rates, cores = {"job": np.array([1, 2, 0.5])}, {"pi": np.array([4.0, 4, 2])}
-    return solve_fleet(replace(shop, copies={"shop": Replicas(3, rates=rates, cores=cores)}))
+    return solve_fleet(replace(shop, replicas={"shop": Replicas(3, rates=rates, cores=cores)}))
 
 
 def check_plans(rows, result, ids):
@@ -96,10 +96,10 @@ def test_several_kinds_of_sites_and_jobs(edgeplace, tmp_path):
         write(job, path)
     write(small.cluster, tmp_path / "cluster.yaml")
     write(small.rules, tmp_path / "rules.yaml")
-    names = sorted({n.partition("[")[0] for c in small.copies.values() for n, _ in c.columns()})
+    names = sorted({n.partition("[")[0] for c in small.replicas.values() for n, _ in c.columns()})
     assert set(names) <= {"rates", "cores", "slots", *fleet_files._PLAIN}
     rows, ids = [], {}
-    for site, copies in small.copies.items():
+    for site, copies in small.replicas.items():
         for i in range(copies.count):
             ids.setdefault(site, []).append(f"{site}/{i}")
             row = {"id": f"{site}/{i}", "site": site}
@@ -206,7 +206,7 @@ def test_rates_of_several_kinds_of_sites_need_their_job(edgeplace, tmp_path):
     for job, path in zip(small.jobs, paths, strict=True):
         write(job, path)
     write(small.cluster, tmp_path / "cluster.yaml")
-    rows = "".join(f"{site},{site},1\n" for site in small.copies)
+    rows = "".join(f"{site},{site},1\n" for site in small.replicas)
     (tmp_path / "sites.csv").write_text("id,site,rates\n" + rows)
     ran = edgeplace("fleet", *paths, tmp_path / "cluster.yaml", "--sites", tmp_path / "sites.csv")
     assert ran.status is ExitStatus.INVALID_INPUT
