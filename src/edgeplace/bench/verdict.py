@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from edgeplace.bench.record import NEGLIGIBLE_BYTES_PER_S, RunAnswer, RunOutcome
 from edgeplace.cli.quantities import exact
 from edgeplace.instances.index import BestKnown
-from edgeplace.solver.tolerances import CONTRADICTION
 from edgeplace.views.tables import limit
 
 RECORD = "the record"
@@ -110,4 +109,7 @@ def _denies(
 
 
 def _above(a: float, b: float) -> bool:
+    # The help of the command imports this module, and the solver takes long to load.
+    from edgeplace.solver.tolerances import CONTRADICTION
+
     return a - b > CONTRADICTION * max(abs(a), abs(b)) + NEGLIGIBLE_BYTES_PER_S
