@@ -43,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_inputs(parser)
     parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the plan (JSON or YAML; -: standard output)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the plan (JSON or YAML; -: standard output)"
+    )
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
 
 
