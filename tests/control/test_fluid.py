@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeplace.control.fluid import simulate
-from edgeplace.control.load import Load, steady
+from edgeplace.control.load import Load
 from edgeplace.control.options import equal_units
 from edgeplace.control.policies import StaticPeak
 from edgeplace.model import InvalidInputError
+from tests.support.loads import steady
 
 
 class Scripted:

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from edgeplace.control.load import DAY_S, Load, flash_crowd, read_load, sawtooth, steady, step
+from edgeplace.control.load import DAY_S, Load, read_load
 from edgeplace.model import InvalidInputError
+from tests.support.loads import flash_crowd, sawtooth, steady, step
 
 
 def written(tmp_path, text, encoding="utf-8"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgeplace.control.fluid import simulate
-from edgeplace.control.load import DAY_S, Load, flash_crowd, sawtooth, steady, step
+from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import equal_units
 from edgeplace.control.policies import (
     DS2,
@@ -15,6 +15,7 @@ from edgeplace.control.policies import (
     StaticPeak,
     ThesisRescaler,
 )
+from tests.support.loads import flash_crowd, sawtooth, steady, step
 
 ALL = (
     DS2,

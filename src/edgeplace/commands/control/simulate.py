@@ -145,9 +145,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e4:
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days: give one above 0")
     return value
 
 

@@ -87,3 +87,10 @@ def test_what_makes_no_simulation_is_refused(edgeplace, load, monkeypatch, more,
     assert said in ran.err
     assert "cure: " in ran.err
     assert load.read_bytes() == before
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "nan", "soon"])
+def test_days_are_a_number_above_0(edgeplace, load, capsys, days):
+    ran = edgeplace("control", "simulate", "--load", load, "--days", days)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert f"{days!r} is no number of days: give one above 0" in ran.err + capsys.readouterr().err
