@@ -1,6 +1,7 @@
 """The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
+from edgeplace.model.content import bytes_of
 from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
@@ -43,6 +44,8 @@ from edgeplace.model.rules import (
     Rules,
     StayOnSite,
 )
+from edgeplace.model.text import digits, first_few, some
+from edgeplace.model.what_if import Case
 
 __all__ = [
     "DEFAULT_OBJECTIVE",
@@ -51,6 +54,7 @@ __all__ = [
     "AnyRule",
     "AtMost",
     "AtRate",
+    "Case",
     "Change",
     "ClassCost",
     "Cluster",
@@ -92,14 +96,18 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
+    "bytes_of",
     "check_outputs",
     "check_writable",
+    "digits",
     "dump",
+    "first_few",
     "load",
     "looks_like",
     "objective_levels",
     "parse",
     "read",
+    "some",
     "write",
     "write_text",
 ]

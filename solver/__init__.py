@@ -9,8 +9,9 @@ from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
 from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.tightness import Tight, tightest
+from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.problem.problem import assumptions
-from edgeplace.solver.solve import solve
+from edgeplace.solver.solve import solve, solve_case
 
 __all__ = [
     "Advice",
@@ -30,6 +31,7 @@ __all__ = [
     "assumptions",
     "difference",
     "evaluate",
+    "held_at_lost_sites",
     "moves",
     "pareto",
     "policies",
@@ -37,6 +39,7 @@ __all__ = [
     "shifts",
     "sites_of",
     "solve",
+    "solve_case",
     "tightest",
     "why",
 ]

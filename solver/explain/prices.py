@@ -23,7 +23,7 @@ from edgeplace.model import (
     Status,
     objective_levels,
 )
-from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver.clock import Clock, limited
 from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.explain.moves import newly

@@ -2,32 +2,20 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.model import (
+    Case,
     Cluster,
     Costs,
     InvalidInputError,
     JobGraph,
     Plan,
     Rules,
+    bytes_of,
     read,
 )
-from edgeplace.model.content import bytes_of
-
-
-@dataclass(frozen=True)
-class Case:
-    """Everything that a placement is decided and judged by."""
-
-    job: JobGraph
-    cluster: Cluster
-    rules: Rules | None
-    current: Plan | None
-    lost: tuple[str, ...] = ()
-    """Sites that are lost: nothing runs there."""
 
 
 def read_case(args: argparse.Namespace) -> Case:
@@ -50,7 +38,7 @@ def read_case(args: argparse.Namespace) -> Case:
         current: Plan | None = read_plan(args.current, job, cluster)
     else:
         current = placed(job, cluster, seen)
-    return Case(job, cluster, rules, current)
+    return Case((job,), cluster, rules, current)
 
 
 def read_plan(path: str, job: JobGraph, cluster: Cluster) -> Plan:

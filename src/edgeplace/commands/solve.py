@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import Case, read_case
+from edgeplace.case.files import read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_backend, add_case
@@ -18,6 +18,7 @@ from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
+    Case,
     InvalidInputError,
     JobGraph,
     Limit,
@@ -106,13 +107,13 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         args.json,
     )
     now = read_case(args)
-    case, said = what_if.apply(now, args.set)
+    case = what_if.apply(now, args.set)
     odd = cluster_notes(now.cluster)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
         compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
         unset, unknown = _unset(now, args, tell) if compare else (None, ())
-    result = result.model_copy(update={"notes": (*said, *odd, *result.notes, *unknown)})
+    result = result.model_copy(update={"notes": (*case.notes, *odd, *result.notes, *unknown)})
     job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
     if result.plan:
         plan = result.plan.model_copy(update={"supposing": tuple(args.set)})
@@ -180,15 +181,11 @@ def _doubt(found: Limit) -> str:
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
-    from edgeplace.case.unplaceable import refused
-    from edgeplace.solver import solve
+    from edgeplace.solver import solve_case
 
-    return refused(case, args.backend) or solve(
-        case.job,
-        case.cluster,
-        case.rules,
+    return solve_case(
+        case,
         objective=args.objective.split(","),
-        current=case.current,
         # The rest is for the case without the what_if, and for what is compared.
         time_limit_s=share_s(0.6 if args.set else 0.9),
         gap=args.gap,

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
-from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.model import Evaluation, Limit, ObjectiveName, some
 from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
 from edgeplace.solver.tolerances import SAME_VALUE, TIE
-from edgeplace.views.reasons import some
 from edgeplace.views.tables import limit, ranges
 from edgeplace.views.terms import Terms
 

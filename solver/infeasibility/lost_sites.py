@@ -2,18 +2,21 @@
 
 import numpy as np
 
-from edgeplace.case.files import Case
-from edgeplace.model import Conflict, Limit, Result, Status, StoppedBy
+from edgeplace.model import Case, Conflict, Limit, Result, Status, StoppedBy, some
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
-from edgeplace.views.reasons import some
 
 
-def refused(case: Case, backend: str) -> Result | None:
+def held_at_lost_sites(case: Case, backend: str = "milp") -> Result | None:
     """Return why there is no plan where rules leave a subtask only TaskManagers of lost sites.
 
-    None where there is no such subtask. It is said before solving: the solver knows of a lost
-    site only that its TaskManagers have no slots.
+    None where there is no such subtask. It is to be asked before solving: the solver knows of a
+    lost site only that its TaskManagers have no slots.
+
+    Parameters
+    ----------
+    backend
+        What the result names as its back end.
 
     Raises
     ------
@@ -22,7 +25,7 @@ def refused(case: Case, backend: str) -> Result | None:
     """
     if not case.lost:
         return None
-    problem = build([case.job], case.cluster, case.rules, case.current)
+    problem = build(case.jobs, case.cluster, case.rules, case.current)
     conflict = _conflict(problem, case.lost)
     if conflict is None:
         return None
