@@ -11,26 +11,26 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
+from edgeplace.model.objective import (
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    ObjectiveLevel,
+    ObjectiveName,
+    objective_levels,
+)
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
-    DEFAULT_OBJECTIVE,
-    OBJECTIVES,
-    RATED,
     Change,
     Conflict,
     Evaluation,
     Freed,
     Incumbent,
     LevelResult,
-    Limit,
-    LimitKind,
-    ObjectiveLevel,
-    ObjectiveName,
     Result,
     Status,
     StoppedBy,
-    objective_levels,
 )
 from edgeplace.model.rules import (
     AnyRule,
@@ -48,6 +48,8 @@ from edgeplace.model.text import digits, first_few, some
 from edgeplace.model.what_if import Case
 
 __all__ = [
+    "AMOUNTS",
+    "BOUNDS",
     "DEFAULT_OBJECTIVE",
     "OBJECTIVES",
     "RATED",
@@ -83,6 +85,7 @@ __all__ = [
     "Operator",
     "OperatorCost",
     "Pin",
+    "Place",
     "Plan",
     "PlanMismatchError",
     "Result",
@@ -92,6 +95,7 @@ __all__ = [
     "SourceDemand",
     "Status",
     "StayOnSite",
+    "Step",
     "StoppedBy",
     "Stream",
     "StreamCost",

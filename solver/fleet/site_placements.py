@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
@@ -18,7 +18,7 @@ from edgeplace.solver.problem.slots import SlotCounter
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
 
-Shared = tuple[str, int]
+Shared = tuple[LimitKind, int]
 """A limit on what all copies share: its kind, and the index of the thing in the template."""
 
 
@@ -167,14 +167,14 @@ def _terms(
 
     shared: dict[Shared, Floats] = {}
     for i in layout.shared_links.tolist():
-        shared["link bandwidth", i] = links[i]
+        shared[LimitKind.LINK_BANDWIDTH, i] = links[i]
     for v in layout.shared_nodes.tolist():
-        shared["node cpu", v] = cores_at(v)
+        shared[LimitKind.NODE_CPU, v] = cores_at(v)
     for t in layout.shared_task_managers.tolist():
         there = tm == t
-        shared["slots", t] = constant(_slots(layout, kind, there).astype(float))
-        shared["memory", t] = constant(there @ p.memory_bytes[kind.subtasks])
-        shared["disk", t] = constant(there @ p.disk_bytes[kind.subtasks])
+        shared[LimitKind.SLOTS, t] = constant(_slots(layout, kind, there).astype(float))
+        shared[LimitKind.MEMORY, t] = constant(there @ p.memory_bytes[kind.subtasks])
+        shared[LimitKind.DISK, t] = constant(there @ p.disk_bytes[kind.subtasks])
     busy = p.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
     # One at least: its sources are born there.
     own = [tm == t for t in kind.task_managers.tolist()]

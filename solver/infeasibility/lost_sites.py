@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgeplace.model import Case, Conflict, Limit, Result, Status, StoppedBy, some
+from edgeplace.model import Case, Conflict, Limit, LimitKind, Result, Status, StoppedBy, some
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
 
@@ -63,8 +63,7 @@ def _conflict(p: Problem, lost: tuple[str, ...]) -> Conflict | None:
         members=(*members, *(f"site {s!r} is lost" for s in gone)),
         irreducible=len(members) == len(gone) == 1,
         shortfalls=tuple(
-            Limit(kind="rule", where=rules[0], used=len(own), capacity=0, unit="subtasks")
-            for rules, own in held.items()
+            Limit.of(LimitKind.RULE, rules[0], len(own), 0) for rules, own in held.items()
         ),
         cure="; ".join(
             f"drop or move {_rules(rules)}: {some([p.subtasks.title(k) for k in own])} may run "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.model import AMOUNTS, Evaluation, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -15,7 +15,7 @@ from edgeplace.solver.search.groups import Groups
 
 _STEPS = 4
 """Functions by which the cores of a group are counted in machines."""
-_MACHINES = ("slots", "node cpu", "memory", "disk")
+_MACHINES = (LimitKind.SLOTS, LimitKind.NODE_CPU, *AMOUNTS)
 
 
 class DisaggregationError(Exception):
@@ -129,7 +129,7 @@ class AggregatedFormulation:
 
         def group(limit: Limited) -> int:
             kind, i = limit
-            return int(of[p.tm_node == i][0] if kind == "node cpu" else of[i])
+            return int(of[p.tm_node == i][0] if kind == LimitKind.NODE_CPU else of[i])
 
         full = np.zeros(p.m, bool)
         for g in sorted({group(limit) for limit in limits}):
@@ -147,7 +147,7 @@ class AggregatedFormulation:
         SubtasksCountedError
             If only a model without groups can state it.
         """
-        windows = tuple(v for v in found.violations if v.kind == "credit window")
+        windows = tuple(v for v in found.violations if v.kind is LimitKind.CREDIT_WINDOW)
         if not windows:
             raise SubtasksCountedError
         met = found.model_copy(update={"violations": windows})

@@ -3,14 +3,6 @@
 from edgeplace.model.text import digits
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
-_SINGULAR = {
-    "bytes": "byte",
-    "channels": "channel",
-    "cores": "core",
-    "slots": "slot",
-    "subtasks": "subtask",
-}
-"""Units of limits that are words."""
 
 
 def count(value: float | None) -> str:
@@ -25,7 +17,9 @@ def count(value: float | None) -> str:
 def counted(value: float, unit: str) -> str:
     """Return a number with its unit, of one thing in the singular: `1 slot`, `2 slots`."""
     number = count(value)
-    return f"{number} {_SINGULAR.get(unit, unit) if number == '1' else unit}"
+    # Units that are words: neither `ms` nor `bytes/s`.
+    one = number == "1" and len(unit) > 2 and unit.isalpha()
+    return f"{number} {unit.removesuffix('s') if one else unit}"
 
 
 def exact(value: float) -> str:
