@@ -44,7 +44,7 @@ def report(verdict: Usage) -> Evaluation:
     task_managers = tuple(
         Limit(kind="slots", where=t.id, used=used, capacity=room, unit="slots")
         for t, used, room in zip(
-            p.cluster.task_managers, v.slots.tolist(), p.tm_slots.tolist(), strict=True
+            p.cluster.task_managers, v.slots.tolist(), p.tms.slots.tolist(), strict=True
         )
     )
     rated = [*links, *nodes, *_busy(v), *_credit_windows(v)]
@@ -67,7 +67,7 @@ def report(verdict: Usage) -> Evaluation:
         latency_ms=v.value("latency"),
         server_cores=v.server_cores,
         moves=int(v.moved.sum()),
-        moved_state_bytes=float(p.state_bytes[v.moved].sum()),
+        moved_state_bytes=float(p.footprint.state_bytes[v.moved].sum()),
         utilisation=binding.utilisation if binding else 0.0,
         binding=binding if binding and binding.used > 0 else None,
         links=links,
@@ -91,10 +91,10 @@ def _spread(v: Usage, subtasks: Ints) -> float:
     each = []
     for k, t in zip(subtasks.tolist(), own.tolist(), strict=True):
         _, op = p.subtasks.operators[p.subtasks.operator_of[k]]
-        cost = op.cost.on(p.cluster.nodes[p.tm_node[t]].node_class) if op.cost else None
+        cost = op.cost.on(p.cluster.nodes[p.tms.node[t]].node_class) if op.cost else None
         measured = cost and cost.origin == "measured" and cost.relative_spread
         each.append(measured or 0.0)
-    cores = p.cores[subtasks, p.tm_class[own]]
+    cores = p.work.cores[subtasks, p.tms.node_class[own]]
     whole = float(cores.sum())
     return float(cores @ np.array(each)) / whole if whole > 0 else 0.0
 
@@ -115,11 +115,11 @@ def _links(v: Usage) -> Iterator[Limit]:
 
 def _nodes(v: Usage) -> Iterator[Limit]:
     p = v.problem
-    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.node_cores.tolist(), strict=True)
+    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.tms.node_cores.tolist(), strict=True)
     for i, (node, used, room) in enumerate(rooms):
         limit = Limit(kind="node cpu", where=node.id, used=used, capacity=room, unit="cores")
         if _over(limit):
-            own = np.flatnonzero(p.tm_node[v.assignment] == i)
+            own = np.flatnonzero(p.tms.node[v.assignment] == i)
             limit = limit.model_copy(update={"spread": _spread(v, own)})
         yield limit
 
@@ -140,11 +140,11 @@ def _credit_windows(v: Usage) -> Iterator[Limit]:
     for i in _largest(v.window_share):
         if np.isfinite(v.window_room[i]):
             channel = v.far[i]
-            a, b = int(p.source[channel]), int(p.target[channel])
+            a, b = int(p.channels.source[channel]), int(p.channels.target[channel])
             yield Limit(
                 kind="credit window",
                 where=f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}",
-                used=p.bytes_per_s[channel],
+                used=p.channels.bytes_per_s[channel],
                 capacity=v.window_room[i],
                 unit="bytes/s",
             )
@@ -161,14 +161,20 @@ def _routes(v: Usage) -> Iterator[Limit]:
 
 def _bytes(v: Usage) -> Iterator[Limit]:
     p = v.problem
-    for t in np.flatnonzero(v.memory > p.tm_memory * (1 + BYTES_TOLERANCE)):
+    for t in np.flatnonzero(v.memory > p.tms.memory_bytes * (1 + BYTES_TOLERANCE)):
         where = p.cluster.task_managers[t].id
         yield Limit(
-            kind="memory", where=where, used=v.memory[t], capacity=p.tm_memory[t], unit="bytes"
+            kind="memory",
+            where=where,
+            used=v.memory[t],
+            capacity=p.tms.memory_bytes[t],
+            unit="bytes",
         )
-    for t in np.flatnonzero(v.disk > p.tm_disk * (1 + BYTES_TOLERANCE)):
+    for t in np.flatnonzero(v.disk > p.tms.disk_bytes * (1 + BYTES_TOLERANCE)):
         where = p.cluster.task_managers[t].id
-        yield Limit(kind="disk", where=where, used=v.disk[t], capacity=p.tm_disk[t], unit="bytes")
+        yield Limit(
+            kind="disk", where=where, used=v.disk[t], capacity=p.tms.disk_bytes[t], unit="bytes"
+        )
 
 
 def _whole(v: Usage) -> Iterator[Limit]:

@@ -222,10 +222,10 @@ def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
     rated, bytes_ = 1 + TOLERANCE / 2, 1 + BYTES_TOLERANCE
     of = {
         "link bandwidth": p.network.capacity_bytes_per_s * rated,
-        "node cpu": p.node_cores * rated,
-        "slots": p.tm_slots,
-        "memory": p.tm_memory * bytes_,
-        "disk": p.tm_disk * bytes_,
+        "node cpu": p.tms.node_cores * rated,
+        "slots": p.tms.slots,
+        "memory": p.tms.memory_bytes * bytes_,
+        "disk": p.tms.disk_bytes * bytes_,
     }
     return {(what, i): float(of[what][i]) for what, i in patterns.shared}
 

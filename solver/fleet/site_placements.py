@@ -131,7 +131,7 @@ def _terms(
     n_channels, n_jobs, count = ends.shape[1], kind.rate.shape[1], len(places)
     n_features = n_channels + n_jobs + 1
     tm = kind.places[places]
-    site, cls = p.tm_site[tm], p.tm_class[tm]
+    site, cls = p.tms.site[tm], p.tms.node_class[tm]
     links = {int(i): np.zeros((n_features, count)) for i in [*kind.links, *layout.shared_links]}
     legs: list[Leg] = []
     crossing: list[Bools] = []
@@ -147,15 +147,15 @@ def _terms(
             legs.append(Leg(c, x, y, route))
             crossing.append(taken)
     if p.storage_site is not None:
-        for k, each in enumerate(p.checkpoint_bytes_per_s[kind.subtasks].tolist()):
+        for k, each in enumerate(p.footprint.checkpoint_bytes_per_s[kind.subtasks].tolist()):
             for x in set(site[:, k].tolist()) - {p.storage_site}:
                 for i in net.route(x, p.storage_site) or ():
                     links[i][-1] += each * (site[:, k] == x)
-    cores = p.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+    cores = p.work.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
 
     def cores_at(node: int) -> Floats:
         term = np.zeros((n_features, count))
-        there = np.where(p.tm_node[tm] == node, cores, 0.0)
+        there = np.where(p.tms.node[tm] == node, cores, 0.0)
         for j in range(n_jobs):
             term[n_channels + j] = there[:, kind.job == j].sum(axis=1)
         return term
@@ -173,9 +173,9 @@ def _terms(
     for t in layout.shared_task_managers.tolist():
         there = tm == t
         shared["slots", t] = constant(_slots(layout, kind, there).astype(float))
-        shared["memory", t] = constant(there @ p.memory_bytes[kind.subtasks])
-        shared["disk", t] = constant(there @ p.disk_bytes[kind.subtasks])
-    busy = p.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+        shared["memory", t] = constant(there @ p.footprint.memory_bytes[kind.subtasks])
+        shared["disk", t] = constant(there @ p.footprint.disk_bytes[kind.subtasks])
+    busy = p.work.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
     # One at least: its sources are born there.
     own = [tm == t for t in kind.task_managers.tolist()]
     priced = np.zeros((n_features, count))
@@ -191,8 +191,8 @@ def _terms(
         cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
         shared=shared,
         slots=np.stack([_slots(layout, kind, here) for here in own], axis=1),
-        memory=np.stack([here @ p.memory_bytes[kind.subtasks] for here in own], axis=1),
-        disk=np.stack([here @ p.disk_bytes[kind.subtasks] for here in own], axis=1),
+        memory=np.stack([here @ p.footprint.memory_bytes[kind.subtasks] for here in own], axis=1),
+        disk=np.stack([here @ p.footprint.disk_bytes[kind.subtasks] for here in own], axis=1),
         busiest=np.stack(
             [busy[:, kind.job == j].max(axis=1, initial=0.0) for j in range(n_jobs)], axis=1
         ),
@@ -206,4 +206,4 @@ def _slots(layout: Layout, kind: SiteKind, there: Bools) -> Ints:
     p = layout.template
     operators, of = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
     held = [there[:, of == o].sum(axis=1) for o in range(len(operators))]
-    return SlotCounter.of(p.group[operators]).slots(np.stack(held, axis=-1))
+    return SlotCounter.of(p.subtasks.group[operators]).slots(np.stack(held, axis=-1))

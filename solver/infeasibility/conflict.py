@@ -305,14 +305,16 @@ def _title(p: Problem, limit: Limited) -> str:
     match kind:
         case "slots" | "memory" | "disk":
             tm = p.cluster.task_managers[i]
-            room = {"slots": p.tm_slots, "memory": p.tm_memory, "disk": p.tm_disk}[kind][i]
+            room = {"slots": p.tms.slots, "memory": p.tms.memory_bytes, "disk": p.tms.disk_bytes}[
+                kind
+            ][i]
             unit = "slots" if kind == "slots" else f"bytes of {kind}"
             return f"TaskManager {tm.id} has {room:,.0f} {unit}"
         case "node cpu":
             node = p.cluster.nodes[i]
             return (
                 f"node {node.id} has {node.cores:g} cores, of which plans may use "
-                f"{p.node_cores[i]:g}"
+                f"{p.tms.node_cores[i]:g}"
             )
         case "subtask busy":
             return f"a thread of {p.subtasks.title(i)} is busy at most all of the time"

@@ -42,10 +42,10 @@ def merged(parts: Sequence[Change]) -> tuple[Change, ...]:
 def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     """Return the problem with all changes made."""
     p = problem
-    slots, memory, disk = p.tm_slots.copy(), p.tm_memory.copy(), p.tm_disk.copy()
-    cores, capacity = p.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
+    slots, memory, disk = p.tms.slots.copy(), p.tms.memory_bytes.copy(), p.tms.disk_bytes.copy()
+    cores, capacity = p.tms.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
     bandwidth = p.network.bandwidth_bytes_per_s.copy()
-    busy, windows, rules = p.busy.copy(), p.window_bytes.copy(), p.rules
+    busy, windows, rules = p.work.busy.copy(), p.channels.window_bytes.copy(), p.rules
     tm = {t.id: i for i, t in enumerate(p.cluster.task_managers)}
     node = {n.id: i for i, n in enumerate(p.cluster.nodes)}
     joined: list[Link] = []
@@ -89,12 +89,11 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
         network.bandwidth_bytes_per_s[: len(capacity)] = bandwidth
     changed = dataclasses.replace(
         p,
-        tm_slots=slots,
-        tm_memory=memory,
-        tm_disk=disk,
-        node_cores=cores,
-        busy=busy,
-        window_bytes=windows,
+        tms=dataclasses.replace(
+            p.tms, slots=slots, memory_bytes=memory, disk_bytes=disk, node_cores=cores
+        ),
+        work=dataclasses.replace(p.work, busy=busy),
+        channels=dataclasses.replace(p.channels, window_bytes=windows),
         rules=rules,
         network=network,
     )

@@ -140,19 +140,21 @@ def _kinds(verdict: Usage) -> list[_Kind]:
     n = len(p.cluster.nodes)
 
     def summed(values: Floats) -> Floats:
-        found: Floats = np.bincount(p.tm_node, values, n).astype(float)
+        found: Floats = np.bincount(p.tms.node, values, n).astype(float)
         return found
 
     def of_task_managers(name: str, used: Floats, room: Floats) -> _Kind:
         fullest = np.zeros(n)
-        np.maximum.at(fullest, p.tm_node, _share(used, room))
+        np.maximum.at(fullest, p.tms.node, _share(used, room))
         return _Kind(name, summed(used), summed(room), fullest)
 
     return [
-        _Kind("CPU cores", verdict.cores, p.node_cores, _share(verdict.cores, p.node_cores)),
-        of_task_managers("slots", verdict.slots.astype(float), p.tm_slots.astype(float)),
-        of_task_managers("memory", verdict.memory, p.tm_memory),
-        of_task_managers("disk", verdict.disk, p.tm_disk),
+        _Kind(
+            "CPU cores", verdict.cores, p.tms.node_cores, _share(verdict.cores, p.tms.node_cores)
+        ),
+        of_task_managers("slots", verdict.slots.astype(float), p.tms.slots.astype(float)),
+        of_task_managers("memory", verdict.memory, p.tms.memory_bytes),
+        of_task_managers("disk", verdict.disk, p.tms.disk_bytes),
     ]
 
 
@@ -177,7 +179,7 @@ def _amount(kind: _Kind, value: float) -> str:
 def _by_class(verdict: Usage, kinds: list[_Kind]) -> Markup:
     p = verdict.problem
     node_class = [n.node_class for n in p.cluster.nodes]
-    subtasks = np.bincount(p.tm_node[verdict.assignment], minlength=len(node_class))
+    subtasks = np.bincount(p.tms.node[verdict.assignment], minlength=len(node_class))
     rows = []
     for name in dict.fromkeys(node_class):
         own = [n for n, c in enumerate(node_class) if c == name]
