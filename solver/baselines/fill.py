@@ -19,10 +19,10 @@ class Filler:
     def __init__(self, problem: Problem) -> None:
         self._p = problem
         self._allowed = problem.allowed()
-        self._count = np.zeros((len(problem.group), problem.m), np.intp)
+        self._count = np.zeros((len(problem.subtasks.group), problem.m), np.intp)
         # Of the operators of each slot sharing group, the largest number on each TaskManager.
-        self._most = np.zeros((int(problem.group.max(initial=0)) + 1, problem.m), np.intp)
-        self._slots = np.maximum(problem.tm_slots, 1)
+        self._most = np.zeros((int(problem.subtasks.group.max(initial=0)) + 1, problem.m), np.intp)
+        self._slots = np.maximum(problem.tms.slots, 1)
         self._used = np.zeros(problem.m, np.intp)
         self.assignment = np.full(problem.n, -1, np.intp)
 
@@ -30,7 +30,7 @@ class Filler:
         """Place some subtasks where an assignment has them; the filler must be empty."""
         p, at = self._p, assignment[subtasks]
         np.add.at(self._count, (p.subtasks.operator_of[subtasks], at), 1)
-        np.maximum.at(self._most, p.group, self._count)
+        np.maximum.at(self._most, p.subtasks.group, self._count)
         self._used = self._most.sum(axis=0)
         self.assignment[subtasks] = at
 
@@ -44,10 +44,10 @@ class Filler:
         look()
         p = self._p
         o = int(p.subtasks.operator_of[k])
-        most = self._most[p.group[o]]
+        most = self._most[p.subtasks.group[o]]
         t = np.sort(np.fromiter(among, np.intp))
         # A slot of the group that has no subtask of this operator yet is free of charge.
-        full = (self._count[o, t] >= most[t]) & (self._used[t] >= p.tm_slots[t])
+        full = (self._count[o, t] >= most[t]) & (self._used[t] >= p.tms.slots[t])
         t = t[~full] if not full.all() else t
         chosen = t[np.argmin(self._used[t] / self._slots[t])]
         self._count[o, chosen] += 1
@@ -59,5 +59,5 @@ class Filler:
         """Return True if TaskManager t has a slot for subtask k."""
         p = self._p
         o = int(p.subtasks.operator_of[k])
-        most = self._most[p.group[o], t]
-        return bool(self._count[o, t] < most or self._used[t] < p.tm_slots[t])
+        most = self._most[p.subtasks.group[o], t]
+        return bool(self._count[o, t] < most or self._used[t] < p.tms.slots[t])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from edgeplace.model import (
+    AMOUNTS,
     BOUNDS,
     RATED,
     Cluster,
@@ -54,7 +55,7 @@ def report(verdict: Usage) -> Evaluation:
     task_managers = tuple(
         Limit.of(LimitKind.SLOTS, t.id, used, room)
         for t, used, room in zip(
-            p.cluster.task_managers, v.slots.tolist(), p.tm_slots.tolist(), strict=True
+            p.cluster.task_managers, v.slots.tolist(), p.tms.slots.tolist(), strict=True
         )
     )
     whole = list(_whole(v))
@@ -65,7 +66,7 @@ def report(verdict: Usage) -> Evaluation:
         *_routes(v),
         *(r for r in rated if _over(r)),
         *(t for t in task_managers if t.shortfall),
-        *_bytes(v),
+        *_amounts(v),
         *_rules(v),
         *(limit for limit in whole if limit.kind not in RATED and _over(limit)),
     ]
@@ -76,7 +77,7 @@ def report(verdict: Usage) -> Evaluation:
         latency_ms=v.value("latency"),
         server_cores=v.server_cores,
         moves=int(v.moved.sum()),
-        moved_state_bytes=float(p.state_bytes[v.moved].sum()),
+        moved_state_bytes=float(p.footprint.state_bytes[v.moved].sum()),
         utilisation=binding.utilisation if binding else 0.0,
         binding=binding if binding and binding.used > 0 else None,
         links=links,
@@ -100,10 +101,10 @@ def _spread(v: Usage, subtasks: Ints) -> float:
     each = []
     for k, t in zip(subtasks.tolist(), own.tolist(), strict=True):
         _, op = p.subtasks.operators[p.subtasks.operator_of[k]]
-        cost = op.cost.on(p.cluster.nodes[p.tm_node[t]].node_class) if op.cost else None
+        cost = op.cost.on(p.cluster.nodes[p.tms.node[t]].node_class) if op.cost else None
         measured = cost and cost.origin == "measured" and cost.relative_spread
         each.append(measured or 0.0)
-    cores = p.cores[subtasks, p.tm_class[own]]
+    cores = p.work.cores[subtasks, p.tms.node_class[own]]
     whole = float(cores.sum())
     return float(cores @ np.array(each)) / whole if whole > 0 else 0.0
 
@@ -126,11 +127,11 @@ def _links(v: Usage) -> Iterator[Limit]:
 
 def _nodes(v: Usage) -> Iterator[Limit]:
     p = v.problem
-    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.node_cores.tolist(), strict=True)
+    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.tms.node_cores.tolist(), strict=True)
     for i, (node, used, room) in enumerate(rooms):
         limit = Limit.of(LimitKind.NODE_CPU, node.id, used, room)
         if _over(limit):
-            own = np.flatnonzero(p.tm_node[v.assignment] == i)
+            own = np.flatnonzero(p.tms.node[v.assignment] == i)
             limit = limit.model_copy(update={"spread": _spread(v, own)})
         yield limit
 
@@ -150,10 +151,10 @@ def _credit_windows(v: Usage) -> Iterator[Limit]:
     for i in _largest(v.window_share):
         if np.isfinite(v.window_room[i]):
             channel = v.far[i]
-            a, b = int(p.source[channel]), int(p.target[channel])
+            a, b = int(p.channels.source[channel]), int(p.channels.target[channel])
             where = f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}"
             subject = (*p.subtasks.ids(a), *p.subtasks.ids(b))
-            used, room = p.bytes_per_s[channel], v.window_room[i]
+            used, room = p.channels.bytes_per_s[channel], v.window_room[i]
             yield Limit.of(LimitKind.CREDIT_WINDOW, where, used, room, subject)
 
 
@@ -164,16 +165,12 @@ def _routes(v: Usage) -> Iterator[Limit]:
         yield Limit.of(LimitKind.ROUTE, " -> ".join(ends), v.unreachable[a, b], 0, ends)
 
 
-def _bytes(v: Usage) -> Iterator[Limit]:
+def _amounts(v: Usage) -> Iterator[Limit]:
+    """Yield what is taken of TaskManagers beyond what they have."""
     p = v.problem
-    for t in np.flatnonzero(v.memory > p.tm_memory * (1 + BYTES_TOLERANCE)):
-        where = p.cluster.task_managers[t].id
-        yield Limit(
-            kind="memory", where=where, used=v.memory[t], capacity=p.tm_memory[t], unit="bytes"
-        )
-    for t in np.flatnonzero(v.disk > p.tm_disk * (1 + BYTES_TOLERANCE)):
-        where = p.cluster.task_managers[t].id
-        yield Limit(kind="disk", where=where, used=v.disk[t], capacity=p.tm_disk[t], unit="bytes")
+    for kind, taken, has in zip(AMOUNTS, v.taken.T, p.tms.has.T, strict=True):
+        for t in np.flatnonzero(taken > has * (1 + BYTES_TOLERANCE)):
+            yield Limit.of(kind, p.cluster.task_managers[t].id, taken[t], has[t])
 
 
 def _rules(v: Usage) -> Iterator[Limit]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgeplace.model import LimitKind
+from edgeplace.model import AMOUNTS, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.fleet.site_placements import Leg, SitePlacements
@@ -55,10 +55,7 @@ class Conditions:
         for t, used in enumerate(q.slots.T):
             yield LimitKind.SLOTS, used[None, :] <= k.slots[own, t, None]
         p = self._layout.template
-        for name, used, room in (
-            (LimitKind.MEMORY, q.memory, p.tm_memory),
-            (LimitKind.DISK, q.disk, p.tm_disk),
-        ):
+        for name, used, room in zip(AMOUNTS, q.taken, p.tms.has.T, strict=True):
             each = used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)
             fits: Bools = np.logical_and.reduce(each, axis=1)
             if not fits.all():
@@ -125,7 +122,7 @@ class Conditions:
         # Patterns that differ in other jobs only, or in who of a site's machines of one class.
         p = self._layout.template
         tm = k.places[q.places[:, members]]
-        alike = p.tm_site[tm] * (int(p.tm_class.max()) + 1) + p.tm_class[tm]
+        alike = p.tms.site[tm] * (int(p.tms.node_class.max()) + 1) + p.tms.node_class[tm]
         _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
         each = [self._longest(int(pattern), members) for pattern in first]
         return np.stack(each, axis=1)[:, which.ravel()]
@@ -148,7 +145,7 @@ class Conditions:
         def finish(m: int) -> tuple[Floats, Floats]:
             """Return the longest path to m, before and after it had its longest exchange."""
             if m not in done:
-                own: Floats = service[self._copies, m, p.tm_class[tm[m]]]
+                own: Floats = service[self._copies, m, p.tms.node_class[tm[m]]]
                 early, late = [], []
                 for a, c in into[m]:
                     before, after = finish(a)

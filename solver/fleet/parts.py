@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import LimitKind
+from edgeplace.model import AMOUNTS, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.fleet.conditions import Conditions
@@ -223,10 +223,9 @@ def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
     rated, bytes_ = 1 + TOLERANCE / 2, 1 + BYTES_TOLERANCE
     of = {
         LimitKind.LINK_BANDWIDTH: p.network.capacity_bytes_per_s * rated,
-        LimitKind.NODE_CPU: p.node_cores * rated,
-        LimitKind.SLOTS: p.tm_slots,
-        LimitKind.MEMORY: p.tm_memory * bytes_,
-        LimitKind.DISK: p.tm_disk * bytes_,
+        LimitKind.NODE_CPU: p.tms.node_cores * rated,
+        LimitKind.SLOTS: p.tms.slots,
+        **dict(zip(AMOUNTS, p.tms.has.T * bytes_, strict=True)),
     }
     return {(what, i): float(of[what][i]) for what, i in patterns.shared}
 

@@ -137,11 +137,8 @@ class Formulation:
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
         p, x = self.problem, self.choices.x
-        need, room = (
-            (p.memory_bytes, p.tm_memory)
-            if broken.kind is LimitKind.MEMORY
-            else (p.disk_bytes, p.tm_disk)
-        )
+        a = AMOUNTS.index(broken.kind)
+        need, room = p.footprint.takes[:, a], p.tms.has[:, a]
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
         together = np.flatnonzero((assignment == t) & (need > 0))
         for small in np.flatnonzero(room < need[together].sum()).tolist():
@@ -163,13 +160,13 @@ class Formulation:
         exceed `limit`.
         """
         p, units, sites = self.problem, self.choices.units, self.sites
-        a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
+        a, b = p.tms.site[assignment[p.channels.source]], p.tms.site[assignment[p.channels.target]]
         used = self._credit_share(np.arange(len(a)), a, b)
         tight = np.flatnonzero(used > limit * (1 + TOLERANCE))
         rows: dict[tuple[int, int, int, int, int], Row] = {}
         for i in tight.tolist():
-            k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
-            stream = int(p.stream[i])
+            k, j = int(units.of[p.channels.source[i]]), int(units.of[p.channels.target[i]])
+            stream = int(p.channels.stream[i])
             if sites.size(k) > 1 and sites.size(j) > 1:
                 raise SubtasksCountedError
             for s in sites.of(k):
@@ -193,9 +190,11 @@ class Formulation:
     def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
         p = self.problem
         share: Floats = (
-            p.bytes_per_s[channels] * round_trips_ms(p, a, b) / (1000 * p.window_bytes[channels])
+            p.channels.bytes_per_s[channels]
+            * round_trips_ms(p, a, b)
+            / (1000 * p.channels.window_bytes[channels])
         )
-        return np.where((a != b) & p.live[channels], share, 0.0)
+        return np.where((a != b) & p.channels.live[channels], share, 0.0)
 
 
 def formulate(
@@ -287,7 +286,9 @@ def formulate(
         slowest = power_of_two(wanted) if wanted > 0 else 1.0
         latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
     k = units.first[choices.unit]
-    cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
+    cores = np.where(
+        p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
+    )
     model.objectives["server_cores"] = _affine(choices.column, cores)
     bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
@@ -329,13 +330,13 @@ def _not_below(
 
 def _largest_utilisation(p: Problem) -> float:
     """Return a utilisation that no placement exceeds."""
-    cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
+    cores = p.work.cores.max(axis=1, initial=0.0).sum() / p.tms.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
-    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
+    bytes_ = (p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum()) / capacity
     transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
     trip = 2 * p.network.delay_ms.sum() + transfer.sum()
-    credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
-    return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
+    credit = (p.channels.bytes_per_s * trip / (1000 * p.channels.window_bytes)).max(initial=0.0)
+    return float(1 + max(cores, bytes_, credit, p.work.busy.max(initial=0.0)))
 
 
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
@@ -345,15 +346,15 @@ def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Fl
     streams between the same two subtasks share their crossings.
     """
     # On a tree every channel has a route: those without traffic do not matter.
-    matters = (p.bytes_per_s > 0) | (with_latency & p.live)
+    matters = (p.channels.bytes_per_s > 0) | (with_latency & p.channels.live)
     if p.network.tree is None:
         matters[:] = True
-    a, b = units.of[p.source], units.of[p.target]
+    a, b = units.of[p.channels.source], units.of[p.channels.target]
     pair = a * len(units.size) + b
     pairs, inverse = np.unique(pair[matters], return_inverse=True)
     pair_of = np.full(len(pair), -1, np.intp)
     pair_of[matters] = inverse
-    total = np.bincount(inverse, weights=p.bytes_per_s[matters], minlength=len(pairs))
+    total = np.bincount(inverse, weights=p.channels.bytes_per_s[matters], minlength=len(pairs))
     u, v = np.divmod(pairs, len(units.size))
     return pairs, pair_of, total / (units.size[u] * units.size[v])
 
@@ -414,12 +415,12 @@ def _links(
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
     """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
-    written = p.checkpoint_bytes_per_s[c.units.first[c.unit]]
+    written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     i = np.flatnonzero(written)
     if p.storage_site is None or not len(i):
         none = np.zeros(0, np.intp)
         return none, none, np.zeros(0)
-    site, storage = p.tm_site[c.tm[i]], np.full(len(i), p.storage_site)
+    site, storage = p.tms.site[c.tm[i]], np.full(len(i), p.storage_site)
     lost = i[~p.network.joined_by_route(site, storage)]
     rows = np.arange(len(lost))
     model.all_at_most(

@@ -5,7 +5,7 @@ A limit that everything that may come together would not exceed has no row.
 
 import numpy as np
 
-from edgeplace.model import BOUNDS, RATED, LimitKind
+from edgeplace.model import AMOUNTS, BOUNDS, RATED, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, power_of_two
@@ -18,10 +18,10 @@ def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
     operator = p.subtasks.operator_of[c.units.first][c.unit]
     pairs, at = np.unique(operator * p.m + c.tm, return_inverse=True)
     most = _total(at, c.size, len(pairs))
-    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
     largest = np.zeros(len(groups))
     np.maximum.at(largest, of, most)
-    tight = _total(groups % p.m, largest, p.m) > p.tm_slots
+    tight = _total(groups % p.m, largest, p.m) > p.tms.slots
     shared = (np.bincount(of, minlength=len(groups)) > 1) & tight[groups % p.m]
     column = np.full(len(groups), -1, np.intp)
     column[shared] = model.columns(Kind.IMPLIED, largest[shared])
@@ -42,7 +42,7 @@ def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
         np.concatenate([c.tm[direct], groups[shared] % p.m]),
         np.concatenate([c.column[direct], column[shared]]),
         np.ones(direct.sum() + shared.sum()),
-        p.tm_slots.astype(float),
+        p.tms.slots.astype(float),
         tight,
         LimitKind.SLOTS,
     )
@@ -66,12 +66,12 @@ def cpu(
         What one unit of that column stands for.
     """
     k = c.units.first[c.unit]
-    node = p.tm_node[c.tm]
-    share = p.cores[k, p.tm_class[c.tm]] / p.node_cores[node]
-    _, one = np.unique(c.unit * len(p.node_cores) + node, return_index=True)
-    whole = _total(node[one], (share * c.size)[one], len(p.node_cores))
+    node = p.tms.node[c.tm]
+    share = p.work.cores[k, p.tms.node_class[c.tm]] / p.tms.node_cores[node]
+    _, one = np.unique(c.unit * len(p.tms.node_cores) + node, return_index=True)
+    whole = _total(node[one], (share * c.size)[one], len(p.tms.node_cores))
     _rated(model, node, c.column, share, whole, rho, unit, LimitKind.NODE_CPU)
-    busy = p.busy[k, p.tm_class[c.tm]]
+    busy = p.work.busy[k, p.tms.node_class[c.tm]]
     if rho is not None or (explicit and busy.max(initial=0.0) > 1):
         highest = np.zeros(p.n)
         np.maximum.at(highest, k, busy)
@@ -100,15 +100,12 @@ def _rated(
 
 
 def space(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
-    """Memory and disk of each TaskManager.
+    """Amounts that each TaskManager has, such as memory.
 
     Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
     byte all the same: `Formulation.missed` forbids what the scaling lets in.
     """
-    for what, each, room in (
-        (LimitKind.MEMORY, p.memory_bytes, p.tm_memory),
-        (LimitKind.DISK, p.disk_bytes, p.tm_disk),
-    ):
+    for what, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         need = each[c.units.first[c.unit]]
         tight = np.isfinite(room) & (_total(c.tm, need * c.size, p.m) > room)
         # Powers of two round nothing.

@@ -14,7 +14,7 @@ from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.infeasibility.nearest import Nearest, any_plan, kept, nearest, rule_of_thumb
-from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged, room_of
+from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged
 from edgeplace.solver.infeasibility.shortages import Shortages
 from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.linear.model import Affine, Limited
@@ -296,10 +296,11 @@ def _thing(p: Problem, kind: LimitKind, i: int) -> tuple[str, float]:
     """
     match kind.facts.at:
         case Place.TASK_MANAGER:
-            room = p.tm_slots if kind is LimitKind.SLOTS else room_of(p, kind)
-            return p.cluster.task_managers[i].id, float(room[i])
+            slots = kind is LimitKind.SLOTS
+            room = p.tms.slots[i] if slots else p.tms.has[i, AMOUNTS.index(kind)]
+            return p.cluster.task_managers[i].id, float(room)
         case Place.NODE:
-            return p.cluster.nodes[i].id, float(p.node_cores[i])
+            return p.cluster.nodes[i].id, float(p.tms.node_cores[i])
         case Place.LINK:
             return p.network.names[i], float(p.network.capacity_bytes_per_s[i])
         case Place.SUBTASK:

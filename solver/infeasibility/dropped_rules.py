@@ -56,7 +56,7 @@ def without_rules(p: Problem, dropped: Sequence[Change]) -> Problem:
             op = freed(op, own, _homes(p, o)) if own else op
             constraints += source_restrictions(p.subtasks, o, job, op, places, rules, p.current, [])
         for rule in rules.rules:
-            constraints += compile_rule(rule, p.subtasks, places, p.current, p.feeding)
+            constraints += compile_rule(rule, p.subtasks, places, p.current, p.channels.feeding)
     return dataclasses.replace(p, constraints=tuple(constraints), rules=rules)
 
 
@@ -81,13 +81,13 @@ def _homes(p: Problem, o: int) -> list[str]:
     stays = {k for c in p.constraints if c.rule is None for k in _held(c)}
     nodes = [n.id for n in p.cluster.nodes]
     return [
-        nodes[p.tm_node[p.current[k]]] if p.current is not None and int(k) in stays else "anywhere"
+        nodes[p.tms.node[p.current[k]]] if p.current is not None and int(k) in stays else "anywhere"
         for k in own.tolist()
     ]
 
 
 def _sources(p: Problem) -> list[int]:
-    fed = set(np.unique(p.subtasks.operator_of[p.feeding[1]]).tolist())
+    fed = set(np.unique(p.subtasks.operator_of[p.channels.feeding[1]]).tolist())
     return [o for o in range(len(p.subtasks.operators)) if o not in fed]
 
 

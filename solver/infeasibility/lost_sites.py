@@ -39,9 +39,9 @@ def held_at_lost_sites(case: Case, backend: str = "milp") -> Result | None:
 
 
 def _conflict(p: Problem, lost: tuple[str, ...]) -> Conflict | None:
-    names = np.array([s.id for s in p.cluster.sites])[p.tm_site]
+    names = np.array([s.id for s in p.cluster.sites])[p.tms.site]
     # A node that a later setting added at the site works.
-    works = ~np.isin(names, lost) | (p.tm_slots > 0)
+    works = ~np.isin(names, lost) | (p.tms.slots > 0)
     # A subtask that rules leave no place at all is no matter of lost sites.
     stuck = p.allowed().any(axis=1) & ~p.allowed()[:, works].any(axis=1)
     held: dict[tuple[str, ...], list[int]] = {}

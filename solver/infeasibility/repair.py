@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Sequence
 
 from edgeplace.model import AMOUNTS, BOUNDS, Change, Limit, LimitKind, Link, Step
-from edgeplace.solver.arrays import Floats
 from edgeplace.solver.infeasibility.dropped_rules import freed_by, without_rules
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.network import Network
@@ -44,17 +43,17 @@ def merged(parts: Sequence[Change]) -> tuple[Change, ...]:
 def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     """Return the problem with all changes made."""
     p = problem
-    slots = p.tm_slots.copy()
-    rooms = {kind: room_of(p, kind).copy() for kind in AMOUNTS}
-    cores, capacity = p.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
+    slots = p.tms.slots.copy()
+    has = p.tms.has.copy()
+    cores, capacity = p.tms.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
     bandwidth = p.network.bandwidth_bytes_per_s.copy()
-    busy, windows, rules = p.busy.copy(), p.window_bytes.copy(), p.rules
+    busy, windows, rules = p.work.busy.copy(), p.channels.window_bytes.copy(), p.rules
     tm = {t.id: i for i, t in enumerate(p.cluster.task_managers)}
     node = {n.id: i for i, n in enumerate(p.cluster.nodes)}
     joined: list[Link] = []
     for c in parts:
-        if c.kind in rooms:
-            rooms[c.kind][tm[c.where]] += c.amount
+        if c.kind in AMOUNTS:
+            has[tm[c.where], AMOUNTS.index(c.kind)] += c.amount
         elif c.kind is LimitKind.SLOTS:
             slots[tm[c.where]] += int(c.amount)
         elif c.kind in BOUNDS:
@@ -84,22 +83,14 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
         network.bandwidth_bytes_per_s[: len(capacity)] = bandwidth
     changed = dataclasses.replace(
         p,
-        tm_slots=slots,
-        tm_memory=rooms[LimitKind.MEMORY],
-        tm_disk=rooms[LimitKind.DISK],
-        node_cores=cores,
-        busy=busy,
-        window_bytes=windows,
+        tms=dataclasses.replace(p.tms, slots=slots, has=has, node_cores=cores),
+        work=dataclasses.replace(p.work, busy=busy),
+        channels=dataclasses.replace(p.channels, window_bytes=windows),
         rules=rules,
         network=network,
     )
     dropped = [c for c in parts if c.kind is LimitKind.RULE]
     return without_rules(changed, dropped) if dropped else changed
-
-
-def room_of(p: Problem, kind: LimitKind) -> Floats:
-    """Return what each TaskManager has of an amount, shape (n_task_managers,)."""
-    return {LimitKind.MEMORY: p.tm_memory, LimitKind.DISK: p.tm_disk}[kind]
 
 
 def describe(parts: Sequence[Change]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from edgeplace.model import RATED, Change, Limit, LimitKind
+from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.infeasibility.repair import changes
@@ -93,11 +93,13 @@ def _cut_off(p: Problem) -> Shortages:
     part_of = np.empty(p.network.n_sites, np.intp)
     for i, inside in enumerate(parts):
         part_of[inside] = i
-    held = _held(p, part_of[p.tm_site], len(parts))
+    held = _held(p, part_of[p.tms.site], len(parts))
     talking: nx.Graph[int] = nx.Graph()
     talking.add_nodes_from(range(p.n))
-    talking.add_edges_from(zip(p.source.tolist(), p.target.tolist(), strict=True))
-    cores = np.bincount(part_of[p.tm_site], weights=p.node_cores[p.tm_node], minlength=len(parts))
+    talking.add_edges_from(zip(p.channels.source.tolist(), p.channels.target.tolist(), strict=True))
+    cores = np.bincount(
+        part_of[p.tms.site], weights=p.tms.node_cores[p.tms.node], minlength=len(parts)
+    )
     joins: dict[tuple[int, int], tuple[int, int]] = {}
     for together in nx.connected_components(talking):
         own = np.array(sorted(together))
@@ -138,26 +140,25 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     at = held[fixed]
     names = [t.id for t in p.cluster.task_managers]
     for t, used in enumerate(_slots(p, fixed, at).tolist()):
-        if used > p.tm_slots[t]:
-            yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tm_slots[t], fixed[at == t])
-    for kind, each, room in (
-        (LimitKind.MEMORY, p.memory_bytes, p.tm_memory),
-        (LimitKind.DISK, p.disk_bytes, p.tm_disk),
-    ):
+        if used > p.tms.slots[t]:
+            yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tms.slots[t], fixed[at == t])
+    for kind, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         total = np.bincount(at, weights=each[fixed], minlength=p.m)
         for t in np.flatnonzero(total > room * (1 + BYTES_TOLERANCE)).tolist():
             yield _shortage(p, kind, names[t], total[t], room[t], fixed[at == t])
     if soft:
         return
-    held = _held(p, p.tm_node, len(p.node_cores))
+    held = _held(p, p.tms.node, len(p.tms.node_cores))
     fixed = np.flatnonzero(held >= 0)
     at = held[fixed]
-    node_class = np.zeros(len(p.node_cores), np.intp)
-    node_class[p.tm_node] = p.tm_class
-    cores = np.bincount(at, weights=p.cores[fixed, node_class[at]], minlength=len(p.node_cores))
-    for v in np.flatnonzero(cores > p.node_cores * (1 + TOLERANCE)).tolist():
+    node_class = np.zeros(len(p.tms.node_cores), np.intp)
+    node_class[p.tms.node] = p.tms.node_class
+    cores = np.bincount(
+        at, weights=p.work.cores[fixed, node_class[at]], minlength=len(p.tms.node_cores)
+    )
+    for v in np.flatnonzero(cores > p.tms.node_cores * (1 + TOLERANCE)).tolist():
         name = p.cluster.nodes[v].id
-        yield _shortage(p, LimitKind.NODE_CPU, name, cores[v], p.node_cores[v], fixed[at == v])
+        yield _shortage(p, LimitKind.NODE_CPU, name, cores[v], p.tms.node_cores[v], fixed[at == v])
 
 
 def _shortage(
@@ -194,22 +195,22 @@ def _held(p: Problem, at: Ints, n: int) -> Ints:
 def _site(p: Problem, k: int) -> int:
     """Return the first site where a subtask may run; a cloud site if there is one."""
     tms = np.flatnonzero(p.allowed()[k])
-    cloud = tms[p.is_server[tms]]
-    return int(p.tm_site[(cloud if len(cloud) else tms)[0]])
+    cloud = tms[p.tms.is_server[tms]]
+    return int(p.tms.site[(cloud if len(cloud) else tms)[0]])
 
 
 def _hub(p: Problem, among: Bools) -> int:
     """Return the site with most cores of some sites, shape (n_sites,); of cloud sites, if any."""
     n = p.network.n_sites
-    cores = np.bincount(p.tm_site, weights=p.node_cores[p.tm_node], minlength=n)
-    cloud = np.bincount(p.tm_site, weights=p.is_server, minlength=n) > 0
+    cores = np.bincount(p.tms.site, weights=p.tms.node_cores[p.tms.node], minlength=n)
+    cloud = np.bincount(p.tms.site, weights=p.tms.is_server, minlength=n) > 0
     return int(np.lexsort((-cores, ~cloud, ~among))[0])
 
 
 def _slots(p: Problem, subtasks: Ints, at: Ints) -> Ints:
     """Return the slots that some subtasks take on each TaskManager."""
     pairs, count = np.unique(p.subtasks.operator_of[subtasks] * p.m + at, return_counts=True)
-    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
     most = np.zeros(len(groups), np.intp)
     np.maximum.at(most, of, count)
     used = np.zeros(p.m, np.intp)

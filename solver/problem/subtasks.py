@@ -21,6 +21,8 @@ class Subtasks:
     """First subtask of each operator, and the total; shape (n_operators + 1,)."""
     operator_of: Ints
     """Operator of each subtask, shape (n_subtasks,)."""
+    group: Ints
+    """Slot sharing group of each operator, shape (n_operators,)."""
 
     @classmethod
     def number(cls, jobs: Sequence[JobGraph]) -> "Subtasks":
@@ -38,11 +40,14 @@ class Subtasks:
             )
         operators = tuple((j.name, op) for j in jobs for op in j.operators)
         counts = np.array([op.parallelism for _, op in operators])
+        groups = [(job, op.slot_sharing_group) for job, op in operators]
+        group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
         return cls(
             tuple(jobs),
             operators,
             np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
             np.repeat(np.arange(len(operators)), counts),
+            np.array([group_index[g] for g in groups], np.intp),
         )
 
     @property

@@ -129,7 +129,7 @@ class AggregatedFormulation:
 
         def group(limit: Limited) -> int:
             kind, i = limit
-            return int(of[p.tm_node == i][0] if kind == LimitKind.NODE_CPU else of[i])
+            return int(of[p.tms.node == i][0] if kind == LimitKind.NODE_CPU else of[i])
 
         full = np.zeros(p.m, bool)
         for g in sorted({group(limit) for limit in limits}):

@@ -41,9 +41,9 @@ def sites_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_sites
     Shape (n_subtasks, n_tms).
     """
     p = problem
-    used = np.unique(p.tm_site)
+    used = np.unique(p.tms.site)
     chosen = rng.choice(used, size=min(n_sites, len(used)), replace=False)
-    there = np.isin(p.tm_site, chosen)
+    there = np.isin(p.tms.site, chosen)
     return _with_plan(p, plan, p.keeps_up & there & there[plan][:, None])
 
 
@@ -60,12 +60,12 @@ def chains_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_free
         k = int(rng.choice(choice))
         for _ in range(p.n):
             free[k] = True
-            near = np.flatnonzero((p.source == k) | (p.target == k))
-            other = p.source[near] + p.target[near] - k
+            near = np.flatnonzero((p.channels.source == k) | (p.channels.target == k))
+            other = p.channels.source[near] + p.channels.target[near] - k
             new = ~free[other] & (p.keeps_up[other].sum(axis=1) > 1)
             if not new.any() or free.sum() >= n_free:
                 break
-            k = int(other[new][np.argmax(p.bytes_per_s[near][new])])
+            k = int(other[new][np.argmax(p.channels.bytes_per_s[near][new])])
         choice = choice[~free[choice]]
         n_free = min(n_free, int(free.sum()) + len(choice))
     return _with_plan(p, plan, p.keeps_up & free[:, None])

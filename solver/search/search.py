@@ -291,7 +291,7 @@ class Search:
         if self._marginals is None:
             return None
         near = self._marginals.near(wan * (1 + OPTIMAL_GAP))
-        return near[:, self._problem.tm_site]
+        return near[:, self._problem.tms.site]
 
     def _rest(self) -> None:
         if self._led is not None:

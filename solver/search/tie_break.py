@@ -27,7 +27,12 @@ def break_ties(problem: Problem, assignment: Ints) -> Ints:
     now = assignment.copy()
     found = measure_usage(p, now)
     neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
-    for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
+    for k, j, w in zip(
+        p.channels.source.tolist(),
+        p.channels.target.tolist(),
+        p.channels.bytes_per_s.tolist(),
+        strict=True,
+    ):
         if w > 0:
             neighbours[k].append((j, w))
             neighbours[j].append((k, w))
@@ -68,7 +73,7 @@ def break_ties(problem: Problem, assignment: Ints) -> Ints:
 def _exchanges(p: Problem, now: Ints, k: int, near: list[tuple[int, float]]) -> list[int]:
     """Return what brings subtask k to a neighbour: change with subtask j, or (n + t) go to t."""
     own = now[k]
-    tms = {int(now[j]) for j, _ in near if now[j] != own and p.tm_site[now[j]] == p.tm_site[own]}
+    tms = {int(now[j]) for j, _ in near if now[j] != own and p.tms.site[now[j]] == p.tms.site[own]}
     return [other for t in sorted(tms) for other in (*np.flatnonzero(now == t).tolist(), p.n + t)]
 
 

@@ -205,7 +205,7 @@ def _at_once(problem: Problem, reading: Reading) -> Decided:
             return nothing
     verdict = measure_usage(problem, assignment)
     allowed = problem.allowed()[np.arange(problem.n), assignment]
-    if not allowed.all() or (verdict.slots > problem.tm_slots).any():
+    if not allowed.all() or (verdict.slots > problem.tms.slots).any():
         return nothing
     return Decided(assignment, largest_load(problem, assignment, reading), 0.0)
 

@@ -49,15 +49,15 @@ def test_sources_born_there_are_silent_and_free_all_else_stays_as_it_was(instanc
     assume(site != cluster.checkpoint_storage)
     lost = case.without_site(site)
     before, after = built(case), built(lost)
-    there = before.tm_site == [s.id for s in cluster.sites].index(site)
-    assert (after.tm_slots == np.where(there, 0, before.tm_slots)).all()
+    there = before.tms.site == [s.id for s in cluster.sites].index(site)
+    assert (after.tms.slots == np.where(there, 0, before.tms.slots)).all()
     node_site = {n.id: n.site for n in cluster.nodes}
     gone = {t.id for t in cluster.task_managers if node_site[t.node] == site} | {site}
     silent = 0
     for o, (_, op) in enumerate(before.subtasks.operators):
         for i, k in enumerate(before.subtasks.range_of(o).tolist()):
             if op.id in {s.id for s in job.sources()} and births[op.id][i] in gone:
-                assert after.rate_per_s[k] == 0
+                assert after.work.rate_per_s[k] == 0
                 assert after.allowed()[k].all()
                 silent += 1
             else:

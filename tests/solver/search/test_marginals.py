@@ -37,7 +37,7 @@ def test_no_plan_has_less_than_the_marginal_of_any_place_it_uses(instance):
             wan = verdict.value("wan")
             least = min(least, wan)
             if found is not None:
-                at = problem.tm_site[list(assignment)]
+                at = problem.tms.site[list(assignment)]
                 marginals = found.least[np.arange(problem.n), at]
                 assert (marginals <= wan * (1 + 1e-9) + 1e-6).all()
                 bound = min(bound, found.bound)

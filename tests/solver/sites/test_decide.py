@@ -41,7 +41,9 @@ def machines_only(problem):
         problem,
         network=network,
         rules=Rules(),
-        window_bytes=np.full(len(problem.window_bytes), np.inf),
+        channels=dataclasses.replace(
+            problem.channels, window_bytes=np.full(len(problem.channels.window_bytes), np.inf)
+        ),
         constraints=tuple(c for c in problem.constraints if isinstance(c, Restriction)),
     )
 
