@@ -19,6 +19,7 @@ from edgeplace.model.objective import (
     ObjectiveName,
     objective_levels,
 )
+from edgeplace.model.job_use import JobUse
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
@@ -71,6 +72,7 @@ __all__ = [
     "Incumbent",
     "InvalidInputError",
     "JobGraph",
+    "JobUse",
     "LevelResult",
     "Limit",
     "LimitKind",

@@ -27,12 +27,14 @@ class Case:
     ----------
     jobs
         The jobs, with their costs; they share the cluster.
+    cluster
+        Without what jobs take that are not placed here.
     current
         Where the subtasks run now.
     lost
         Sites that are lost: nothing runs there.
     notes
-        What the changes took away, in words.
+        What is to be known of the input, and what the changes took away.
     """
 
     jobs: tuple[JobGraph, ...]
@@ -43,18 +45,36 @@ class Case:
     notes: tuple[str, ...] = ()
 
     @property
-    def job(self) -> JobGraph:
-        """The job, where there is one.
+    def name(self) -> str:
+        """What the jobs are called together."""
+        return ", ".join(job.name for job in self.jobs)
+
+    def with_job(self, job: JobGraph) -> Self:
+        """Return the case with another version of the job of this name."""
+        jobs = tuple(job if j.name == job.name else j for j in self.jobs)
+        return dataclasses.replace(self, jobs=jobs)
+
+    def job_with(self, operator: str) -> JobGraph:
+        """Return the job that has an operator, given by id or name; where there is one, that.
 
         Raises
         ------
         InvalidInputError
-            If there are several.
+            If none has it, or several.
         """
-        if len(self.jobs) != 1:
-            names = ", ".join(repr(j.name) for j in self.jobs) or "none"
-            raise InvalidInputError(f"there is not one job here, but {names}", "name the job")
-        return self.jobs[0]
+        if len(self.jobs) == 1:
+            return self.jobs[0]
+        found = [j for j in self.jobs if any(operator in (o.id, o.name) for o in j.operators)]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(repr(j.name) for j in found or self.jobs)
+        raise InvalidInputError(
+            f"{'several' if found else 'none'} of the jobs {names} "
+            f"{'have' if found else 'has'} an operator {operator!r}",
+            "give operators that are alike in several jobs different names"
+            if found
+            else f"the sources are {[o.name for j in self.jobs for o in j.sources()]}",
+        )
 
     def with_rate(self, source: str, rate_per_s: float) -> Self:
         """Return the case with all subtasks of a source together sending so many records/s.
@@ -64,8 +84,7 @@ class Case:
         InvalidInputError
             If there is no such source, or the rate is no number of 0 or more.
         """
-        i, op = self._operator(source)
-        return self._with_job(i, self.jobs[i].with_source_rate(op.id, rate_per_s))
+        return self.with_job(self.job_with(source).with_source_rate(source, rate_per_s))
 
     def with_rate_times(self, source: str, factor: float) -> Self:
         """Return the case with the demand of a source multiplied.
@@ -75,7 +94,8 @@ class Case:
         InvalidInputError
             If there is no such source, it has no demand, or the factor is not above 0.
         """
-        return self._times(*self._operator(source), factor)
+        job = self.job_with(source)
+        return self._times(job.name, job.operator(source), factor)
 
     def with_rates_times(self, factor: float) -> Self:
         """Return the case with the demand of every source multiplied.
@@ -86,9 +106,9 @@ class Case:
             If a source has no demand, or the factor is not above 0.
         """
         case = self
-        for i, job in enumerate(self.jobs):
+        for job in self.jobs:
             for op in job.sources():
-                case = case._times(i, op, factor)
+                case = case._times(job.name, op, factor)
         return case
 
     def with_bandwidth_times(self, source: str, target: str, factor: float) -> Self:
@@ -149,37 +169,20 @@ class Case:
             notes=(*self.notes, *notes),
         )
 
-    def _operator(self, ref: str) -> tuple[int, Operator]:
-        """Return the operator of this id or name, and the index of its job."""
-        if len(self.jobs) == 1:
-            return 0, self.jobs[0].operator(ref)
-        found = [
-            (i, op) for i, job in enumerate(self.jobs) for op in job.operators if op.id == ref
-        ] or [(i, op) for i, job in enumerate(self.jobs) for op in job.operators if op.name == ref]
-        if len(found) == 1:
-            return found[0]
-        jobs = ", ".join(repr(j.name) for j in self.jobs)
-        raise InvalidInputError(
-            f"{len(found) or 'no'} operators of the jobs {jobs} are named {ref!r}",
-            "use the id of one" if found else "take the name of an operator of these jobs",
-        )
-
-    def _times(self, i: int, op: Operator, factor: float) -> Self:
+    def _times(self, name: str, op: Operator, factor: float) -> Self:
         _check(factor)
+        job = next(j for j in self.jobs if j.name == name)
         demand = op.cost.demand if op.cost else None
         if demand is None:
             # Of an operator with inputs, this says so.
-            self.jobs[i].with_source_rate(op.id, 0.0)
+            job.with_source_rate(op.id, 0.0)
             raise InvalidInputError(
                 f"source {op.name!r} has no demand to multiply",
                 f"give one: --set rate:{op.name}=N, or Case.with_rate",
             )
         each = demand.rates_per_s
         total = sum(each) * (op.parallelism if len(each) == 1 else 1)
-        return self._with_job(i, self.jobs[i].with_source_rate(op.id, factor * total))
-
-    def _with_job(self, i: int, job: JobGraph) -> Self:
-        return dataclasses.replace(self, jobs=(*self.jobs[:i], job, *self.jobs[i + 1 :]))
+        return self.with_job(job.with_source_rate(op.id, factor * total))
 
 
 def _check(factor: float) -> None:

@@ -77,12 +77,12 @@ def test_no_plan_uses_a_lost_site(instance, data):
     assume(site != cluster.checkpoint_storage)
     now = Plan(jobs={job.name: current}) if current else None
     lost = Case((job,), cluster, rules, now).without_site(site)
-    result = solve(lost.job, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
+    result = solve(lost.jobs, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
     if result.plan:
         node_site = {n.id: n.site for n in lost.cluster.nodes}
         tm_site = {t.id: node_site[t.node] for t in lost.cluster.task_managers}
         used = {tm_site[tm] for _, _, _, tm in result.plan.subtasks()}
         assert site not in used
-        judged = evaluate(lost.job, lost.cluster, result.plan, lost.rules, lost.current)
+        judged = evaluate(lost.jobs, lost.cluster, result.plan, lost.rules, lost.current)
         assert judged == result.evaluation
         assert np.isfinite(judged.wan_cost)
