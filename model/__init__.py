@@ -11,6 +11,7 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
     DEFAULT_OBJECTIVE,
@@ -19,7 +20,6 @@ from edgeplace.model.objective import (
     ObjectiveName,
     objective_levels,
 )
-from edgeplace.model.job_use import JobUse
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (

@@ -65,7 +65,12 @@ class _Search:
         self._left = min(_JUDGED, _JUDGED_WORK // (p.n + len(p.channels.source)))
         self._refused: set[bytes] = set()
         self._neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
-        ends = zip(p.channels.source.tolist(), p.channels.target.tolist(), p.channels.bytes_per_s.tolist(), strict=True)
+        ends = zip(
+            p.channels.source.tolist(),
+            p.channels.target.tolist(),
+            p.channels.bytes_per_s.tolist(),
+            strict=True,
+        )
         for k, j, w in ends:
             if w > 0:
                 self._neighbours[k].append((j, w))

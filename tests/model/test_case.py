@@ -40,7 +40,7 @@ def test_all_jobs_are_multiplied(now):
 
 def test_a_name_of_two_jobs_is_refused(now):
     both = two_jobs(now)
-    with pytest.raises(InvalidInputError, match="several of the jobs 'filter', 'other' have an operator"):
+    with pytest.raises(InvalidInputError, match="several of the jobs 'filter', 'other'"):
         both.with_rate("source", 1.0)
     with pytest.raises(InvalidInputError, match="none of the jobs"):
         both.with_rate("sauce", 1.0)
