@@ -10,6 +10,7 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job_use import JobUse
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
@@ -65,6 +66,7 @@ __all__ = [
     "Incumbent",
     "InvalidInputError",
     "JobGraph",
+    "JobUse",
     "LevelResult",
     "Limit",
     "LimitKind",

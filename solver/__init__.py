@@ -1,6 +1,7 @@
 """Deciding: where every subtask runs, proved."""
 
 from edgeplace.solver.evaluation.evaluate import evaluate
+from edgeplace.solver.evaluation.job_use import job_uses
 from edgeplace.solver.explain.advice import Advice, advice
 from edgeplace.solver.explain.differences import Difference, Shift, difference, shifts, sites_of
 from edgeplace.solver.explain.moves import Move, Moves, moves
@@ -30,6 +31,7 @@ __all__ = [
     "assumptions",
     "difference",
     "evaluate",
+    "job_uses",
     "moves",
     "pareto",
     "policies",

@@ -24,7 +24,8 @@ def in_order(
     if len(proposals) == 1:
         return list(proposals), []
     free = {tm.id: tm.free_slots for tm in task_managers}
-    left, ordered = [_without_slots(live, p, task_managers) for p in proposals], []
+    left = [_without_slots(live, p, task_managers) for p in proposals]
+    ordered: list[Proposal] = []
     # It ends: each round takes one away.
     while left:
         now = tuple(replace(tm, free_slots=free[tm.id]) for tm in task_managers)

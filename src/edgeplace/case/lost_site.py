@@ -5,7 +5,7 @@ from collections.abc import Set
 
 from edgeplace.case.files import Case
 from edgeplace.cli.quantities import count
-from edgeplace.model import AnyRule, JobGraph, Match, NeverMove, Operator, Pin, SourceDemand
+from edgeplace.model import AnyRule, JobGraph, Match, NeverMove, Operator, Pin, Rules, SourceDemand
 from edgeplace.model.cluster_changes import without_site
 
 
@@ -23,39 +23,51 @@ def lose(case: Case, site: str) -> tuple[Case, tuple[str, ...]]:
     cluster = without_site(case.cluster, site)
     nodes = {n.id for n in cluster.nodes if n.site == site}
     gone = {site, *nodes, *(t.id for t in cluster.task_managers if t.node in nodes)}
-    operators, notes = [], [f"site {site!r} is lost"]
-    rules = case.rules
-    sources = {op.id for op in case.job.sources()}
-    for op in case.job.operators:
-        births = _births(op, case) if op.id in sources else ()
-        lost = {i for i, place in enumerate(births) if place in gone}
-        if lost:
-            silent, rate = _without(op, births, lost)
-            operators.append(silent)
-            notes.append(
-                f"the data of {len(lost)} of the {op.parallelism} subtasks of source {op.name!r} "
-                f"is born at {site!r}: {count(rate)} records/s are lost with it"
-            )
-            if rules:
-                held = (_unpinned(r, op, gone) if isinstance(r, Pin) else r for r in rules.rules)
-                rules = rules.model_copy(update={"rules": tuple(r for r in held if r)})
-        else:
-            operators.append(op)
-    job = case.job.revised(operators=tuple(operators))
+    notes = [f"site {site!r} is lost"]
+    jobs, rules = [], case.rules
+    for job in case.jobs:
+        operators = []
+        sources = {op.id for op in job.sources()}
+        for op in job.operators:
+            births = _births(op, job, case) if op.id in sources else ()
+            lost = {i for i, place in enumerate(births) if place in gone}
+            if lost:
+                silent, rate = _without(op, births, lost)
+                operators.append(silent)
+                notes.append(
+                    f"the data of {len(lost)} of the {op.parallelism} subtasks of source "
+                    f"{op.name!r} is born at {site!r}: {count(rate)} records/s are lost with it"
+                )
+                if rules:
+                    rules = _unheld(rules, op, job, gone)
+            else:
+                operators.append(op)
+        jobs.append(job.revised(operators=tuple(operators)))
     lost_sites = tuple(dict.fromkeys((*case.lost, site)))
-    without = dataclasses.replace(case, job=job, cluster=cluster, rules=rules, lost=lost_sites)
+    without = dataclasses.replace(
+        case, jobs=tuple(jobs), cluster=cluster, rules=rules, lost=lost_sites
+    )
     return without, tuple(notes)
 
 
-def _births(op: Operator, case: Case) -> tuple[str, ...]:
+def _unheld(rules: Rules, op: Operator, job: JobGraph, gone: Set[str]) -> Rules:
+    """Return rules that hold a source no longer at a place that is gone."""
+    held = (
+        _unpinned(r, op, gone) if isinstance(r, Pin) and r.job in ("", job.name) else r
+        for r in rules.rules
+    )
+    return rules.model_copy(update={"rules": tuple(r for r in held if r)})
+
+
+def _births(op: Operator, job: JobGraph, case: Case) -> tuple[str, ...]:
     """Return where the data of each subtask of a source is born, `anywhere` if nothing says."""
     if op.born_at:
         return op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
     places = ["anywhere"] * op.parallelism
-    rules = [r for r in (case.rules.rules if case.rules else ()) if _speaks_of(r, op, case.job)]
+    rules = [r for r in (case.rules.rules if case.rules else ()) if _speaks_of(r, op, job)]
     if case.current and not any(isinstance(r, Match | NeverMove) for r in rules):
         node = {t.id: t.node for t in case.cluster.task_managers}
-        now = case.current.jobs.get(case.job.name, {}).get(op.id, ())
+        now = case.current.jobs.get(job.name, {}).get(op.id, ())
         places = [node.get(t, "anywhere") for t in now] or places
     for rule in rules:
         if isinstance(rule, Pin):

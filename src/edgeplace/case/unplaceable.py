@@ -22,7 +22,7 @@ def refused(case: Case, backend: str) -> Result | None:
     """
     if not case.lost:
         return None
-    problem = build([case.job], case.cluster, case.rules, case.current)
+    problem = build(case.jobs, case.cluster, case.rules, case.current)
     conflict = _conflict(problem, case.lost)
     if conflict is None:
         return None

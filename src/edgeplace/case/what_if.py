@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from edgeplace.case.files import Case
 from edgeplace.case.lost_site import lose
-from edgeplace.model import Cluster, InvalidInputError, Operator
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 from edgeplace.model.cluster_changes import with_bandwidth, with_node_like
 
 KINDS = (
@@ -76,11 +76,12 @@ def _applied(case: Case, text: str) -> tuple[Case, tuple[str, ...]]:
                     f"--set {text!r} does not say of which source",
                     f"write rate:SOURCE={value}, or rate=x2 to multiply all sources",
                 )
-            for op in case.job.sources():
-                case = _multiplied(case, op, times)
+            for job in case.jobs:
+                for op in job.sources():
+                    case = _multiplied(case, job, op, times)
         case ("rate", True) if name and value[:1] == "x":
-            op = case.job.operator(name)
-            case = _multiplied(case, op, _factor(text, value[1:]))
+            job = case.job_with(name)
+            case = _multiplied(case, job, job.operator(name), _factor(text, value[1:]))
         case _ if text.startswith("rate:"):
             rate = _rate(value)
             if not name or rate is None:
@@ -89,7 +90,7 @@ def _applied(case: Case, text: str) -> tuple[Case, tuple[str, ...]]:
                     "write --set rate:SOURCE=RECORDS_PER_SECOND, or rate:SOURCE=x2 to "
                     "multiply what it sends",
                 )
-            case = dataclasses.replace(case, job=case.job.with_source_rate(name, rate))
+            case = case.with_job(case.job_with(name).with_source_rate(name, rate))
         case ("site", True) if value == "lost":
             return lose(case, name)
         case ("link", True) if name:
@@ -116,17 +117,17 @@ def _factor(text: str, figure: str) -> float:
     return factor
 
 
-def _multiplied(case: Case, op: Operator, factor: float) -> Case:
+def _multiplied(case: Case, job: JobGraph, op: Operator, factor: float) -> Case:
     demand = op.cost.demand if op.cost else None
     if demand is None:
         # Of an operator with inputs, this says so.
-        case.job.with_source_rate(op.id, 0.0)
+        job.with_source_rate(op.id, 0.0)
         raise InvalidInputError(
             f"source {op.name!r} has no demand to multiply", f"give one: --set rate:{op.name}=N"
         )
     each = demand.rates_per_s
     total = sum(each) * (op.parallelism if len(each) == 1 else 1)
-    return dataclasses.replace(case, job=case.job.with_source_rate(op.id, factor * total))
+    return case.with_job(job.with_source_rate(op.id, factor * total))
 
 
 def _slower(cluster: Cluster, name: str, factor: float) -> Cluster:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import read_case
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.case.unplaceable import refused
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
@@ -35,17 +35,16 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             f"--pareto {args.pareto}: the picture is SVG, and the file's name does not end so",
             "name the file FILE.svg; a browser shows it, and converts it by printing",
         )
-    read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
-    outputs = Outputs(console, {_PICTURE: args.pareto or None}, read_here, args.json)
+    outputs = Outputs(console, {_PICTURE: args.pareto or None}, inputs_of(args), args.json)
     case, said = what_if.apply(read_case(args), args.set)
-    said = (*said, *cluster_notes(case.cluster))
+    said = (*said, *case.notes, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:
         none = refused(case, args.backend)
         front = (
             Front((), 0, none)
             if none
             else pareto(
-                case.job,
+                case.jobs,
                 case.cluster,
                 case.rules,
                 case.current,

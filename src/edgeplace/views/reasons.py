@@ -10,9 +10,13 @@ from edgeplace.views.terms import Terms
 
 def show_reasons(console: Console, reasons: Sequence[Reason], terms: Terms) -> None:
     """Print where each operator runs, and what the nearest other place would do."""
+    several = len({r.job for r in reasons}) > 1
     console.table(
         ("operator", "runs at", "because"),
-        [(r.name, some(r.sites), because(r, terms)) for r in reasons],
+        [
+            (f"{r.job}: {r.name}" if several else r.name, some(r.sites), because(r, terms))
+            for r in reasons
+        ],
     )
 
 

@@ -16,7 +16,7 @@ few = settings(max_examples=80, deadline=None, suppress_health_check=list(Health
 
 
 def built(case):
-    return build([case.job], case.cluster, case.rules, case.current)
+    return build(case.jobs, case.cluster, case.rules, case.current)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_sources_born_there_are_silent_and_free_all_else_stays_as_it_was(instanc
         assume(current)
         now = Plan(jobs={job.name: current})
         births = current
-    case = Case(job, cluster, rules, now)
+    case = Case((job,), cluster, rules, now)
     site = data.draw(st.sampled_from(cluster.sites)).id
     assume(site != cluster.checkpoint_storage)
     lost, notes = lose(case, site)
@@ -78,13 +78,13 @@ def test_no_plan_uses_a_lost_site(instance, data):
     site = data.draw(st.sampled_from(cluster.sites)).id
     assume(site != cluster.checkpoint_storage)
     now = Plan(jobs={job.name: current}) if current else None
-    lost, _ = lose(Case(job, cluster, rules, now), site)
-    result = solve(lost.job, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
+    lost, _ = lose(Case((job,), cluster, rules, now), site)
+    result = solve(lost.jobs, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
     if result.plan:
         node_site = {n.id: n.site for n in lost.cluster.nodes}
         tm_site = {t.id: node_site[t.node] for t in lost.cluster.task_managers}
         used = {tm_site[tm] for _, _, _, tm in result.plan.subtasks()}
         assert site not in used
-        judged = evaluate(lost.job, lost.cluster, result.plan, lost.rules, lost.current)
+        judged = evaluate(lost.jobs, lost.cluster, result.plan, lost.rules, lost.current)
         assert judged == result.evaluation
         assert np.isfinite(judged.wan_cost)
