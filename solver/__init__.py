@@ -5,6 +5,7 @@ from edgeplace.solver.evaluation.job_use import job_uses
 from edgeplace.solver.explain.advice import Advice, advice
 from edgeplace.solver.explain.differences import Difference, Shift, difference, shifts, sites_of
 from edgeplace.solver.explain.moves import Move, Moves, moves
+from edgeplace.solver.explain.nearest_alike import nearest_alike
 from edgeplace.solver.explain.pareto import Front, Point, pareto
 from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
@@ -33,6 +34,7 @@ __all__ = [
     "evaluate",
     "job_uses",
     "moves",
+    "nearest_alike",
     "pareto",
     "policies",
     "prices",

@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    from edgeplace.solver import advice, job_uses, policies
+    from edgeplace.solver import advice, job_uses, nearest_alike, policies
 
     if args.pareto is not None:
         from edgeplace.commands import pareto
@@ -118,6 +118,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         result = _solved(case, args, tell)
         compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
         unset, unknown = _unset(now, args, tell) if compare else (None, ())
+        if unset and unset.plan:
+            result = nearest_alike(
+                case.jobs, case.cluster, result, unset.plan, case.rules, case.current
+            )
     result = result.model_copy(update={"notes": (*said, *now.notes, *odd, *result.notes, *unknown)})
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     if result.plan:
