@@ -10,6 +10,7 @@ from edgeplace.solver.explain.prices import Price, Prices, prices
 from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.tightness import Tight, tightest
 from edgeplace.solver.problem.problem import assumptions
+from edgeplace.solver.search import SearchParameters
 from edgeplace.solver.solve import solve
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Price",
     "Prices",
     "Reason",
+    "SearchParameters",
     "Shift",
     "Tight",
     "advice",

@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
+from edgeplace.solver.baselines.slots_taken import SlotsTaken
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
@@ -55,9 +56,7 @@ class State:
                 for k in _touched(c):
                     self._rules[k].append(c)
         self._channels = _channels_of(p)
-        self._members = [
-            np.flatnonzero(p.subtasks.group == g) for g in range(int(p.subtasks.group.max()) + 1)
-        ]
+        self._slots = SlotsTaken(p)
         self._clear()
         if assignment is not None:
             for k, t in enumerate(assignment.tolist()):
@@ -65,8 +64,7 @@ class State:
 
     def _clear(self) -> None:
         p = self._p
-        self._count = np.zeros((len(p.subtasks.group), p.m), np.intp)
-        self._slots = np.zeros(p.m, np.intp)
+        self._slots = self._slots.cleared()
         self._cores = np.zeros(len(p.tms.node_cores))
         self._memory = np.zeros(p.m)
         self._disk = np.zeros(p.m)
@@ -125,9 +123,7 @@ class State:
         if here >= 0:
             self._load(k, here, -1)
             self.assignment[k] = -1
-        o = int(p.subtasks.operator_of[k])
-        most = self._count[self._members[p.subtasks.group[o]]].max(axis=0)
-        ok: Bools = self._may[k] & (self._slots + (self._count[o] >= most) <= p.tms.slots)
+        ok: Bools = self._may[k] & (self._slots.used + self._slots.needed(k) <= p.tms.slots)
         cores = self._cores[p.tms.node] + p.work.cores[k, p.tms.node_class]
         ok &= cores <= p.tms.node_cores[p.tms.node] * _ROOM
         ok &= self._memory + p.footprint.memory_bytes[k] <= p.tms.memory_bytes * _BYTES_ROOM
@@ -203,11 +199,10 @@ class State:
 
     def _load(self, k: int, t: int, sign: int) -> None:
         p = self._p
-        o = int(p.subtasks.operator_of[k])
-        group = self._members[p.subtasks.group[o]]
-        before = self._count[group, t].max()
-        self._count[o, t] += sign
-        self._slots[t] += self._count[group, t].max() - before
+        if sign > 0:
+            self._slots.add(k, t)
+        else:
+            self._slots.take(k, t)
         self._cores[p.tms.node[t]] += sign * p.work.cores[k, p.tms.node_class[t]]
         self._memory[t] += sign * p.footprint.memory_bytes[k]
         self._disk[t] += sign * p.footprint.disk_bytes[k]
