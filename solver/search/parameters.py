@@ -1,6 +1,6 @@
 """What of the search can be tuned or switched off."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from edgeplace.model import InvalidInputError
 
@@ -67,24 +67,31 @@ class SearchParameters:
     """Subtasks along heavy channels that it decides together at first; half as many at least."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, usual = getattr(self, field.name), field.default
-            if type(value) is not type(usual) and not (
-                isinstance(usual, float) and type(value) is int
-            ):
-                wanted = {bool: "True or False", int: "a whole number"}.get(type(usual), "a number")
-            elif field.name in _SHARES and not 0 <= value <= 1:
-                wanted = "a share, from 0 to 1"
-            # Written so that nan is refused too.
-            elif not isinstance(value, bool) and not value >= _LEAST.get(field.name, 0):
-                wanted = f"{_LEAST.get(field.name, 0)} or more"
-            else:
-                continue
-            raise InvalidInputError(
-                f"the search parameter {field.name} is {value!r}", f"give {wanted}"
-            )
+        usual = vars(type(self))
+        for name, value in vars(self).items():
+            wanted = _wanted(name, value, usual[name])
+            if wanted:
+                raise InvalidInputError(
+                    f"the search parameter {name} is {value!r}", f"give {wanted}"
+                )
 
 
+def _wanted(name: str, value: object, usual: object) -> str:
+    """Return what a parameter must be, empty where it is."""
+    if isinstance(usual, bool) or isinstance(value, bool):
+        return "" if type(value) is type(usual) else _KINDS[type(usual)]
+    if isinstance(usual, int) and not isinstance(value, int):
+        return _KINDS[int]
+    if not isinstance(value, int | float):
+        return _KINDS[float]
+    least = _LEAST.get(name, 0)
+    if name in _SHARES:
+        return "" if 0 <= value <= 1 else "a share, from 0 to 1"
+    # Written so that nan is refused too.
+    return "" if value >= least else f"{least} or more"
+
+
+_KINDS: dict[type, str] = {bool: "True or False", int: "a whole number", float: "a number"}
 _SHARES = ("building_share", "proving_share", "less_room", "least_room")
 _LEAST = {"fewest_sites": 1, "packing_steps": 1, "wider": 2, "few_sites": 1, "few_subtasks": 1}
 """Of numbers that may not be 0."""

@@ -70,6 +70,7 @@ def test_neighbourhoods_are_not_looked_at_where_they_are_switched_off():
         ({"packing_steps": 2.5}, "a whole number"),
         ({"by_site": 0}, "True or False"),
         ({"wider": "much"}, "a number"),
+        ({"few_sites": True}, "a whole number"),
     ],
 )
 def test_a_parameter_out_of_range_is_refused(wrong, cure):
