@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypedDict, Unpack
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
+    Case,
     Cluster,
     InvalidInputError,
     JobGraph,
@@ -19,6 +21,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver.clock import limited, prolonged
 from edgeplace.solver.infeasibility.conflict import find_conflict
+from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -109,6 +112,30 @@ def solve(
         levelwise = Search(problem, levels, soft, clock, gap, seed, tell, load, search)
         possible = bool(places.any(axis=1).all())
         return _answer(problem, levelwise, possible, soft, backend)
+
+
+class SolveOptions(TypedDict, total=False):
+    """What `solve` takes beside the case."""
+
+    objective: Sequence[str | ObjectiveLevel]
+    time_limit_s: float | None
+    gap: float
+    seed: int
+    workers: int | None
+    backend: str
+    progress: Callable[[str], None] | None
+
+
+def solve_case(case: Case, **options: Unpack[SolveOptions]) -> Result:
+    """Solve a case. Where rules hold subtasks at lost sites, the conflict says so.
+
+    Raises
+    ------
+    InvalidInputError, PlanMismatchError
+        As `solve`.
+    """
+    refused = held_at_lost_sites(case, options.get("backend", "milp"))
+    return refused or solve(case.jobs, case.cluster, case.rules, current=case.current, **options)
 
 
 def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backend: str) -> Result:

@@ -66,8 +66,7 @@ class State:
         p = self._p
         self._slots = self._slots.cleared()
         self._cores = np.zeros(len(p.tms.node_cores))
-        self._memory = np.zeros(p.m)
-        self._disk = np.zeros(p.m)
+        self._taken = np.zeros(p.tms.has.T.shape)
         self._links = np.zeros(len(p.network.names))
         self._moved = 0
         self.assignment = np.full(p.n, -1, np.intp)
@@ -126,8 +125,8 @@ class State:
         ok: Bools = self._may[k] & (self._slots.used + self._slots.needed(k) <= p.tms.slots)
         cores = self._cores[p.tms.node] + p.work.cores[k, p.tms.node_class]
         ok &= cores <= p.tms.node_cores[p.tms.node] * _ROOM
-        ok &= self._memory + p.footprint.memory_bytes[k] <= p.tms.memory_bytes * _BYTES_ROOM
-        ok &= self._disk + p.footprint.disk_bytes[k] <= p.tms.disk_bytes * _BYTES_ROOM
+        for taken, takes, has in zip(self._taken, p.footprint.takes[k], p.tms.has.T, strict=True):
+            ok &= taken + takes <= has * _BYTES_ROOM
         ok &= self._cut_off[k, p.tms.site] == 0
         if p.current is not None and p.rules.max_moves is not None:
             ok &= self._moved + (p.current[k] != np.arange(p.m)) <= p.rules.max_moves
@@ -204,8 +203,7 @@ class State:
         else:
             self._slots.take(k, t)
         self._cores[p.tms.node[t]] += sign * p.work.cores[k, p.tms.node_class[t]]
-        self._memory[t] += sign * p.footprint.memory_bytes[k]
-        self._disk[t] += sign * p.footprint.disk_bytes[k]
+        self._taken[:, t] += sign * p.footprint.takes[k]
         if p.current is not None:
             self._moved += sign * int(p.current[k] != t)
 

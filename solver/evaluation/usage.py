@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import ObjectiveName
+from edgeplace.model import BOUNDS, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
@@ -36,8 +36,10 @@ class Usage:
     far, window_room
         Channels with traffic between two sites, and bytes/s that the credit window of each lets
         through, shape (n_far,).
-    slots, memory, disk
+    slots
         Used of each TaskManager, shape (n_task_managers,).
+    taken
+        Used of each amount of `AMOUNTS` of each TaskManager, shape (n_task_managers, n_amounts).
     rules
         Rules that are broken, and by how many subtasks.
     latency_ms
@@ -56,8 +58,7 @@ class Usage:
     far: Ints
     window_room: Floats
     slots: Ints
-    memory: Floats
-    disk: Floats
+    taken: Floats
     rules: tuple[tuple[Constraint, int], ...]
     latency_ms: float
     moved: Bools
@@ -86,6 +87,7 @@ class Usage:
                 (self.cores / p.tms.node_cores).max(initial=0.0),
                 self.busy.max(initial=0.0),
                 self.window_share.max(initial=0.0),
+                *(self._share_of(kind) for kind in BOUNDS if kind in RATED),
             )
         )
 
@@ -103,6 +105,22 @@ class Usage:
             case "throughput":
                 return self.utilisation
 
+    def bounded(self, kind: LimitKind) -> float:
+        """Return what a bound on a term of the objective limits; a missing route counts nothing."""
+        term = kind.facts.bounds
+        return self.latency_ms if term is None or term == "latency" else self.value(term)
+
+    def _share_of(self, kind: LimitKind) -> float:
+        """Return the share in use of a bound on a term, 0 where there is none."""
+        most, used = kind.bound(self.problem.rules), self.bounded(kind)
+        if most is None or used <= 0:
+            return 0.0
+        return used / most if most > 0 else float("inf")
+
+    def _within(self, kind: LimitKind) -> bool:
+        most = kind.bound(self.problem.rules)
+        return most is None or self.bounded(kind) <= most * (1 + TOLERANCE)
+
     @cached_property
     def rated_hold(self) -> bool:
         """Whether all limits that grow with the rates hold."""
@@ -112,21 +130,19 @@ class Usage:
             and (self.cores <= p.tms.node_cores * (1 + TOLERANCE)).all()
             and (self.busy <= 1 + TOLERANCE).all()
             and (p.channels.bytes_per_s[self.far] <= self.window_room * (1 + TOLERANCE)).all()
+            and all(self._within(kind) for kind in BOUNDS if kind in RATED)
         )
 
     @cached_property
     def fixed_hold(self) -> bool:
         """Whether all other limits and the rules hold."""
         p = self.problem
-        latency, moves = p.rules.max_latency_ms, p.rules.max_moves
         return bool(
             not self.unreachable
             and (self.slots <= p.tms.slots).all()
-            and (self.memory <= p.tms.memory_bytes * (1 + BYTES_TOLERANCE)).all()
-            and (self.disk <= p.tms.disk_bytes * (1 + BYTES_TOLERANCE)).all()
+            and (self.taken <= p.tms.has * (1 + BYTES_TOLERANCE)).all()
             and not self.rules
-            and (latency is None or self.latency_ms <= latency * (1 + TOLERANCE))
-            and (moves is None or self.moved.sum() <= moves)
+            and all(self._within(kind) for kind in BOUNDS if kind not in RATED)
         )
 
 
@@ -158,8 +174,7 @@ def measure_usage(problem: Problem, assignment: Ints) -> Usage:
         far=far,
         window_room=room,
         slots=_slots(p, assignment),
-        memory=_total(p.footprint.memory_bytes, assignment, p.m),
-        disk=_total(p.footprint.disk_bytes, assignment, p.m),
+        taken=np.stack([_total(t, assignment, p.m) for t in p.footprint.takes.T], axis=1),
         rules=tuple(_broken(p, assignment)),
         latency_ms=_latency_ms(p, site, cls, np.flatnonzero(apart & p.channels.live)),
         moved=moved,

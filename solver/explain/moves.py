@@ -228,8 +228,7 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
         p.tms.node_class,
         np.arange(p.m) == (p.current[k] if p.current is not None else -1),
         now.slots + (count + 1 > most) > p.tms.slots,
-        now.memory + p.footprint.memory_bytes[k] > p.tms.memory_bytes * (1 + BYTES_TOLERANCE),
-        now.disk + p.footprint.disk_bytes[k] > p.tms.disk_bytes * (1 + BYTES_TOLERANCE),
+        *(now.taken + p.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)).T,
         cores > room * (1 + TOLERANCE),
         *(wrong for c in p.constraints for wrong in _breaking(c, k, a)),
     ]

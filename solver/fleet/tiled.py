@@ -159,8 +159,7 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
         parts.append(part)
     shared = TaskManagers(
         slots=p.tms.slots[hub],
-        memory_bytes=p.tms.memory_bytes[hub],
-        disk_bytes=p.tms.disk_bytes[hub],
+        has=p.tms.has[hub],
         node=_positions(layout.shared_nodes, p.tms.node[hub]),
         site=_positions(layout.shared_sites, p.tms.site[hub]),
         node_class=p.tms.node_class[hub],
@@ -219,15 +218,13 @@ def _part(layout: Layout, kind: SiteKind, at: _Offsets) -> tuple[_Part, _Offsets
         operator_of=at.operator + _repeated(operator, n, len(operators)),
         group=at.group + _repeated(group, n, len(groups)),
         footprint=Footprint(
-            memory_bytes=np.tile(p.footprint.memory_bytes[kind.subtasks], n),
-            disk_bytes=np.tile(p.footprint.disk_bytes[kind.subtasks], n),
+            takes=np.tile(p.footprint.takes[kind.subtasks], (n, 1)),
             state_bytes=np.tile(p.footprint.state_bytes[kind.subtasks], n),
             checkpoint_bytes_per_s=np.tile(p.footprint.checkpoint_bytes_per_s[kind.subtasks], n),
         ),
         tms=TaskManagers(
             slots=kind.slots.ravel(),
-            memory_bytes=np.tile(p.tms.memory_bytes[tms], n),
-            disk_bytes=np.tile(p.tms.disk_bytes[tms], n),
+            has=np.tile(p.tms.has[tms], (n, 1)),
             node=at.node + _repeated(node, n, len(kind.nodes)),
             site=np.repeat(at.site + np.arange(n, dtype=np.intp), len(tms)),
             node_class=np.tile(p.tms.node_class[tms], n),

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
@@ -239,8 +240,8 @@ def _capacities(p: Problem, model: LinearModel) -> Iterator[_Capacity]:
             if few[s] and alone[s]:
                 yield _Capacity(s, block.column, block.value, float(block.bound[0]))
     for what, at, unit in (
-        ("slots", np.arange(p.m), np.ones(p.m)),
-        ("node cpu", p.tms.node, p.tms.node_cores),
+        (LimitKind.SLOTS, np.arange(p.m), np.ones(p.m)),
+        (LimitKind.NODE_CPU, p.tms.node, p.tms.node_cores),
     ):
         machines = np.unique(at)
         site = np.zeros(int(machines.max(initial=0)) + 1, np.intp)

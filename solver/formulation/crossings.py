@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
@@ -309,7 +310,7 @@ class PairCrossings:
             columns[lost[entry]],
             values[lost[entry]],
             -constant[lost],
-            "route",
+            LimitKind.ROUTE,
             none,
         )
         cut = np.searchsorted(entry, np.arange(len(pair) + 1))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -19,7 +19,7 @@ from edgeplace.solver.formulation.crossings import (
 )
 from edgeplace.solver.formulation.envelopes import envelopes
 from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
-from edgeplace.solver.formulation.limit_rows import cpu, slots, space
+from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.formulation.rule_rows import moves, rules
 from edgeplace.solver.formulation.units import Units
@@ -111,7 +111,7 @@ class Formulation:
         if self.rho is not None:
             largest = float(values[self.rho]) * self.rho_unit
             rows = self._credit_rows(assignment, largest * (1 + FEASIBILITY))
-        elif any(v.kind == "credit window" for v in found.violations):
+        elif any(v.kind is LimitKind.CREDIT_WINDOW for v in found.violations):
             rows = self._credit_rows(assignment, 1.0)
         if rows is None or rows or not found.violations:
             return rows
@@ -120,7 +120,7 @@ class Formulation:
         covers = [
             row
             for v in found.violations
-            if v.kind in ("memory", "disk")
+            if v.kind in AMOUNTS
             for row in self._covers(assignment, v)
         ]
         excluding = self.excluding(assignment)
@@ -129,11 +129,8 @@ class Formulation:
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
         p, x = self.problem, self.choices.x
-        need, room = (
-            (p.footprint.memory_bytes, p.tms.memory_bytes)
-            if broken.kind == "memory"
-            else (p.footprint.disk_bytes, p.tms.disk_bytes)
-        )
+        a = AMOUNTS.index(broken.kind)
+        need, room = p.footprint.takes[:, a], p.tms.has[:, a]
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
         together = np.flatnonzero((assignment == t) & (need > 0))
         for small in np.flatnonzero(room < need[together].sum()).tolist():
@@ -241,8 +238,9 @@ def formulate(
         candidates = p.allowed() if soft_rates else p.keeps_up
     if may is not None:
         candidates = candidates & may
-    with_latency = "latency" in objective or p.rules.max_latency_ms is not None
-    with_moves = "moves" in objective or p.rules.max_moves is not None
+    bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
+    with_latency = "latency" in {*objective, *bounded}
+    with_moves = "moves" in {*objective, *bounded}
     apart = explicit or with_latency or with_moves or "throughput" in objective
     units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
     running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
@@ -284,6 +282,7 @@ def formulate(
         p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
     )
     model.objectives["server_cores"] = _affine(choices.column, cores)
+    bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
 
 
@@ -403,7 +402,7 @@ def _links(
             np.concatenate([load[2] / unit, -np.ones(len(rows))]),
         )
         bound /= unit
-    model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
+    model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
@@ -421,7 +420,7 @@ def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries
         c.column[lost],
         np.ones(len(lost)),
         np.zeros(len(lost)),
-        "route",
+        LimitKind.ROUTE,
         np.zeros(len(lost), np.intp),
     )
     steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]

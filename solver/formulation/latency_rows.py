@@ -40,8 +40,6 @@ def latency(
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
     worst = model.column(Kind.REAL, horizon)
     model.objectives["latency"] = Affine({worst: unit})
-    if p.rules.max_latency_ms is not None:
-        model.at_most(Affine({worst: 1.0}), p.rules.max_latency_ms / unit, ("latency", 0))
     live = np.flatnonzero(p.channels.live)
     source, target = p.channels.source[live], p.channels.target[live]
     service = np.minimum(p.work.service_ms[c.unit, p.tms.node_class[c.tm]] / unit, longest)

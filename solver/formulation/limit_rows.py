@@ -1,13 +1,14 @@
-"""Slots, CPU, memory and disk as rows of a linear model.
+"""Slots, CPU, memory, disk and bounds on terms of the objective as rows of a linear model.
 
 A limit that everything that may come together would not exceed has no row.
 """
 
 import numpy as np
 
+from edgeplace.model import AMOUNTS, BOUNDS, RATED, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
-from edgeplace.solver.linear.model import Kind, LinearModel
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
 
@@ -43,7 +44,7 @@ def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
         np.ones(direct.sum() + shared.sum()),
         p.tms.slots.astype(float),
         tight,
-        "slots",
+        LimitKind.SLOTS,
     )
 
 
@@ -69,12 +70,12 @@ def cpu(
     share = p.work.cores[k, p.tms.node_class[c.tm]] / p.tms.node_cores[node]
     _, one = np.unique(c.unit * len(p.tms.node_cores) + node, return_index=True)
     whole = _total(node[one], (share * c.size)[one], len(p.tms.node_cores))
-    _rated(model, node, c.column, share, whole, rho, unit, "node cpu")
+    _rated(model, node, c.column, share, whole, rho, unit, LimitKind.NODE_CPU)
     busy = p.work.busy[k, p.tms.node_class[c.tm]]
     if rho is not None or (explicit and busy.max(initial=0.0) > 1):
         highest = np.zeros(p.n)
         np.maximum.at(highest, k, busy)
-        _rated(model, k, c.column, busy, highest, rho, unit, "subtask busy")
+        _rated(model, k, c.column, busy, highest, rho, unit, LimitKind.SUBTASK_BUSY)
 
 
 def _rated(
@@ -99,20 +100,40 @@ def _rated(
 
 
 def space(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
-    """Memory and disk of each TaskManager.
+    """Amounts that each TaskManager has, such as memory.
 
     Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
     byte all the same: `Formulation.missed` forbids what the scaling lets in.
     """
-    for what, each, room in (
-        ("memory", p.footprint.memory_bytes, p.tms.memory_bytes),
-        ("disk", p.footprint.disk_bytes, p.tms.disk_bytes),
-    ):
+    for what, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         need = each[c.units.first[c.unit]]
         tight = np.isfinite(room) & (_total(c.tm, need * c.size, p.m) > room)
         # Powers of two round nothing.
         unit = np.exp2(np.floor(np.log2(np.where(tight, np.maximum(room, 1.0), 1.0))))
         _rows(model, c.tm, c.column, need / unit[c.tm], room / unit, tight, what)
+
+
+def bounds(p: Problem, model: LinearModel, rho: int | None, unit: float) -> None:
+    """State the bounds on terms of the objective, once the model has all of these.
+
+    Scaled so that the largest coefficient is about 1: solvers' tolerances are absolute.
+
+    Parameters
+    ----------
+    rho, unit
+        As for `cpu`.
+    """
+    for kind in BOUNDS:
+        most, term = kind.bound(p.rules), kind.facts.bounds
+        if most is None or term is None:
+            continue
+        total = model.objectives[term]
+        scale = power_of_two(max(map(abs, total.terms.values()), default=1.0))
+        row = Affine().add(total, 1 / scale)
+        if rho is not None and kind in RATED:
+            model.at_most(row.add_term(rho, -most * unit / scale), 0.0, (kind, 0))
+        else:
+            model.at_most(row, most / scale, (kind, 0))
 
 
 def _rows(

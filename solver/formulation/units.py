@@ -75,14 +75,8 @@ def _signatures(p: Problem, candidates: Bools) -> list[tuple[object, ...]]:
         [
             p.work.busy,
             p.work.cores,
-            np.stack(
-                [
-                    p.footprint.memory_bytes,
-                    p.footprint.disk_bytes,
-                    p.footprint.checkpoint_bytes_per_s,
-                ],
-                axis=1,
-            ),
+            p.footprint.takes,
+            p.footprint.checkpoint_bytes_per_s[:, None],
         ],
         axis=1,
     )

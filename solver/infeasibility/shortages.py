@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from edgeplace.model import RATED, Change, Limit
+from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.infeasibility.repair import changes
@@ -23,7 +23,6 @@ _MOST_NAMED = 5
 """Subtasks, beyond which what they must share is told by their number."""
 _PAIR_S = 5e-9
 """Time to see whether a subtask must run at a place, measured."""
-ROUTE = "streams run only between sites that a route joins"
 
 
 @dataclass(frozen=True)
@@ -116,16 +115,22 @@ def _cut_off(p: Problem) -> Shortages:
     found, made = [], []
     for (_, main), (k, _) in joins.items():
         a, b = (p.cluster.sites[s].id for s in (_site(p, k), _hub(p, part_of == main)))
-        found.append(Limit(kind="route", where=f"{a} -> {b}", used=1, capacity=0, unit="channels"))
+        found.append(Limit.of(LimitKind.ROUTE, f"{a} -> {b}", 1, 0, (a, b)))
         made += [
-            Change(kind="route", where=f"{a} -> {b}"),
-            Change(kind="route", where=f"{b} -> {a}"),
+            Change(kind=LimitKind.ROUTE, where=f"{x} -> {y}", subject=(x, y))
+            for x, y in ((a, b), (b, a))
         ]
     first = next(iter(joins.values()))
     titles = [_titles(p, k) for k in first]
     members = dict.fromkeys(title for own in titles for title in own)
     irreducible = all(len(own) == 1 for own in titles)
-    return Shortages(tuple(found), tuple(made), (*members, ROUTE), irreducible, len(joins))
+    return Shortages(
+        tuple(found),
+        tuple(made),
+        (*members, LimitKind.ROUTE.in_words("", 0, 0)),
+        irreducible,
+        len(joins),
+    )
 
 
 def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool]]:
@@ -136,14 +141,11 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     names = [t.id for t in p.cluster.task_managers]
     for t, used in enumerate(_slots(p, fixed, at).tolist()):
         if used > p.tms.slots[t]:
-            yield _shortage(p, "slots", names[t], used, p.tms.slots[t], "slots", fixed[at == t])
-    for kind, each, room in (
-        ("memory", p.footprint.memory_bytes, p.tms.memory_bytes),
-        ("disk", p.footprint.disk_bytes, p.tms.disk_bytes),
-    ):
+            yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tms.slots[t], fixed[at == t])
+    for kind, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         total = np.bincount(at, weights=each[fixed], minlength=p.m)
         for t in np.flatnonzero(total > room * (1 + BYTES_TOLERANCE)).tolist():
-            yield _shortage(p, kind, names[t], total[t], room[t], "bytes", fixed[at == t])
+            yield _shortage(p, kind, names[t], total[t], room[t], fixed[at == t])
     if soft:
         return
     held = _held(p, p.tms.node, len(p.tms.node_cores))
@@ -156,17 +158,15 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     )
     for v in np.flatnonzero(cores > p.tms.node_cores * (1 + TOLERANCE)).tolist():
         name = p.cluster.nodes[v].id
-        yield _shortage(p, "node cpu", name, cores[v], p.tms.node_cores[v], "cores", fixed[at == v])
+        yield _shortage(p, LimitKind.NODE_CPU, name, cores[v], p.tms.node_cores[v], fixed[at == v])
 
 
 def _shortage(
-    p: Problem, kind: str, where: str, used: float, room: float, unit: str, own: Ints
+    p: Problem, kind: LimitKind, where: str, used: float, room: float, own: Ints
 ) -> tuple[Limit, tuple[str, ...], bool]:
-    limit = Limit.model_validate(
-        {"kind": kind, "where": where, "used": used, "capacity": float(room), "unit": unit}
-    )
+    limit = Limit.of(kind, where, used, float(room))
     titles = dict.fromkeys(title for k in own.tolist() for title in _titles(p, k))
-    what = "cores that plans may use" if kind in RATED else unit
+    what = "cores that plans may use" if kind in RATED else limit.unit
     said = list(titles)
     if len(said) > _MOST_NAMED:
         said = [*said[:_MOST_NAMED], f"and {len(said) - _MOST_NAMED:,} more such rules"]

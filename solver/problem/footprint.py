@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Cluster
+from edgeplace.model import AMOUNTS, Cluster, LimitKind
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.problem.subtasks import Subtasks
 from edgeplace.solver.problem.wire import checkpoint_on_wire
@@ -12,20 +12,20 @@ from edgeplace.solver.problem.wire import checkpoint_on_wire
 
 @dataclass(frozen=True)
 class Footprint:
-    """What each subtask keeps, wherever it runs; arrays of shape (n_subtasks,).
+    """What each subtask keeps, wherever it runs; arrays of shape (n_subtasks,), but for `takes`.
 
     Attributes
     ----------
-    memory_bytes, disk_bytes
-        What it takes of its TaskManager, its state among it.
+    takes
+        What it takes of its TaskManager, of each amount of `AMOUNTS`; its state is part of memory
+        or disk. Shape (n_subtasks, n_amounts).
     state_bytes
         What a move has to carry.
     checkpoint_bytes_per_s
         What it writes to the checkpoint storage, as a link carries it; see `wire`.
     """
 
-    memory_bytes: Floats
-    disk_bytes: Floats
+    takes: Floats
     state_bytes: Floats
     checkpoint_bytes_per_s: Floats
 
@@ -34,8 +34,7 @@ class Footprint:
         """Return it for the measured state of the operators."""
         state = np.zeros(subtasks.count)
         written = np.zeros(subtasks.count)
-        memory = np.zeros(subtasks.count)
-        disk = np.zeros(subtasks.count)
+        takes = np.zeros((subtasks.count, len(AMOUNTS)))
         jobs = {j.name: j for j in subtasks.jobs}
         fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
         for o, (job, op) in enumerate(subtasks.operators):
@@ -47,6 +46,8 @@ class Footprint:
                 of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
                 on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, cluster.mtu_bytes)
                 written[own] = on_wire / (interval / 1000)
-            memory[own] = op.memory_bytes
-            (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
-        return cls(memory, disk, state, written)
+            takes[own] = [getattr(op, k.facts.takes) if k.facts.takes else 0 for k in AMOUNTS]
+            heap = jobs[job].state_backend == "heap"
+            keeper = LimitKind.MEMORY if heap else LimitKind.DISK
+            takes[own, AMOUNTS.index(keeper)] += state[own]
+        return cls(takes, state, written)

@@ -108,6 +108,18 @@ class Subtasks:
         which = f" [{op.id}]" if same > 1 else ""
         return f"{prefix}{op.name}{which} ({k - self.first[o] + 1}/{op.parallelism})"
 
+    def ids(self, k: int) -> tuple[str, str, str]:
+        """Return job, operator id and index (from 0) of a subtask, as `Limit.subject` has them."""
+        o = int(self.operator_of[k])
+        job, op = self.operators[o]
+        return job, op.id, str(k - self.first[o])
+
+    def of_ids(self, ids: tuple[str, ...]) -> int:
+        """Return the index of the subtask that `ids` names."""
+        job, operator, i = ids
+        names = [(name, op.id) for name, op in self.operators]
+        return int(self.first[names.index((job, operator))]) + int(i)
+
 
 def assignment_of(subtasks: Subtasks, cluster: Cluster, plan: Plan) -> Ints:
     """Return TaskManager indices of shape (n_subtasks,), -1 where the plan or cluster has none.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Cluster
+from edgeplace.model import AMOUNTS, Cluster
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem.places import Places
 
@@ -15,8 +15,11 @@ class TaskManagers:
 
     Attributes
     ----------
-    slots, memory_bytes, disk_bytes
-        What subtasks may take of each; infinite where bytes are not stated.
+    slots
+        What subtasks may take of each.
+    has
+        What they may take of each amount of `AMOUNTS`, infinite where that is not stated, shape
+        (n_task_managers, n_amounts).
     node, site, node_class
         Where each is, by index; node classes are numbered in the order of their names.
     is_server
@@ -26,8 +29,7 @@ class TaskManagers:
     """
 
     slots: Ints
-    memory_bytes: Floats
-    disk_bytes: Floats
+    has: Floats
     node: Ints
     site: Ints
     node_class: Ints
@@ -43,8 +45,7 @@ class TaskManagers:
         cloud = np.array([s.tier == "cloud" for s in cluster.sites])
         return cls(
             slots=np.array([t.slots for t in tms], np.intp),
-            memory_bytes=_room([t.memory_bytes for t in tms]),
-            disk_bytes=_room([t.disk_bytes for t in tms]),
+            has=np.stack([_room([getattr(t, k.facts.has) for t in tms]) for k in AMOUNTS], 1),
             node=places.node,
             site=places.site,
             node_class=node_class[places.node],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.model import AMOUNTS, Evaluation, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -15,7 +15,7 @@ from edgeplace.solver.search.groups import Groups
 from edgeplace.solver.search.parameters import SearchParameters
 from edgeplace.solver.search.reduced_model import Undealt
 
-_MACHINES = ("slots", "node cpu", "memory", "disk")
+_MACHINES = (LimitKind.SLOTS, LimitKind.NODE_CPU, *AMOUNTS)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class AggregatedFormulation:
 
         def group(limit: Limited) -> int:
             kind, i = limit
-            return int(of[p.tms.node == i][0] if kind == "node cpu" else of[i])
+            return int(of[p.tms.node == i][0] if kind == LimitKind.NODE_CPU else of[i])
 
         full = np.zeros(p.m, bool)
         for g in sorted({group(limit) for limit in limits}):
@@ -127,7 +127,7 @@ class AggregatedFormulation:
 
         None if only a model without groups can state it.
         """
-        windows = tuple(v for v in found.violations if v.kind == "credit window")
+        windows = tuple(v for v in found.violations if v.kind is LimitKind.CREDIT_WINDOW)
         if not windows:
             return None
         met = found.model_copy(update={"violations": windows})

@@ -142,8 +142,7 @@ def _joint(p: Problem, of: Ints, n: int) -> Problem:
         constraints=tuple(held),
         tms=TaskManagers(
             slots=_total(of, p.tms.slots, n).astype(np.intp),
-            memory_bytes=_total(of, p.tms.memory_bytes, n),
-            disk_bytes=_total(of, p.tms.disk_bytes, n),
+            has=np.stack([_total(of, has, n) for has in p.tms.has.T], axis=1),
             node=np.arange(n),
             site=p.tms.site[first],
             node_class=p.tms.node_class[first],

@@ -293,7 +293,7 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
     group[list(shape.operator)] = shape.group
     counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
-        memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
+        taken = np.zeros((p.tms.has.shape[1], *ok.shape))
         tms = np.zeros(n_blocks, np.intp)
         held = np.zeros((len(pattern), len(group)), np.intp)
         for i, tm_of_member in enumerate(shape.tm_of_member):
@@ -301,10 +301,8 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 continue
             tms = places[:, i, tm_of_member.index(t)]
             there = seats[i] == t
-            memory += p.footprint.memory_bytes[members[:, i], None] * there
-            disk += p.footprint.disk_bytes[members[:, i], None] * there
+            taken += p.footprint.takes[members[:, i]].T[:, :, None] * there
             held[:, shape.operator[i]] += there
         ok &= counter.slots(held)[None, :] <= p.tms.slots[tms, None]
-        ok &= memory <= p.tms.memory_bytes[tms, None] * (1 + BYTES_TOLERANCE)
-        ok &= disk <= p.tms.disk_bytes[tms, None] * (1 + BYTES_TOLERANCE)
+        ok &= (taken <= p.tms.has[tms].T[:, :, None] * (1 + BYTES_TOLERANCE)).all(axis=0)
     return ok

@@ -81,10 +81,9 @@ def _has_slack(p: Problem, may: Bools) -> Bools:
     # A subtask that may run on several TaskManagers of a node counts more than once: never less.
     cores = most(p.work.cores[k, p.tms.node_class[t]])
     node = np.bincount(p.tms.node, weights=cores, minlength=len(p.tms.node_cores))
-    has_slack: Bools = (
-        (node <= p.tms.node_cores * (1 - TOLERANCE))[p.tms.node]
-        & (slots_of_places(p, k, t) <= p.tms.slots)
-        & (most(p.footprint.memory_bytes[k]) <= p.tms.memory_bytes)
-        & (most(p.footprint.disk_bytes[k]) <= p.tms.disk_bytes)
+    has_slack: Bools = (node <= p.tms.node_cores * (1 - TOLERANCE))[p.tms.node] & (
+        slots_of_places(p, k, t) <= p.tms.slots
     )
+    for takes, has in zip(p.footprint.takes.T, p.tms.has.T, strict=True):
+        has_slack &= most(takes[k]) <= has
     return has_slack

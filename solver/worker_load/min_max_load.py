@@ -15,6 +15,7 @@ from edgeplace.model import (
     Evaluation,
     InvalidInputError,
     JobGraph,
+    LimitKind,
     Plan,
     PlanMismatchError,
     Rules,
@@ -143,7 +144,7 @@ def balance(
     if found.assignment is None:
         return Balance(None, None, found.value, found.bound, found.proved)
     evaluation = assess(problem, found.assignment)
-    if any(v.kind == "slots" for v in evaluation.violations):
+    if any(v.kind is LimitKind.SLOTS for v in evaluation.violations):
         raise PlanMismatchError("the balanced plan takes more slots than there are")
     return Balance(
         problem.plan(found.assignment), evaluation, found.value, found.bound, found.proved

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity, listed
+from edgeplace.adapters.flink.checks.agent import unknown_job
+from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenJob
+from edgeplace.adapters.flink.plans.agent_files import AgentInfo
 from edgeplace.adapters.flink.plans.folder import SUFFIX, clock
 from edgeplace.adapters.flink.schedulercfg.names import without_counters
 from edgeplace.model import JobGraph
@@ -108,14 +110,8 @@ def check_plans(seen: Seen) -> Iterator[Finding]:
 
 def _unknown(seen: Seen, job: SeenJob) -> Iterator[Finding]:
     agent = seen.plans.agent if seen.plans else None
-    if agent and agent.alive(seen.now_s) and job.graph is not None:
-        yield Finding(
-            Severity.WARNING,
-            "plans",
-            f"the agent does not know {_of(job)}: no plan of it is obeyed",
-            "if it was submitted just now, look again; else see what the JobManager's log says of "
-            "it",
-        )
+    if isinstance(agent, AgentInfo) and agent.alive(seen.now_s) and job.graph is not None:
+        yield unknown_job(job.name, job.id)
 
 
 def _strays(job: SeenJob, planned: Mapping[str, Sequence[str]]) -> list[str]:

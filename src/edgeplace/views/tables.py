@@ -10,6 +10,7 @@ from edgeplace.model import (
     Evaluation,
     JobGraph,
     Limit,
+    LimitKind,
     Plan,
     Result,
     SourceDemand,
@@ -182,7 +183,7 @@ def binding(found: Limit | None) -> str:
 
 def limit(found: Limit) -> str:
     """Return a limit that is exceeded, in numbers."""
-    if found.kind == "rule":
+    if found.kind is LimitKind.RULE:
         return f"rule “{found.where}”"
     room = counted(found.capacity or 0.0, found.unit)
     return f"{found.kind} {found.where} {count(found.used)} of {room}"
@@ -208,13 +209,14 @@ def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
     """Print the TaskManagers of each operator."""
     rows = []
     for job in jobs:
+        prefix = f"{job.name}: " if len(jobs) > 1 else ""
         for op in job.operators:
             places = plan.of(job.name)[op.id]
             by_tm: dict[str, list[int]] = {}
             for i, tm in enumerate(places):
                 by_tm.setdefault(tm, []).append(i + 1)
             where = ", ".join(f"{tm} ({ranges(own)})" for tm, own in by_tm.items())
-            rows.append((op.name, str(op.parallelism), where))
+            rows.append((prefix + op.name, str(op.parallelism), where))
     console.table(("operator", ">subtasks", "TaskManager (subtask)"), rows)
 
 
