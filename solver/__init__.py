@@ -13,6 +13,7 @@ from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.tightness import Tight, tightest
 from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.problem.problem import assumptions
+from edgeplace.solver.search import SearchParameters
 from edgeplace.solver.solve import solve, solve_case
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Price",
     "Prices",
     "Reason",
+    "SearchParameters",
     "Shift",
     "Tight",
     "advice",

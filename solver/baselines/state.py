@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
+from edgeplace.solver.baselines.slots_taken import SlotsTaken
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
@@ -55,9 +56,7 @@ class State:
                 for k in _touched(c):
                     self._rules[k].append(c)
         self._channels = _channels_of(p)
-        self._members = [
-            np.flatnonzero(p.subtasks.group == g) for g in range(int(p.subtasks.group.max()) + 1)
-        ]
+        self._slots = SlotsTaken(p)
         self._clear()
         if assignment is not None:
             for k, t in enumerate(assignment.tolist()):
@@ -65,8 +64,7 @@ class State:
 
     def _clear(self) -> None:
         p = self._p
-        self._count = np.zeros((len(p.subtasks.group), p.m), np.intp)
-        self._slots = np.zeros(p.m, np.intp)
+        self._slots = self._slots.cleared()
         self._cores = np.zeros(len(p.tms.node_cores))
         self._taken = np.zeros(p.tms.has.T.shape)
         self._links = np.zeros(len(p.network.names))
@@ -124,9 +122,7 @@ class State:
         if here >= 0:
             self._load(k, here, -1)
             self.assignment[k] = -1
-        o = int(p.subtasks.operator_of[k])
-        most = self._count[self._members[p.subtasks.group[o]]].max(axis=0)
-        ok: Bools = self._may[k] & (self._slots + (self._count[o] >= most) <= p.tms.slots)
+        ok: Bools = self._may[k] & (self._slots.used + self._slots.needed(k) <= p.tms.slots)
         cores = self._cores[p.tms.node] + p.work.cores[k, p.tms.node_class]
         ok &= cores <= p.tms.node_cores[p.tms.node] * _ROOM
         for taken, takes, has in zip(self._taken, p.footprint.takes[k], p.tms.has.T, strict=True):
@@ -202,11 +198,10 @@ class State:
 
     def _load(self, k: int, t: int, sign: int) -> None:
         p = self._p
-        o = int(p.subtasks.operator_of[k])
-        group = self._members[p.subtasks.group[o]]
-        before = self._count[group, t].max()
-        self._count[o, t] += sign
-        self._slots[t] += self._count[group, t].max() - before
+        if sign > 0:
+            self._slots.add(k, t)
+        else:
+            self._slots.take(k, t)
         self._cores[p.tms.node[t]] += sign * p.work.cores[k, p.tms.node_class[t]]
         self._taken[:, t] += sign * p.footprint.takes[k]
         if p.current is not None:

@@ -33,10 +33,6 @@ _PLACE_S = 6e-7
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
 
 
-class SubtasksCountedError(Exception):
-    """What must be stated needs subtasks told apart that the model counts."""
-
-
 @dataclass(frozen=True)
 class Formulation:
     """A linear model of a problem, and how to read a placement from it.
@@ -104,27 +100,23 @@ class Formulation:
         may: Bools = (growth[np.maximum(x, 0)] <= slack)[self.choices.units.of]
         return may
 
-    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row] | None:
         """Return rows that hold for every true plan and cut off this solution of the model.
 
         They state what the model leaves out until it matters: credit windows, and limits that the
-        evaluator sees exceeded by less than the tolerance of a solver.
-
-        Raises
-        ------
-        SubtasksCountedError
-            If they cannot be stated in this model, but in one without counted units.
+        evaluator sees exceeded by less than the tolerance of a solver. None if they cannot be
+        stated in this model, but in one without counted units.
         """
-        rows: list[Row] = []
+        rows: list[Row] | None = []
         if self.rho is not None:
             largest = float(values[self.rho]) * self.rho_unit
-            rows += self._credit_rows(assignment, largest * (1 + FEASIBILITY))
+            rows = self._credit_rows(assignment, largest * (1 + FEASIBILITY))
         elif any(v.kind is LimitKind.CREDIT_WINDOW for v in found.violations):
-            rows += self._credit_rows(assignment, 1.0)
-        if rows or not found.violations:
+            rows = self._credit_rows(assignment, 1.0)
+        if rows is None or rows or not found.violations:
             return rows
         if (self.choices.units.size > 1).any():
-            raise SubtasksCountedError
+            return None
         covers = [
             row
             for v in found.violations
@@ -153,11 +145,11 @@ class Formulation:
         columns = self.choices.x[np.arange(self.problem.n), assignment]
         return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
 
-    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row]:
+    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row] | None:
         """Return rows for all pairs of sites between which a channel that is too slow now would be.
 
         A channel's credit window is used to a share that its two sites fix; the share may not
-        exceed `limit`.
+        exceed `limit`. None where both ends of a channel are counted.
         """
         p, units, sites = self.problem, self.choices.units, self.sites
         a, b = p.tms.site[assignment[p.channels.source]], p.tms.site[assignment[p.channels.target]]
@@ -168,7 +160,7 @@ class Formulation:
             k, j = int(units.of[p.channels.source[i]]), int(units.of[p.channels.target[i]])
             stream = int(p.channels.stream[i])
             if sites.size(k) > 1 and sites.size(j) > 1:
-                raise SubtasksCountedError
+                return None
             for s in sites.of(k):
                 for d in sites.of(j):
                     share = float(

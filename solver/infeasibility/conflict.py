@@ -250,7 +250,7 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
             if not short:
                 return False
             short_only = found.model_copy(update={"violations": short})
-            loaded.add_rows(form.missed(answer.values, assignment, short_only))
+            loaded.add_rows(form.missed(answer.values, assignment, short_only) or ())
 
     try:
         if not infeasible(limits):

@@ -52,7 +52,7 @@ def any_plan(problem: Problem, soft: bool) -> tuple[Ints | None, bool]:
         search.run()
     if search.best is not None:
         return search.best.assignment, False
-    return None, search.infeasible
+    return None, search.state.proof.infeasible
 
 
 def nearest(form: Formulation, soft: bool) -> Nearest | None:
@@ -90,7 +90,7 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
                 proved = outcomes == (Outcome.OPTIMAL, Outcome.OPTIMAL)
                 break
             met = found.model_copy(update={"violations": windows})
-            model.single.extend(form.missed(values, assignment, met))
+            model.single.extend(form.missed(values, assignment, met) or ())
     return None if best is None else Nearest(best, proved)
 
 

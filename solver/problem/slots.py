@@ -3,7 +3,7 @@
 Subtasks of different operators of a group share a slot, subtasks of one operator never do. The
 decomposition by site, the fleet and the balance of workers count here. Others count themselves:
 the evaluator (evaluation/usage.py) because it checks all of them, models because they state it as
-rows, and the baselines' state because it counts on from the step before.
+rows, and the baselines (baselines/slots_taken.py) because they count on from the step before.
 """
 
 from dataclasses import dataclass

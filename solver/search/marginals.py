@@ -24,8 +24,6 @@ from edgeplace.solver.tolerances import TOLERANCE
 
 _CELLS = 5e7
 """Sites x sites x subtasks from which on the tables would not fit."""
-_FEWEST = 4
-"""Sites of a subtask that are always looked at."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +65,19 @@ class Marginals:
             filler.place(k, there.tolist())
         return filler.assignment
 
-    def near(self, wan: float) -> Bools:
+    def near(self, wan: float, fewest: int) -> Bools:
         """Return the sites in plans with at most so much `wan`, and each subtask's cheapest few.
 
         Some limits can be met only if subtasks with much traffic have a choice, too. Shape
         (n_subtasks, n_sites).
+
+        Parameters
+        ----------
+        fewest
+            Sites of a subtask that are always among them, if it may run at so many.
         """
         near: Bools = self.least <= wan
-        cheapest = np.argsort(self.least, axis=1, kind="stable")[:, :_FEWEST]
+        cheapest = np.argsort(self.least, axis=1, kind="stable")[:, :fewest]
         np.put_along_axis(near, cheapest, values=True, axis=1)
         return near & np.isfinite(self.least)
 

@@ -14,10 +14,11 @@ from edgeplace.solver.problem import Problem
 class Neighbourhoods:
     """Parts of plans by turns: some sites, then some chains; larger where they are soon decided."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: Problem, seed: int, few_sites: int, few_subtasks: int) -> None:
         self._problem = problem
         self._rng = np.random.default_rng(seed)
-        self._n_sites, self._n_free = 2, 8
+        self._few_sites, self._few_free = few_sites, max(few_subtasks // 2, 1)
+        self._n_sites, self._n_free = few_sites, few_subtasks
         self._sites_turn = False
 
     def near(self, plan: Ints) -> Bools:
@@ -30,9 +31,9 @@ class Neighbourhoods:
     def decided(self, soon: bool) -> None:
         """Learn whether the last part was decided in time."""
         if self._sites_turn:
-            self._n_sites = self._n_sites + 1 if soon else max(self._n_sites - 1, 2)
+            self._n_sites = self._n_sites + 1 if soon else max(self._n_sites - 1, self._few_sites)
         else:
-            self._n_free = self._n_free * 2 if soon else max(self._n_free // 2, 4)
+            self._n_free = self._n_free * 2 if soon else max(self._n_free // 2, self._few_free)
 
 
 def sites_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_sites: int) -> Bools:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         read,
         write,
     )
-    from edgeplace.solver import evaluate, solve, solve_case
+    from edgeplace.solver import SearchParameters, evaluate, solve, solve_case
     from edgeplace.solver.fleet import Fleet, Replicas, solve_fleet
     from edgeplace.solver.worker_load import balance
 
@@ -36,6 +36,7 @@ __all__ = [
     "Replicas",
     "Result",
     "Rules",
+    "SearchParameters",
     "__version__",
     "balance",
     "evaluate",
@@ -48,6 +49,7 @@ __all__ = [
 _ROOMS = {
     "Replicas": "edgeplace.solver.fleet",
     "Fleet": "edgeplace.solver.fleet",
+    "SearchParameters": "edgeplace.solver",
     "balance": "edgeplace.solver.worker_load",
     "evaluate": "edgeplace.solver",
     "solve": "edgeplace.solver",

@@ -1,6 +1,5 @@
 """Jobs: do they have plans, do they run where these say, and can they be moved?"""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,10 +8,8 @@ from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenJob
 from edgeplace.adapters.flink.plans.agent_files import AgentInfo
 from edgeplace.adapters.flink.plans.folder import SUFFIX, clock
+from edgeplace.adapters.flink.schedulercfg.names import without_counters
 from edgeplace.model import JobGraph
-
-_COUNTER = re.compile(r"\[[0-9]+\]")
-"""What Flink's SQL planner puts into names, different in each submission."""
 
 
 def check_jobs(seen: Seen) -> Iterator[Finding]:
@@ -214,7 +211,7 @@ def check_names(seen: Seen) -> Iterator[Finding]:
 def _ambiguous(graph: JobGraph) -> Iterator[str]:
     by_name: dict[str, list[str]] = {}
     for op in graph.operators:
-        by_name.setdefault(_COUNTER.sub("", op.name), []).append(op.name)
+        by_name.setdefault(without_counters(op.name), []).append(op.name)
     for names in by_name.values():
         if len(names) > 1:
             yield f"operators that plans cannot tell apart by name: {listed(names)}"
