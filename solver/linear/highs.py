@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from queue import SimpleQueue
 
 import highspy
@@ -247,6 +248,12 @@ def _refuse_if_left_behind() -> None:
     )
 
 
+def _on_entry(highs: highspy.Highs, do: Callable[[], None]) -> None:
+    """Have HiGHS call a function when it next asks whether to stop."""
+    for event in (highs.cbSimplexInterrupt, highs.cbIpmInterrupt, highs.cbMipInterrupt):
+        event.subscribe(lambda _: do())
+
+
 def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | None = None) -> bool:
     """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
 
@@ -289,7 +296,7 @@ def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | No
         while not highs.wait(_LOOK_S)[0]:
             if clock.overdue():
                 left = True
-                left_behind.leave(Milp.name, thread)
+                left_behind.leave(Milp.name, thread, partial(_on_entry, highs))
                 raise
         if isinstance(error, KeyboardInterrupt):
             return False
