@@ -97,11 +97,10 @@ class Console:
         left = self.out.width - between - sum(widths)
         if left < 0:
             return None
-        # What is left goes to those that lack least: most columns are then on one line.
-        for i in sorted(range(len(cells)), key=lambda i: longest[i] - widths[i]):
-            more = min(left, longest[i] - widths[i])
-            widths[i] += more
-            left -= more
+        # What is left goes to the column whose cells have most lines, again and again.
+        for _ in range(min(left, sum(longest) - sum(widths))):
+            fullest = max(range(len(cells)), key=lambda i: longest[i] / max(widths[i], 1))
+            widths[fullest] += 1
         return widths
 
     def _stacked(

@@ -333,8 +333,8 @@ def _show(
         console.heading("compared, at the stated demand")
         show_policies(console, rows, by_link=full)
         terms = Terms.of(case.cluster)
-        for name, other in compared[:1]:
-            console.text(gain(name, other, result.evaluation, terms), style="bold")
+        for p in others[:1]:
+            console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
         if said := terms.explanation():
             console.text(said, style="dim")
         console.text(fullest(case.cluster, result.evaluation, case.rules))
