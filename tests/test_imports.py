@@ -1,6 +1,7 @@
 """What an import loads, and how full a folder may be; .importlinter has what may import what."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +28,17 @@ HELPS = [
     *([name, "--help"] for name in COMMANDS if name != "flink"),
     *(["flink", name, "--help"] for name in FLINK_COMMANDS),
 ]
+DOORS = re.compile(
+    r"""edgeplace\.(
+        model | solver | spark_stats(\.parquet)?
+        | solver\.(arrays | baselines | clock | fleet | tolerances | worker_load)
+        | adapters\.flink(\.\w+)?
+        | control(\.\w+)*
+        | instances(\.\w+)*
+    )""",
+    re.VERBOSE,
+)
+"""What the command line may import of the rooms: each has its names in `__all__`."""
 CATALOGUES = {"solver/baselines", "spark_stats", "spark_stats/readers"}
 """One method, step or format a file: these may be longer."""
 
@@ -118,6 +130,18 @@ def test_the_command_line_does_not_reach_into_private_names():
         for file in modules("src/edgeplace")
         for name in imported(file)
         if any(part.startswith("_") and not part.startswith("__") for part in name.split("."))
+    }
+    assert strays == set()
+
+
+def test_the_command_line_enters_rooms_by_their_doors():
+    rooms = re.compile(rf"edgeplace\.({'|'.join(ROOMS)})\b.*")
+    strays = {
+        f"{file.relative_to(ROOT)}: {node.module}"
+        for file in modules("src/edgeplace")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and rooms.fullmatch(str(node.module))
+        if not DOORS.fullmatch(str(node.module))
     }
     assert strays == set()
 

@@ -1,6 +1,6 @@
 """Quantities as people read them."""
 
-from edgeplace.model.text import digits
+from edgeplace.model import digits
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 

@@ -11,7 +11,7 @@ from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
-from edgeplace.solver.evaluation.usage import Usage
+from edgeplace.solver import Usage
 from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
