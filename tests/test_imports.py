@@ -153,3 +153,32 @@ def test_no_folder_is_too_full_to_be_read_at_a_glance():
         if file.name != "__init__.py"
     )
     assert {f: n for f, n in sizes.items() if n > MOST_MODULES and f not in CATALOGUES} == {}
+
+
+def rooms():
+    """Yield the files of each room, and of the command line, by the name of the room."""
+    own = [*ROOMS[:-2], "adapters/flink", "instances", "src/edgeplace", "testbed"]
+    for room in own:
+        yield room, [f for f in modules(room) if f.name != "__init__.py"]
+
+
+def test_a_module_name_stands_once_in_a_room():
+    doubled = {
+        f"{room}: {name}"
+        for room, files in rooms()
+        for name, n in Counter(file.stem for file in files).items()
+        if n > 1
+    }
+    assert doubled == set()
+
+
+def test_a_class_name_means_one_thing():
+    """Private classes stay in their file; others may be imported beside one another."""
+    names = Counter(
+        node.name
+        for _, files in rooms()
+        for file in files
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, n in names.items() if n > 1] == []

@@ -21,7 +21,7 @@ from edgeplace.solver.search.stages import (
     growing_sites,
     later_levels,
     neighbourhoods,
-    tie_break,
+    ties,
 )
 from edgeplace.solver.search.state import SearchState, Task
 from edgeplace.solver.tolerances import OPTIMAL_GAP
@@ -102,7 +102,7 @@ class Search:
 
     def break_ties(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
-        tie_break.run(self.state)
+        ties.run(self.state)
 
     def result(self, backend: str, conflict: Conflict | None) -> Result:
         """Return the answer."""

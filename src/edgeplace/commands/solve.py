@@ -29,7 +29,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.summary import fullest, gain, show_places
+from edgeplace.views.plan_summary import fullest, gain, show_places
 from edgeplace.views.tables import (
     CURRENT,
     proof,
