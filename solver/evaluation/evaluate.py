@@ -84,7 +84,32 @@ def report(verdict: Usage) -> Evaluation:
         nodes=nodes,
         task_managers=task_managers,
         violations=tuple(violations),
+        notes=tuple(_unknown(v)),
     )
+
+
+def _unknown(v: Usage) -> Iterator[str]:
+    """Yield what of the flow control of the plan is not known, and so not counted."""
+    p, net = v.problem, v.problem.network
+    if net.tree is not None:
+        return  # Its links lead both ways.
+    site, ids = p.tm_site[v.assignment], [s.id for s in p.cluster.sites]
+    a, b = np.unique(np.stack([site[p.source[v.far]], site[p.target[v.far]]]), axis=1)
+    there = net.joined_by_route(a, b)
+    back = net.joined_by_route(b, a)
+    for i in np.flatnonzero(there & ~back).tolist():
+        x, y = ids[a[i]], ids[b[i]]
+        yield (
+            f"no route leads from {y} back to {x}: what credit lets through from {x} to {y} is not "
+            "known, and not counted"
+        )
+    crossed = [links for _, links in net.steps(a[back], b[back])]
+    for e in np.unique(np.concatenate([np.zeros(0, np.intp), *crossed])).tolist():
+        if net.turn_ms[e] == -np.inf:
+            yield (
+                f"no link leads straight back over {net.names[e]}: what buffers wait for credit "
+                "there is not known, and not in the latency"
+            )
 
 
 def _over(limit: Limit) -> bool:
