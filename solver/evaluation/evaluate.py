@@ -93,8 +93,10 @@ def _unknown(v: Usage) -> Iterator[str]:
     p, net = v.problem, v.problem.network
     if net.tree is not None:
         return  # Its links lead both ways.
-    site, ids = p.tm_site[v.assignment], [s.id for s in p.cluster.sites]
-    a, b = np.unique(np.stack([site[p.source[v.far]], site[p.target[v.far]]]), axis=1)
+    site, ids = p.tms.site[v.assignment], [s.id for s in p.cluster.sites]
+    a, b = np.unique(
+        np.stack([site[p.channels.source[v.far]], site[p.channels.target[v.far]]]), axis=1
+    )
     there = net.joined_by_route(a, b)
     back = net.joined_by_route(b, a)
     for i in np.flatnonzero(there & ~back).tolist():
