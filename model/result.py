@@ -64,6 +64,8 @@ class Evaluation(Frozen):
     """Every TaskManager, in slots."""
     violations: tuple[Limit, ...]
     """Limits exceeded; empty: the plan is feasible."""
+    notes: tuple[str, ...] = ()
+    """What of this plan is not known, and so not counted: credit over links that lead one way."""
 
     @property
     def feasible(self) -> bool:

@@ -1,6 +1,6 @@
 """The one evaluator: every term of the objective and every limit, recomputed from a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -68,6 +68,7 @@ def evaluation_of(usage: Usage) -> Evaluation:
             for use in (routes, *usage.rated, slots, *others)
             for i in np.flatnonzero(use.over).tolist()
         ),
+        notes=tuple(_unknown(usage)),
     )
 
 
@@ -120,6 +121,32 @@ def _named(usage: Usage, kind: LimitKind, i: int) -> tuple[str, tuple[str, ...]]
         return kind.facts.where, ()
     tm = p.cluster.task_managers[i].id
     return tm, (tm,)
+
+
+def _unknown(v: Usage) -> Iterator[str]:
+    """Yield what of the flow control of the plan is not known, and so not counted."""
+    p, net = v.problem, v.problem.network
+    if net.tree is not None:
+        return  # Its links lead both ways.
+    site, ids = p.tms.site[v.assignment], [s.id for s in p.cluster.sites]
+    a, b = np.unique(
+        np.stack([site[p.channels.source[v.far]], site[p.channels.target[v.far]]]), axis=1
+    )
+    there = net.joined_by_route(a, b)
+    back = net.joined_by_route(b, a)
+    for i in np.flatnonzero(there & ~back).tolist():
+        x, y = ids[a[i]], ids[b[i]]
+        yield (
+            f"no route leads from {y} back to {x}: what credit lets through from {x} to {y} is not "
+            "known, and not counted"
+        )
+    crossed = [links for _, links in net.steps(a[back], b[back])]
+    for e in np.unique(np.concatenate([np.zeros(0, np.intp), *crossed])).tolist():
+        if net.turn_ms[e] == -np.inf:
+            yield (
+                f"no link leads straight back over {net.names[e]}: what buffers wait for credit "
+                "there is not known, and not in the latency"
+            )
 
 
 def _spread(v: Usage, subtasks: Ints) -> float:

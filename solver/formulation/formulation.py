@@ -18,6 +18,7 @@ from edgeplace.solver.formulation.crossings import (
     TreeCrossings,
 )
 from edgeplace.solver.formulation.envelopes import envelopes
+from edgeplace.solver.formulation.exact_sums import product_parts, rounded, totals, words
 from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
 from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
@@ -26,7 +27,7 @@ from edgeplace.solver.formulation.units import Units
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, merged, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
-from edgeplace.solver.tolerances import CANCELLATION, FEASIBILITY, HORIZON_ROOM, TOLERANCE
+from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
@@ -291,33 +292,34 @@ def _affine(column: Ints, value: Floats) -> Affine:
     return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
 
 
-def _not_below(
-    c: PlacementColumns, column: Ints, value: Floats, size: Floats, constant: float
-) -> Affine:
-    """Return an expression of the costs of columns, none of them below 0.
+def _not_below(c: PlacementColumns, cost: Floats, constant: Floats) -> Affine:
+    """Return an expression of the costs of columns, none of those of places below 0.
 
     A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
-    than the best plan can then be seen column by column.
+    than the best plan can then be seen column by column. What cancels does so without rounding:
+    large costs that come to nothing say nothing of small ones.
 
     Parameters
     ----------
-    size
-        Sum of the absolute values of what each cost is the sum of, shape (n_columns,): where large
-        ones cancel, what is left is rounding.
+    cost, constant
+        In words (`exact_sums`), shape (n_words, n_columns) and (n_words,).
     """
-    cost = np.zeros(len(size))
-    cost[column] = value
-    least = np.full(len(c.units.size), np.inf)
-    np.minimum.at(least, c.unit, cost[c.column])
-    lower = np.where(least < 0, least, 0.0)
-    largest = np.zeros(len(lower))
-    np.maximum.at(largest, c.unit, size[c.column])
-    cost[c.column] -= lower[c.unit]
-    size[c.column] = largest[c.unit]
-    cost[np.abs(cost) <= CANCELLATION * size] = 0.0
-    constant += float((lower * c.units.size).sum())
-    used = np.flatnonzero(cost)
-    return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
+    # It ends: each round finds a cheaper place of some unit.
+    while True:
+        value = rounded(cost)
+        lowest = np.full(len(c.units.size), np.inf)
+        np.minimum.at(lowest, c.unit, value[c.column])
+        cheapest = np.flatnonzero(value[c.column] == lowest[c.unit])
+        least = np.zeros((len(cost), len(c.units.size)))
+        least[:, c.unit[cheapest]] = cost[:, c.column[cheapest]]
+        least[:, rounded(least) >= 0] = 0.0
+        if not least.any():
+            break
+        cost[:, c.column] -= least[:, c.unit]
+        constant = constant + (least * c.units.size).sum(axis=1)
+    used = np.flatnonzero(value)
+    terms = dict(zip(used.tolist(), value[used].tolist(), strict=True))
+    return Affine(terms, float(rounded(constant)))
 
 
 def _largest_utilisation(p: Problem) -> float:
@@ -363,29 +365,15 @@ def _links(
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
-    link, column, value = _checkpoints(p, model, c)
-    entries = (
-        np.concatenate([crossed.link, link]),
-        np.concatenate([crossed.column, column]),
-        np.concatenate([crossed.value * flow[crossed.pair], value]),
+    written = _checkpoints(p, model, c)
+    model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
+    link, column, value = merged(
+        np.concatenate([crossed.link, written[0]]),
+        np.concatenate([crossed.column, written[1]]),
+        np.concatenate([crossed.value * flow[crossed.pair], written[2]]),
     )
-    link, column, value = merged(*entries)
     fixed = np.zeros(len(net.names))
     np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
-    _, columns, cost = merged(
-        *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
-    )
-    constant = float(fixed @ net.price)
-    gross = np.abs(crossed.fixed * flow[crossed.fixed_pair]) @ net.price[crossed.fixed_link]
-    if abs(constant) <= CANCELLATION * gross:
-        constant = 0.0
-    size = np.zeros(len(model.upper))
-    each = np.abs(entries[2]) * net.price[entries[0]]
-    _, large, total = merged(
-        *crossings.expand(*merged(np.zeros(len(each), np.intp), entries[1], each))
-    )
-    size[large] = total
-    model.objectives["wan"] = _not_below(c, columns, cost, size, constant)
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
@@ -403,6 +391,34 @@ def _links(
         )
         bound /= unit
     model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
+
+
+def _wan(
+    price: Floats,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    flow: Floats,
+    written: Entries,
+) -> Affine:
+    """Return the price of all traffic, given that of each link.
+
+    The price of a pair's flow on a link is rounded once, and is the same wherever it appears; the
+    sums are exact.
+    """
+    fixed = product_parts(crossed.fixed, flow[crossed.fixed_pair] * price[crossed.fixed_link])
+    moving = product_parts(crossed.value, flow[crossed.pair] * price[crossed.link])
+    state = written[2] * price[written[0]]
+    every = np.concatenate([moving, [state, np.zeros(len(state))], fixed], axis=1)
+    each = words(every, float(c.units.size.max(initial=1)))
+    column, at = np.unique(np.concatenate([crossed.column, written[1]]), return_inverse=True)
+    moves = len(at)
+    short = totals(at, each[:, :moves], len(column))
+    # A column, or a shorthand for several.
+    row, column, _ = crossings.expand(np.arange(len(column)), column, np.ones(len(column)))
+    cost = totals(column, short[:, row], len(model.upper))
+    return _not_below(c, cost, each[:, moves:].sum(axis=1))
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:

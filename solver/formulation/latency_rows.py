@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgeplace.solver.arrays import Ints
+from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.formulation.crossings import Crossed, Crossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, merged
@@ -70,19 +70,21 @@ def latency(
         np.zeros(len(last)),
     )
 
+    def on_link(at: Ints, link: Ints) -> Floats:
+        """Return how long channels take over links, in units."""
+        ms = net.delay_ms[link] + p.channels.buffer_bytes[live[at]] * per_byte_ms[link]
+        ms += waits_ms(p, live[at], link)
+        return np.minimum(ms / unit, longest)
+
     row = np.arange(len(live))
+    # Crossings of a link are differences of terms, so all of them take the same, shortened or not.
     at, which = _repeated(crossed.pair, pair_of[live])
-    link = crossed.link[which]
-    ms = net.delay_ms[link] + p.channels.buffer_bytes[live[at]] * per_byte_ms[link]
-    ms += waits_ms(p, live[at], link)
-    value = np.minimum(crossed.value[which] * ms / unit, longest)
+    value = crossed.value[which] * on_link(at, crossed.link[which])
     way = crossings.expand(*merged(at, crossed.column[which], value))
     served, of = _repeated(c.unit, target)
     at, which = _repeated(crossed.fixed_pair, pair_of[live])
-    link = crossed.fixed_link[which]
-    ms = net.delay_ms[link] + p.channels.buffer_bytes[live[at]] * per_byte_ms[link]
-    ms += waits_ms(p, live[at], link)
-    fixed = np.bincount(at, weights=crossed.fixed[which] * ms, minlength=len(live))
+    still = crossed.fixed[which] * on_link(at, crossed.fixed_link[which])
+    fixed = np.bincount(at, weights=still, minlength=len(live))
     steps = [(layer, layer, np.zeros(len(live))) for layer in layers]
     if ended is not done:
         steps.append((done, ended, p.channels.spread_ms[live]))
@@ -91,7 +93,7 @@ def latency(
             np.concatenate([way[0], served, row, row]),
             np.concatenate([way[1], c.column[of], before[source], after[target]]),
             np.concatenate([way[2], service[of], np.ones(len(live)), -np.ones(len(live))]),
-            -(p.channels.exchange_ms[live] + spread + fixed) / unit,
+            -(p.channels.exchange_ms[live] + spread) / unit - fixed,
         )
 
 

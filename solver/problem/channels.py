@@ -81,7 +81,8 @@ class Channels:
             cluster.mtu_bytes,
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            grown = np.where(flow > 0, wire.forward / flow, 1.0)
+            # Credit is for records: of a channel whose records have no bytes none is used up.
+            grown = np.where(flow > 0, wire.forward / flow, np.inf)
         fan_in = np.maximum(traffic.fan_in, 1)
         window = grown * cluster.buffer_bytes
         window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in

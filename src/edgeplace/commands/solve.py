@@ -29,7 +29,16 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
+from edgeplace.views.summary import fullest, gain, show_places
+from edgeplace.views.tables import (
+    CURRENT,
+    proof,
+    show_conflict,
+    show_plan,
+    show_policies,
+    show_proof,
+)
+from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
     from edgeplace.solver import Advice, Policy
@@ -90,6 +99,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--report", metavar="FILE", help="write what was decided and why as a page (HTML)"
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="show the TaskManager of every subtask, the busiest links and the bounds",
     )
     parser.add_argument("--json", action="store_true", help="print result and comparison as JSON")
 
@@ -157,7 +171,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         plain = as_json(result, others, local, unset)
         console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, case, result, others, local, unset)
+        _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)
     titles = {_PLAN: "plan", **{option: "schedulercfg" for option, _, _ in texts}}
@@ -302,16 +316,31 @@ def _show(
     others: Sequence["Policy"],
     local: Sequence["Advice"],
     unset: Result | None,
+    full: bool,
 ) -> None:
     compared = [(p.name, p.evaluation) for p in others]
     if unset and unset.evaluation:
         compared.insert(0, ("without --set", unset.evaluation))
     if result.plan and result.evaluation:
-        show_plan(console, case.jobs, result.plan)
+        rows = [("edgeplace", result.evaluation), *compared]
+        if full:
+            show_plan(console, case.jobs, result.plan)
+        else:
+            show_places(console, case.jobs, case.cluster, result.plan)
         console.heading("compared, at the stated demand")
-        show_policies(console, [("edgeplace", result.evaluation), *compared])
+        show_policies(console, rows, by_link=full)
+        terms = Terms.of(case.cluster)
+        for p in others[:1]:
+            console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
+        if said := terms.explanation():
+            console.text(said, style="dim")
+        console.text(fullest(case.cluster, result.evaluation, case.rules))
         console.heading("proof")
-        show_proof(console, result)
+        if full:
+            show_proof(console, result)
+        else:
+            proved = result.status is Status.OPTIMAL
+            console.text(proof(result), style="green" if proved else "yellow")
         for a in local:
             now, then = size(a.wan_bytes_per_s, "/s"), size(a.local_wan_bytes_per_s, "/s")
             console.text(
@@ -328,7 +357,7 @@ def _show(
         show_conflict(console, result)
         if compared:
             console.heading("for comparison, at the stated demand")
-            show_policies(console, compared)
+            show_policies(console, compared, by_link=full)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
     for note in result.notes:

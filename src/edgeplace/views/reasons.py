@@ -37,5 +37,10 @@ def _alternative(other: Alternative, terms: Terms) -> str:
     else:
         word = "be worse" if other.after > other.before else "be better"
         before, after = (terms.value(other.objective, v) for v in (other.before, other.after))
-        text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
+        if before == after:
+            # Three digits do not tell them apart.
+            by = terms.value(other.objective, abs(other.after - other.before))
+            text += f" {terms.name(other.objective)} would {word} by {by}, now {before}"
+        else:
+            text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
     return f"{text}, and break {limit(other.breaks)}" if other.breaks else text

@@ -93,6 +93,7 @@ def test_part_of_a_line_is_not_left_behind():
     assert best.levels[0].value == pytest.approx(tight, rel=1e-6)
 
 
+@pytest.mark.slow
 @some
 @given(
     slots=st.integers(3, 14),

@@ -46,6 +46,7 @@ def test_a_cure_made_to_the_inputs_gives_a_plan(instance):
     assert solve(*mended, objective=("wan",), current=plan).plan is not None
 
 
+@pytest.mark.slow
 @some
 @given(instance=instances())
 def test_a_cure_has_no_part_that_is_not_needed(instance):

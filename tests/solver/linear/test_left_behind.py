@@ -98,6 +98,8 @@ def test_highs_is_not_begun_beside_one_that_was_left_behind_and_cp_sat_may_be():
 
 
 DEAF = """
+import sys
+
 import highspy
 import numpy as np
 from edgeplace.cli import main
@@ -113,7 +115,7 @@ highspy.Highs.setOptionValue = lambda highs, name, value: option(
 )
 highspy.Highs.cancelSolve = lambda highs: None
 
-def command():
+def call():
     # Three sums that 40 numbers must meet: HiGHS searches for hours.
     model, draw = LinearModel(), np.random.default_rng(1)
     columns = model.columns(Kind.BINARY, np.ones(40))
@@ -126,14 +128,24 @@ def command():
     except OutOfTimeError:
         print("left behind")
     return ExitStatus.OK
-
-main.main = command
+"""
+AS_A_COMMAND = """
+main.main = call
 main.entry()
+"""
+AS_A_LIBRARY = """
+call()
+sys.exit(3)
 """
 
 
-def test_a_command_ends_with_its_status_where_a_solver_was_left_behind():
+@pytest.mark.parametrize(("use", "status"), [(AS_A_COMMAND, 0), (AS_A_LIBRARY, 3)])
+def test_a_process_ends_with_its_status_where_a_solver_was_left_behind(use, status):
     ended = subprocess.run(
-        [sys.executable, "-c", DEAF], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", DEAF + use],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
-    assert (ended.returncode, ended.stdout) == (0, "left behind\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (status, "left behind\n"), ended.stderr

@@ -63,6 +63,7 @@ def close(a, b):
     return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
 
 
+@pytest.mark.slow
 @wide
 @given(instance=instances(tree=True))
 def test_what_is_decided_is_the_optimum_of_the_relaxed_problem(instance):
