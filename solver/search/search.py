@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import report
+from edgeplace.solver.evaluation.evaluate import evaluation_of
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -118,7 +118,7 @@ class Search:
                 conflict=conflict,
                 notes=notes,
             )
-        found = report(best)
+        found = evaluation_of(best)
         results = []
         for i, level in enumerate(task.levels):
             value = found.value(level.name)
