@@ -120,7 +120,7 @@ def nodes(verdict: Usage) -> Markup:
     kinds = _kinds(verdict)
     fullest = np.max([k.fullest for k in kinds], axis=0)
     order = np.argsort(-fullest, kind="stable")
-    shown = [k for k in kinds if np.isfinite(k.room).any()]
+    shown = [k for k in kinds if (np.isfinite(k.room) & (k.room > 0)).any()]
     by_class = _by_class(verdict, shown)
     rows = [
         (
