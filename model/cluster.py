@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError
 
-_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
+_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "gpus", "host")
 
 
 class Site(Frozen):
@@ -58,6 +58,8 @@ class TaskManager(Frozen):
     """Memory for heap state and for the subtasks' own; None: not limited."""
     disk_bytes: NonNegative | None = None
     """Disk for RocksDB state; None: not limited."""
+    gpus: Whole = Field(default=0, ge=0)
+    """GPUs, or other accelerators, that its subtasks share out among them."""
 
 
 class Link(Frozen):
@@ -79,8 +81,8 @@ class Link(Frozen):
 class Cluster(Frozen):
     """Where subtasks can run, and what joins the places.
 
-    In a file, a node may carry `slots`, `host`, `memory_bytes` and `disk_bytes`: it then has one
-    TaskManager of the node's id.
+    In a file, a node may carry `slots`, `host`, `memory_bytes`, `disk_bytes` and `gpus`: it then
+    has one TaskManager of the node's id.
     """
 
     format: Literal["edgeplace/cluster"] = "edgeplace/cluster"
