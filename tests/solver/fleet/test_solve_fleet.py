@@ -307,6 +307,15 @@ def test_what_is_no_fleet_is_refused():
         solve_fleet(small, gap=-1.0)
 
 
+def test_a_bound_that_fleets_do_not_keep_is_refused(monkeypatch):
+    def bounded(*args):
+        return replace(build(*args), rules=Rules(max_moves=1))
+
+    monkeypatch.setattr("edgeplace.solver.fleet.layout.build", bounded)
+    with pytest.raises(InvalidInputError, match="the rules state max_moves"):
+        Layout.of(fleet(0))
+
+
 def test_a_link_that_others_fill_at_one_copy_is_refused():
     shop = one_shop(3, 1.0, bandwidth_bytes_per_s=np.array([1e9, 5e5, 1e9]))
     (link,) = shop.cluster.links
