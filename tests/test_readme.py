@@ -88,7 +88,7 @@ def test_other_commands_are_known(command):
 
 def test_extras_to_install_exist():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = set(re.findall(r"edgeplace\[(\w+)\]", README.read_text()))
+    named = set(re.findall(r"(?:edgeplace|\.)\[(\w+)\]", README.read_text()))
     assert named <= set(extras["optional-dependencies"])
 
 
