@@ -166,7 +166,7 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
     marks = ["best" if n == best else "" if e.feasible else "broken" for n, e in rows]
     return table(
         "Placements at the stated demand, judged by one evaluator",
-        (*columns, "what binds", "limits and rules"),
+        (*columns, "bottleneck", "limits and rules"),
         cells,
         marks,
     )

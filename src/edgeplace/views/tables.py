@@ -130,7 +130,7 @@ def _policy_rows(
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the titles of the comparison and a row for each placement."""
     columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
-    columns += [">server cores", ">headroom", "what binds", "holds"]
+    columns += [">server cores", ">headroom", "bottleneck", "holds"]
     lines: list[tuple[str, ...]] = []
     for name, e in rows:
         used = {a.where: a.used for a in e.links}
