@@ -27,7 +27,7 @@ from edgeplace.views.terms import Terms
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether two words are a job and a cluster, in whichever order, not two instances.
+    """Return whether two words are a job and a cluster, in either order, and not two instances.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def read_user_case(
     Raises
     ------
     InvalidInputError
-        If a file is not what it should be.
+        If a file is not of the expected kind.
     """
     cluster = read(cluster_path, Cluster)
     job, seen = _caps(job_path, cluster), None
@@ -72,9 +72,9 @@ def read_user_case(
 
 
 def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str, Evaluation]]:
-    """Return where the job runs now, if that is known, and each policy's placement.
+    """Return the current placement, if it is known, and the placement of each policy.
 
-    Those that hold come first, each part by its WAN traffic as the objective has it.
+    Valid ones come first. Valid and invalid ones are sorted by their WAN term of the objective.
     """
     others = policies(list(case.jobs), case.cluster, case.rules, case.current)
     rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
@@ -83,12 +83,12 @@ def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str
 
 
 def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: Terms) -> str:
-    """Return which placement is best and by how much, or that there is none.
+    """Return a sentence: which placement is best and by how much, or that none is valid.
 
     Parameters
     ----------
     rows
-        The best first, as `compared` has them.
+        The placements, the best first, as `compared` returns them.
     """
     holding = [(name, _wan(e)) for name, e in rows if e.feasible]
     if not holding:
@@ -118,14 +118,14 @@ def _less(least: float, name: str, wan: float) -> str:
 
 
 def _wan(found: Evaluation) -> float:
-    """Return the WAN term, rounded: plans that send the same may differ by float noise."""
+    """Return the WAN term, rounded, because equal plans may differ by floating point noise."""
     return float(f"{found.wan_cost:.9g}")
 
 
 def show_case(
     console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
 ) -> None:
-    """Print placements side by side, then how these came about."""
+    """Print placements side by side, then the runs that found them."""
     show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
     terms = Terms.of(case.cluster)
     console.text(verdict(rows, runs, terms), style="bold")

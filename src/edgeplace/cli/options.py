@@ -1,4 +1,4 @@
-"""Options that several commands take, and what reads their texts."""
+"""Options that several commands share, and the parsers of their values."""
 
 import argparse
 import re
@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def add_inputs(command: argparse.ArgumentParser) -> None:
-    """Add what says which job is placed on which cluster."""
+    """Add the arguments for job and cluster."""
     command.add_argument(
         "job",
         metavar="JOB",
@@ -49,7 +49,7 @@ def _backend(text: str) -> str:
 
 
 def add_case(command: argparse.ArgumentParser) -> None:
-    """Add what says which job is placed on which cluster, and how plans are judged."""
+    """Add the arguments for job and cluster, and for the judgement of plans."""
     add_inputs(command)
     command.add_argument(
         "--objective",
@@ -61,7 +61,7 @@ def add_case(command: argparse.ArgumentParser) -> None:
 
 
 def add_rest(command: argparse.ArgumentParser) -> None:
-    """Add how Flink's REST API is reached."""
+    """Add the options for the connection to Flink's REST API."""
     command.add_argument(
         "--jobmanager",
         required=True,
@@ -80,7 +80,7 @@ def add_rest(command: argparse.ArgumentParser) -> None:
 
 
 def add_connection(command: argparse.ArgumentParser) -> None:
-    """Add how Flink is reached, and where the agent's plans are."""
+    """Add the options for the connection to Flink and for the agent's folder of plans."""
     add_rest(command)
     command.add_argument(
         "--plans",
@@ -90,7 +90,7 @@ def add_connection(command: argparse.ArgumentParser) -> None:
 
 
 def add_change(command: argparse.ArgumentParser) -> None:
-    """Add how a running job may be changed."""
+    """Add the options for the change of a running job."""
     command.add_argument(
         "--dry-run", action="store_true", help="show what would change, and change nothing"
     )

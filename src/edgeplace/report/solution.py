@@ -1,4 +1,4 @@
-"""The page of a plan: what was decided, how good it is, and why."""
+"""The page of a plan: the placement, its quality, and the reasons."""
 
 from collections.abc import Callable, Sequence
 
@@ -44,7 +44,7 @@ _TERMS: dict[ObjectiveName, str] = {
     "throughput": "largest share of a limit in use",
 }
 _MOST_SITES = 6
-"""Sites of an operator that are named."""
+"""Most sites of an operator that are named."""
 
 
 def solution_page(
@@ -54,16 +54,16 @@ def solution_page(
     local: Sequence[Advice],
     objective: Sequence[str],
 ) -> str:
-    """Return the page of what `solve` answered.
+    """Return the page of an answer of `solve`.
 
     Parameters
     ----------
     others
-        What the answer is compared with: the first is `before`.
+        The placements to compare with; the first one is `before`.
     local
         Changes to the job that would help.
     objective
-        The levels that were asked for, as `solve` takes them.
+        The levels of the objective, as `solve` takes them.
     """
     compared = [(p.name, p.evaluation) for p in others]
     lead = [_verdict(result)]
@@ -95,7 +95,7 @@ def solution_page(
 def plan_sections(
     case: Instance, plan: Plan, found: Evaluation, before: tuple[str, Evaluation] | None
 ) -> list[Section]:
-    """Return where the job runs and how full links and nodes are."""
+    """Return the sections on the placement, the links and the nodes."""
     problem = build(list(case.jobs), case.cluster, case.rules, case.current)
     verdict = measure_usage(problem, problem.assignment(plan))
     placed = placement(verdict)
@@ -107,7 +107,7 @@ def plan_sections(
 
 
 def headroom(found: Evaluation) -> Markup:
-    """Return how far the sources can grow, in a sentence."""
+    """Return a sentence on how far the sources can grow."""
     what = binding(found.binding)
     if found.headroom == float("inf"):
         text = "Nothing that grows with the sources' rates is in use."
@@ -127,7 +127,7 @@ def headroom(found: Evaluation) -> Markup:
 
 
 def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | None) -> Markup:
-    """Return the figures of a plan, beside those of what it is compared with."""
+    """Return the figures of a plan, beside those of the placement to compare with."""
     name, was = before or ("", None)
 
     def pair(of: Callable[[Evaluation], str]) -> tuple[str, str]:
@@ -146,7 +146,7 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
 
 
 def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Markup:
-    """Return evaluations side by side, and what those break that do not hold."""
+    """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
@@ -180,7 +180,7 @@ def _holding(name: str, found: Evaluation, more: str) -> str:
 
 
 def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
-    """Return why each operator is where it is."""
+    """Return the reasons for the place of each operator."""
     found = why(list(case.jobs), case.cluster, plan, case.rules, case.current, objective)
     terms = Terms.of(case.cluster)
     rows = []

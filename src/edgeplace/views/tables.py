@@ -17,16 +17,16 @@ from edgeplace.model import (
 )
 
 CURRENT = "current"
-"""What the comparison calls the placement that runs."""
+"""Name of the current placement in the comparison."""
 _PROVED = {"throughput": "throughput (1 / headroom)"}
-"""What the value of a level is, where its name says the contrary: less of it is better."""
+"""Titles of levels whose name suggests the contrary: less of the value is better."""
 _MOST_LINKS = 6
 _MOST_SIDE_BY_SIDE = 4
-"""Placements that have a column each on a narrow terminal."""
+"""Most placements that have a column each on a narrow terminal."""
 
 
 def show_costs(console: Console, costs: Costs) -> None:
-    """Print the costs of a job per operator and node class, and what is not known."""
+    """Print the costs of a job per operator and node class, and the unknown figures."""
     names = {op.operator: op.name or op.operator for op in costs.operators}
     rows = []
     for op in costs.operators:
@@ -107,8 +107,8 @@ def show_policies(
 ) -> None:
     """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom.
 
-    Where a terminal is too narrow for a row each, a few placements have a column each, and many
-    are told without the links.
+    If a terminal is too narrow for a row for each placement, a few placements have a column each,
+    and many are printed without the links.
     """
     links = _busiest([e for _, e in rows])
     columns, lines = _policy_rows(rows, links)
@@ -138,7 +138,8 @@ def _policy_rows(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                # A lost site takes its links along; what it is compared with had them.
+                # The links of a lost site are missing here; the placement to compare with has
+                # them.
                 *(size(used.get(link), "/s") for link in links),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
@@ -159,7 +160,10 @@ def _say_violations(console: Console, rows: Sequence[tuple[str, Evaluation]]) ->
 
 
 def holding(name: str, found: Evaluation) -> str:
-    """Return whether a placement holds; what runs may miss it by less than costs were measured."""
+    """Return whether a placement is valid.
+
+    The current one may break limits within the spread of its costs.
+    """
     if found.feasible:
         return "yes"
     return "within measurement" if name == CURRENT and found.within_measurement else "no"
@@ -176,12 +180,12 @@ def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def binding(found: Limit | None) -> str:
-    """Return what limits the sources, in a few words."""
+    """Return the limit that stops the sources from growing, in a few words."""
     return f"{found.kind} {found.where}" if found else "nothing"
 
 
 def limit(found: Limit) -> str:
-    """Return a limit that is exceeded, in numbers."""
+    """Return an exceeded limit, in numbers."""
     if found.kind == "rule":
         return f"rule “{found.where}”"
     room = counted(found.capacity or 0.0, found.unit)
@@ -219,7 +223,7 @@ def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Return rising numbers with runs as ranges: `1-3, 7`."""
+    """Return ascending numbers as ranges: `1-3, 7`."""
     parts: list[list[int]] = []
     for n in numbers:
         if parts and parts[-1][-1] == n - 1:
