@@ -1,4 +1,4 @@
-"""Putting a file in its place at once: who reads it sees the former one or the new one, whole."""
+"""Atomic replacement of files: a reader sees the old file or the new one, complete."""
 
 import os
 import tempfile
@@ -18,16 +18,16 @@ def stage(
     Parameters
     ----------
     folder
-        Of the file that it will become.
+        Folder of the future file.
     prefix
-        Of its name until then.
+        Prefix of its temporary name.
     owner
-        User and group, if they are not those of the process.
+        User and group of the file, if they are not those of the process.
 
     Raises
     ------
     OSError
-        If it cannot be written. Nothing is left of it then.
+        If it cannot be written. No part of it is left then.
     """
     handle, name = tempfile.mkstemp(dir=folder, prefix=prefix)
     staged = Path(name)
@@ -38,7 +38,7 @@ def stage(
             os.fsync(f.fileno())
         if owner:
             os.chown(staged, *owner)
-        # Last: a change of owner clears bits of the mode.
+        # The mode is set last, because a change of owner clears some of its bits.
         os.chmod(staged, mode)
     except BaseException:
         staged.unlink(missing_ok=True)
@@ -47,7 +47,7 @@ def stage(
 
 
 def put(staged: Path, path: Path) -> None:
-    """Give a staged file its name, and replace what has that name.
+    """Rename a staged file to its final name, and replace a file of that name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What `solve` answers."""
+"""The answer of `solve`."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -29,7 +29,7 @@ class ObjectiveLevel(Frozen):
         Raises
         ------
         InvalidInputError
-            If the name is unknown or the tolerance is no percentage.
+            If the name is unknown or the tolerance is not a percentage.
         """
         name, _, share = text.strip().partition(":")
         try:
@@ -62,12 +62,12 @@ def objective_levels(objective: Sequence[str | ObjectiveLevel]) -> list[Objectiv
 
 
 class Status(StrEnum):
-    """What is known about the plan."""
+    """The status of an answer."""
 
     OPTIMAL = "optimal"
     """No plan is better (relative tolerance 1e-6), proved."""
     FEASIBLE = "feasible"
-    """The plan holds; a better one may exist, at most `gap` better."""
+    """The plan is valid; a better one may exist, at most `gap` better."""
     INFEASIBLE = "infeasible"
     """No plan exists, proved."""
     UNKNOWN = "unknown"
@@ -75,15 +75,16 @@ class Status(StrEnum):
 
 
 class StoppedBy(StrEnum):
-    """Why the search ended."""
+    """The reason why the search ended."""
 
     PROOF = "proof"
     GAP = "gap"
     TIME_LIMIT = "time limit"
     INTERRUPT = "interrupt"
     ROUNDING = "rounding"
-    """The figures span a range too wide for the back end's arithmetic. CP-SAT counts in whole
-    steps, so for MILP that range is wider."""
+    """The range of the figures is too wide for the back end's arithmetic. It is wider for MILP
+    than for CP-SAT, which uses whole numbers.
+    """
 
 
 RATED = frozenset({"link bandwidth", "node cpu", "subtask busy", "credit window"})
@@ -116,17 +117,18 @@ class Limit(Frozen):
     """None: not limited."""
     unit: str
     spread: float = Field(default=0.0, ge=0)
-    """Relative standard deviation of the measured costs that `used` rests on, where the limit is
-    exceeded; 0: none was measured."""
+    """Relative standard deviation of the measured costs behind `used`, if the limit is exceeded;
+    0: none was measured.
+    """
 
     @property
     def shortfall(self) -> float:
-        """By how much the plan exceeds the limit; 0 where it does not."""
+        """The amount by which the plan exceeds the limit; 0 if it does not."""
         return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
 
     @property
     def utilisation(self) -> float:
-        """Share of the limit in use; infinite where nothing is allowed and something is used."""
+        """Share of the limit in use; infinite if something is used although nothing is allowed."""
         if self.capacity is None:
             return 0.0
         if self.capacity > 0:
@@ -135,7 +137,7 @@ class Limit(Frozen):
 
 
 class Evaluation(Frozen):
-    """What the evaluator says of one plan."""
+    """The evaluator's figures of one plan."""
 
     wan_cost: float
     """Bytes per second over all links crossed, weighted by price: the `wan` objective."""

@@ -1,1 +1,1 @@
-"""Make a cluster file from what Flink has registered."""
+"""Make a cluster file from the TaskManagers that Flink has registered."""

@@ -1,4 +1,4 @@
-"""A discovered cluster as a file with comments that say what is left to fill in."""
+"""A discovered cluster as a file, with comments on the values to fill in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -104,5 +104,5 @@ def _dumped(content: Mapping[str, Any]) -> str:
 
 
 def _comment(*lines: str) -> str:
-    # A release comes from the network: it must not end the comment.
+    # The release comes from the network, so it must not be able to end the comment.
     return "".join(f"# {''.join(c for c in line if c.isprintable())}\n" for line in lines)
