@@ -61,12 +61,12 @@ def load(path: str | Path) -> Any:
         return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)
     except json.JSONDecodeError as e:
         raise InvalidInputError(
-            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "mend the file at that line"
+            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "correct the file at that line"
         ) from e
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         kind = "JSON" if is_json else "YAML"
         said = str(e).replace('in "<unicode string>", ', "at ")
-        raise InvalidInputError(f"{path}: not valid {kind}: {said}", "mend the file there") from e
+        raise InvalidInputError(f"{path}: not valid {kind}: {said}", "correct the file there") from e
 
 
 def looks_like(data: Any) -> str | None:

@@ -38,8 +38,8 @@ def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
         return chosen[0]
     listed = ", ".join(f"{name!r} ({i})" for i, name in sorted(seen.items()))
     raise InvalidInputError(
-        f"the log holds {len(seen)} jobs: {listed}",
-        "say which is meant by giving its job graph, with its job_id",
+        f"the log has {len(seen)} jobs: {listed}",
+        "choose one by giving its job graph, with its job_id",
     )
 
 
@@ -71,8 +71,8 @@ def operator_ids(facts: LogFacts, job: JobGraph | None) -> dict[str, str]:
             strange.append(name)
     if strange:
         raise InvalidInputError(
-            f"the log is not of job {job.name!r}: that has no operator, or several, called "
-            f"{strange[:6]}",
+            f"the log does not belong to job {job.name!r}, which has none or several operators "
+            f"named {strange[:6]}",
             f"give the log of this job; its operators are {[op.name for op in job.operators][:6]}",
         )
     return found

@@ -207,7 +207,7 @@ def _notes(
         first, last = facts.checkpoints_went[operator]
         notes.append(
             f"its checkpoints went from {first:,.0f} to {last:,.0f} bytes, and the last is taken: "
-            "measure when its state has come to rest, or say how large it gets"
+            "measure when its state no longer changes, or state its final size"
         )
     for cost in classes:
         where = f"on {cost.node_class}"
@@ -216,15 +216,15 @@ def _notes(
             notes.append(f"the rate {where} drifts: {rates} records per busy second by quarter")
         if cost.cpu_ms_per_record is not None:
             notes.append(
-                f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "
-                "background work of the JVM"
+                f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
+                "the background work of the JVM"
             )
         here = {t.location for t in measured if t.node_class == cost.node_class}
         if here & cpu.starved:
             notes.append(
                 f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
-                "time, and how that is dealt among the operators is not certain; measure at two "
-                "thirds of that load"
+                "time, and the division of CPU time among the operators is uncertain; measure at "
+                "two thirds of that load"
             )
     if not seen:
         return tuple(notes)

@@ -289,7 +289,8 @@ class _Collector:
             gap = done.gaps[-1]
             gap.to_ms = now_ms
             self._watcher.say(
-                f"{clock(now_ms / 1000)}: goes on after {(now_ms - gap.from_ms) / 1000:.0f} s"
+                f"{clock(now_ms / 1000)}: collecting continues after "
+                f"{(now_ms - gap.from_ms) / 1000:.0f} s"
             )
         if done.job:
             done.jobs[done.job.id] = done.job.name

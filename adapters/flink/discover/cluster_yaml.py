@@ -19,8 +19,8 @@ def cluster_yaml(found: Discovered, url: str) -> str:
     parts = [
         _comment(
             f"The cluster at {url} as Flink {found.release} knows it, by edgeplace flink discover.",
-            "Flink knows machines, slots and memory. Fill in what it does not know, where it says",
-            "default here or in the notes; cores, too, where containers have less than a JVM sees.",
+            "Flink knows machines, slots and memory. Replace the values that are marked default",
+            "here or in the notes. Correct the cores, if containers have fewer than a JVM sees.",
             "Next: edgeplace flink collect; edgeplace costs metrics --cluster THIS -o costs.json;",
             "edgeplace solve job.json THIS --costs costs.json",
         ),

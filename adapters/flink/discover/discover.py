@@ -156,7 +156,9 @@ def _network(live: LiveFlink, release: str, notes: list[str]) -> dict[str, int]:
     try:
         configuration = live.configuration()
     except FlinkNotFoundError:
-        notes.append("default: Flink does not tell its configuration, so buffers are its defaults")
+        notes.append(
+            "default: Flink does not show its configuration, so buffers are Flink's defaults"
+        )
         return {}
     network = buffers(release, configuration)
     return {

@@ -51,7 +51,7 @@ def find_credentials(
         return None
     if not user or password is None:
         raise InvalidInputError(
-            f"of {USER_VARIABLE} and {PASSWORD_VARIABLE} only one is set", "set both, or none"
+            f"only one of {USER_VARIABLE} and {PASSWORD_VARIABLE} is set", "set both, or none"
         )
     return _basic(user, password, f"the environment ({USER_VARIABLE}, {PASSWORD_VARIABLE})")
 

@@ -186,7 +186,7 @@ def _slot_sharing_groups(vertices: Mapping[str, RestAnswer], notes: list[str]) -
     ids = {vid: v.get("slotSharingGroupId") for vid, v in vertices.items()}
     if None in ids.values():
         notes.append(
-            "slot sharing groups are not in the answers (Flink tells them since 1.20): all "
+            "slot sharing groups are not in the answers (Flink gives them since 1.20): all "
             "operators are taken to share one"
         )
         return dict.fromkeys(ids, "default")

@@ -118,11 +118,11 @@ def summary_notes(time_limit_s: float) -> tuple[str, ...]:
     """Return a sentence on the runs that the averages cover."""
     return (
         "mean: shifted geometric mean of the time to proof, over the instances that the back end "
-        "solved only; to fastest: geometric mean over the same of its time to the fastest's. "
-        f"PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each not solved. wan to best: "
-        "over runs with a plan that holds.",
-        "Published methods tell only their answer, so their primal integrals are upper bounds: "
-        "until then, they count as without a plan.",
+        "solved; to fastest: geometric mean of the ratio of its time to the fastest time, over the "
+        f"same instances. PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each unsolved "
+        "one. wan to best: over runs with a valid plan.",
+        "Published methods report only their answer. Until then they count as without a plan, so "
+        "their primal integrals are upper bounds.",
     )
 
 

@@ -92,17 +92,18 @@ def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: 
     """
     holding = [(name, _wan(e)) for name, e in rows if e.feasible]
     if not holding:
-        reason = "shows what cannot all hold, and a cure"
+        reason = "shows the limits that conflict, and a cure"
         if any(r.status is RunOutcome.INFEASIBLE and not r.wrong for r in runs):
             return (
-                f"no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER` {reason}"
+                "it is proved that no valid placement exists: "
+                f"`edgeplace solve JOB CLUSTER` {reason}"
             )
         return (
-            "no policy found a placement that holds: `edgeplace solve JOB CLUSTER` finds one, or "
+            "no policy found a valid placement: `edgeplace solve JOB CLUSTER` finds one, or "
             f"{reason}"
         )
     (best, least), *others = holding
-    text = f"best: {best}, with the least {terms.title('wan')} of all that hold, "
+    text = f"best: {best}, with the least {terms.title('wan')} of all valid ones, "
     text += terms.value("wan", least)
     if others:
         text += f"; {_less(least, *others[0])}"

@@ -33,7 +33,7 @@ def seconds(text: str) -> float:
     value = _number(text.removesuffix("s"))
     if not 0 <= value < math.inf:
         raise InvalidInputError(
-            f"--time-limit {text!r} is no time", "write seconds, 0 or more: --time-limit 30"
+            f"--time-limit {text!r} is not a time", "write seconds, 0 or more: --time-limit 30"
         )
     return value
 
@@ -51,7 +51,7 @@ def gap(text: str) -> float:
     if 0 <= value <= 1:
         return value
     likely = f"{text}% or {value / 100:g}" if 1 < value <= 100 and not percent else "5% or 0.05"
-    raise InvalidInputError(f"--gap {text!r} is no gap from 0 to 1", f"write --gap {likely}")
+    raise InvalidInputError(f"--gap {text!r} is not a gap from 0 to 1", f"write --gap {likely}")
 
 
 def _number(text: str) -> float:

@@ -40,7 +40,7 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
         (ExitStatus.INTERNAL_ERROR, "a bug of edgeplace"),
         (ExitStatus.INVALID_INPUT, "wrong command line or input; the message has the cure"),
         (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
-        (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
+        (ExitStatus.NOT_PROVED, "a valid plan, stopped before it was proved best"),
         (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
         (ExitStatus.MISSING_EXTRA, "Spark, Java or pyarrow is not installed"),
         (

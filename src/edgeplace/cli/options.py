@@ -117,13 +117,13 @@ def duration_s(text: str) -> int:
     """
     hit = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if not hit or not int(hit[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 90s, 30m, 1h or 2d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; write 90s, 30m, 1h or 2d")
     return int(hit[1]) * _SECONDS[hit[2]]
 
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return int(text)
 
 
@@ -140,5 +140,5 @@ def positive(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value

@@ -79,5 +79,5 @@ class Outputs:
         """Warn of an option's file that this run did not write: an older one may be there."""
         path = self._files.get(option)
         if path and path not in _STANDARD_OUTPUT:
-            older = "; what is there is older" if Path(path).is_file() else ""
+            older = "; the existing file is older" if Path(path).is_file() else ""
             self._console.problem(f"{title} not written to {path}: {why}{older}")

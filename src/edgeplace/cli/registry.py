@@ -19,13 +19,13 @@ else:
 COMMANDS = {
     "costs": "measure: metric logs of a running job -> costs per operator",
     "solve": "decide: job, cluster and costs -> a proven plan, or why there is none",
-    "explain": "why: what binds, why each operator is where it is, what another place would do",
+    "explain": "explain: limits in use, why each operator is where it is, effects of other places",
     "balance": "spread: the plan whose fullest TaskManager is least loaded, proved",
-    "fleet": "repeat: the same jobs at very many sites -> a plan for each, proved",
+    "fleet": "repeat: the same jobs at very many sites -> a proven plan for each site",
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
-    "demo": "the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
+    "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
     "control": "simulate: what scaling policies would do with a recorded load",
-    "flink": "measure a running Flink and make it obey: collect, apply plans, drain nodes",
+    "flink": "apply: measure a running Flink, make it follow plans, drain machines",
 }
 """Command, which is also the name of its module in `edgeplace.commands` -> summary."""
 

@@ -181,7 +181,7 @@ def _problems(runs: Sequence[Run]) -> Markup:
 
 def _proofs(runs: Sequence[Run]) -> Markup:
     marks = ["broken" if r.wrong else "" for r in runs]
-    return table("How each placement came about", *proofs_table(runs), marks)
+    return table("The run behind each placement", *proofs_table(runs), marks)
 
 
 def _environment(found: Mapping[str, object]) -> Section:

@@ -188,7 +188,7 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
         sites = first_few(r.sites, _MOST_SITES)
         name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
         rows.append((name, sites, because(r, terms)))
-    said = "What the nearest other place would cost or break"
+    said = "The cost of the nearest other place, or the limit that it breaks"
     untold = sum(len(job.operators) for job in case.jobs) - len(found)
     if untold:
         said += f"; the time limit left no time for {untold:,} operators"
@@ -208,19 +208,22 @@ def _verdict(result: Result) -> Markup:
             text = f"Optimal: proved that no placement within the limits is better by {terms}."
             kind = "good"
         case Status.FEASIBLE:
-            text = "This placement holds, and is not proved best."
+            text = "This placement is valid, but not proved best."
             unproved = next((v for v in result.levels if v.gap > 0), None)
             if unproved and unproved.gap < 1:
-                text += f" None is more than {percent(unproved.gap)} better by "
+                text += f" No placement is more than {percent(unproved.gap)} better by "
                 text += f"{unproved.name.replace('_', ' ')}."
             elif unproved:
-                text += " Nothing is proved of how much better one may be."
+                text += " It is not known how much better another one may be."
             if result.stopped_by is StoppedBy.GAP:
                 kind = "good"
         case Status.INFEASIBLE:
-            text, kind = "No placement exists: proved that the limits and rules clash.", "bad"
+            text, kind = (
+                "No placement exists: it is proved that the limits and rules conflict.",
+                "bad",
+            )
         case Status.UNKNOWN:
-            text, kind = "No placement was found, and none was shown impossible.", "bad"
+            text, kind = "No placement was found, and it is not proved that none exists.", "bad"
     return paragraph(text + searched, " ".join(filter(None, ("verdict", kind))))
 
 
@@ -284,8 +287,8 @@ def _levels(levels: Sequence[LevelResult]) -> Markup:
         for v in levels
     ]
     return table(
-        "What was minimised, first things first: the bound is what no placement can beat, given "
-        "the lines above",
+        "The terms in order of importance. No placement is below a bound without worsening a line "
+        "above it",
         ("term", ">value", ">bound", ">gap", ">may worsen by", "proved"),
         rows,
     )
@@ -303,7 +306,7 @@ def _conflict(found: Conflict) -> Section:
         parts += [paragraph(known), bullets(found.members)]
     near = "The nearest placement" if found.nearest else "A placement that is near"
     parts += [paragraph(f"{near} exceeds:"), bullets([*map(limit, found.shortfalls)])]
-    return Section("conflict", "What clashes", fragment(parts))
+    return Section("conflict", "Conflicting limits and rules", fragment(parts))
 
 
 def _advice(found: Advice) -> str:

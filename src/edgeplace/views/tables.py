@@ -262,8 +262,8 @@ def show_conflict(console: Console, result: Result) -> None:
             console.text(f"  {member}")
     elif found.not_narrowed:
         console.text(
-            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down in "
-            "the time there was for it",
+            f"there was no time to find out which of the {found.not_narrowed:,} limits and rules "
+            "conflict",
             style="dim",
         )
     if all(v.kind in RATED for v in found.shortfalls):
