@@ -41,7 +41,7 @@ def test_links_lead_somewhere(page):
 
 
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?(?: [\w.-]+/)*)`")
-ROOMS = {p.name for p in ROOT.iterdir() if p.is_dir()}
+TOP_LEVEL = {p.name for p in ROOT.iterdir() if p.is_dir()}
 
 
 def paths_of(page):
@@ -51,7 +51,7 @@ def paths_of(page):
     """
     for text in PATH.findall(page.read_text()):
         first, *others = text.split()
-        if first.split("/")[0] not in ROOMS or "/" not in first:
+        if first.split("/")[0] not in TOP_LEVEL or "/" not in first:
             continue
         yield first
         parent = Path(first).parent
