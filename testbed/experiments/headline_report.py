@@ -207,17 +207,17 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
     yield ""
     yield (
         f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
-        f"{environment['delay_ms']:g} ms one way; `make headline` measures it anew, "
-        "[docs/testbed.md](../../docs/testbed.md) says how. Bytes and cores are medians of five "
-        "windows, rates are over all of them."
+        f"{environment['delay_ms']:g} ms one way. `make headline` measures it again; "
+        "[docs/testbed.md](../../docs/testbed.md) describes the method and the measured version. "
+        "Bytes and cores are medians of five windows, rates are means over all of them."
     )
     yield ""
     yield f"![sustained rate and WAN traffic]({PICTURE})"
     yield ""
     yield (
         "**Sustained**: records per second that each source can emit. **WAN**: bytes per second on "
-        "all links, both directions, at one rate that all placements bear; **latency** (p50 / p95) "
-        "and **server** (cores) at that rate, too."
+        "all links, both directions, at one rate that all placements sustain; **latency** "
+        "(p50 / p95) and **server** (cores) at that rate, too."
     )
     yield ""
     yield from _summary(cells)
@@ -244,9 +244,9 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
             yield f"| {name} | {len(ratios)} | {middle:.3g} | {ends} |"
     yield ""
     repeated = sum(cell["rejected"] for cell in cells)
-    yield f"Rejected, since this machine was busy with other things, and repeated: {repeated}."
+    yield f"Windows that were repeated because this machine was busy with other work: {repeated}."
     yield ""
-    yield "## How true the predictions are"
+    yield "## Errors of the predictions"
     yield ""
     yield "| | cells | median error | worst |"
     yield "|---|---|---|---|"
