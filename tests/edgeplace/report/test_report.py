@@ -330,7 +330,7 @@ def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
     assert "What follows is the plan of all-server." in page.text
     rows = {row[0]: row for row in page.table("Placements at")}
     assert rows["all-server"][-1] == "holds"
-    assert [row[0] for row in page.table("How each")] == ["all-server", "threshold"]
+    assert [row[0] for row in page.table("The run behind each")] == ["all-server", "threshold"]
     assert page.table("Subtasks of each operator")[1] == ["filter", "-", "-", "-", "-", "×4"]
 
 
