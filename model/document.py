@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from edgeplace.model.complaint import complaint, shown
 from edgeplace.model.content import text_of
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.output import write_text
-from edgeplace.model.yaml_text import load_yaml
+from edgeplace.model.parsing.complaint import complaint, shown
+from edgeplace.model.parsing.yaml_text import load_yaml
 
 D = TypeVar("D", bound=BaseModel)
 
@@ -66,7 +66,9 @@ def load(path: str | Path) -> Any:
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         kind = "JSON" if is_json else "YAML"
         said = str(e).replace('in "<unicode string>", ', "at ")
-        raise InvalidInputError(f"{path}: not valid {kind}: {said}", "correct the file there") from e
+        raise InvalidInputError(
+            f"{path}: not valid {kind}: {said}", "correct the file there"
+        ) from e
 
 
 def looks_like(data: Any) -> str | None:

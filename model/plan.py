@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from edgeplace.model.base import Frozen, Id
+from edgeplace.model.job_use import JobUse
 
 
 class Plan(Frozen):
@@ -17,6 +18,8 @@ class Plan(Frozen):
     """The assumptions of `solve --set`: the plan is for a job or a cluster that does not exist.
     Empty for a plan of the real ones.
     """
+    uses: dict[Id, JobUse] = {}
+    """Job name -> the resources that it uses, for plans of other jobs on the same cluster."""
 
     def of(self, job: str) -> dict[str, tuple[str, ...]]:
         """Return the placement of one job: operator id -> TaskManager of each subtask."""
