@@ -1,4 +1,4 @@
-"""What plans are compared by: the terms of the objective, and levels of them."""
+"""The terms of the objective, and its levels."""
 
 from collections.abc import Sequence
 from typing import Literal, Self
