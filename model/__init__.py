@@ -1,4 +1,4 @@
-"""The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
+"""The documents of edgeplace, and their reading and writing. No solver, no Spark, no network."""
 
 from edgeplace.model.base import Frozen, NonNegative
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager

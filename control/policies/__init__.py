@@ -1,4 +1,4 @@
-"""Policies that scale a job, one a file, each true to its source; `edgeplace` is ours."""
+"""Scaling policies, one in each file, faithful to their sources; `edgeplace` is ours."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Flink's metrics as its Prometheus reporter names and labels them."""
+"""Names and labels of Flink's Prometheus reporter."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Make a cluster file from what Flink has registered."""
+"""Make a cluster file from the TaskManagers that Flink has registered."""
 
 from edgeplace.adapters.flink.discover.cluster_yaml import cluster_yaml
 from edgeplace.adapters.flink.discover.discover import Discovered, born_where_it_runs, discover

@@ -1,4 +1,4 @@
-"""How full links, nodes and TaskManagers are."""
+"""The use of links, nodes and TaskManagers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def links(
     found: Evaluation,
     before: tuple[str, Evaluation] | None,
 ) -> Markup:
-    """Return bytes on each directed link with a plan, and with what it is compared with."""
+    """Return bytes on each directed link with a plan, and with the placement to compare with."""
     if not found.links:
         return paragraph("The cluster has no links: all sites stand alone.")
     name, other = before or ("", None)
@@ -104,18 +104,18 @@ def _over(link: Limit) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One thing that nodes have: what is used and what there is, of each node."""
+    """A resource of nodes: the used amount and the capacity of each node."""
 
     name: str
     unit: str
     used: Floats
     room: Floats
     fullest: Floats
-    """Largest share in use of it, of each node's TaskManagers."""
+    """Largest share in use of any TaskManager, for each node."""
 
 
 def nodes(verdict: Usage) -> Markup:
-    """Return how full every node is, by class and by node, the fullest first."""
+    """Return the use of every node, by class and by node, the fullest first."""
     cluster = verdict.problem.cluster
     kinds = _kinds(verdict)
     fullest = np.max([k.fullest for k in kinds], axis=0)

@@ -42,11 +42,11 @@ class _Job:
     places: Mapping[str, Sequence[str | None]]
     """Operator id -> the cluster file's name of each subtask's TaskManager, None: nowhere."""
     plan: str
-    """These places as a schedulercfg; empty if it is not asked for."""
+    """The placement as a schedulercfg; empty if it is not requested."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Ask a running Flink for its TaskManagers and a job: which machines there are, "
         "with how many cores and slots, what the job is made of, and where it runs. What Flink "
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Show what Flink knows, and write it where asked."""
+    """Show Flink's data, and write the requested files."""
     for path in filter(None, (args.output, args.job_out, args.plan_out)):
         check_writable(path)
     if args.plan_out and not is_schedulercfg(args.plan_out):
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = discover(client, sites)
         job, no_job = _job(LiveFlink(client), args, found)
         trips = round_trips_ms(found.registered) if args.ping else {}
-    # Both are refused before either is written.
+    # Both files are checked before either is written.
     files = [(args.output, cluster_yaml(found, args.jobmanager))] if args.output else []
     if args.job_out and job:
         files.append((args.job_out, dump(job.graph)))
@@ -141,7 +141,7 @@ def _explain_plan(console: Console, graph: JobGraph, args: argparse.Namespace) -
 
 
 def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[_Job | None, str]:
-    """Return the job that is meant, or why there is none."""
+    """Return the chosen job, or the reason why there is none."""
     jobs = live.jobs()
     asked_for = any((args.job, args.job_out, args.plan_out))
     if not asked_for and len(jobs) != 1:
@@ -163,7 +163,7 @@ def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[
 
 
 def _is_there(path: str, text: str) -> bool:
-    """Return whether the file has this text already.
+    """Return whether the file already has this text.
 
     Raises
     ------

@@ -17,7 +17,7 @@ _DONE = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Put the agent's jar into a Flink home and print the one line that the "
         "JobManager's configuration needs. The configuration is never edited."
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Copy or remove the jar, and say what is left to do by hand."""
+    """Copy or remove the jar, and print the remaining steps."""
     if args.undo:
         done = uninstall(args.flink_home)
     else:
