@@ -8,10 +8,8 @@ class JobUse(Frozen):
 
     slots: dict[Id, Whole] = {}
     """TaskManager -> slots."""
-    memory_bytes: dict[Id, NonNegative] = {}
-    """TaskManager -> memory for heap state and for the subtasks' own."""
-    disk_bytes: dict[Id, NonNegative] = {}
-    """TaskManager -> disk for RocksDB state."""
+    amounts: dict[str, dict[Id, NonNegative]] = {}
+    """Field of TaskManagers, such as `memory_bytes` -> TaskManager -> how much of it."""
     cores: dict[Id, NonNegative] = {}
     """Node -> busy cores."""
     bytes_per_s: dict[Id, dict[Id, NonNegative]] = {}

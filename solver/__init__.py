@@ -11,8 +11,10 @@ from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
 from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.tightness import Tight, tightest
+from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.problem.problem import assumptions
-from edgeplace.solver.solve import solve
+from edgeplace.solver.search import SearchParameters
+from edgeplace.solver.solve import solve, solve_case
 
 __all__ = [
     "Advice",
@@ -26,12 +28,14 @@ __all__ = [
     "Price",
     "Prices",
     "Reason",
+    "SearchParameters",
     "Shift",
     "Tight",
     "advice",
     "assumptions",
     "difference",
     "evaluate",
+    "held_at_lost_sites",
     "job_uses",
     "moves",
     "nearest_alike",
@@ -41,6 +45,7 @@ __all__ = [
     "shifts",
     "sites_of",
     "solve",
+    "solve_case",
     "tightest",
     "why",
 ]

@@ -1,10 +1,10 @@
 """What each job takes of a cluster where a plan places it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from edgeplace.model import Cluster, JobGraph, JobUse, Plan
+from edgeplace.model import AMOUNTS, Cluster, JobGraph, JobUse, Plan
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import measure_usage
@@ -39,12 +39,14 @@ def _use(job: JobGraph, cluster: Cluster, plan: Plan) -> JobUse:
         sent.setdefault(a, {})[b] = float(found.link_bytes[i])
     return JobUse(
         slots={t: int(n) for t, n in _used(task_managers, found.slots.astype(float)).items()},
-        memory_bytes=_used(task_managers, found.memory),
-        disk_bytes=_used(task_managers, found.disk),
+        amounts={
+            kind.facts.has: _used(task_managers, taken)
+            for kind, taken in zip(AMOUNTS, found.taken.T, strict=True)
+        },
         cores=_used([n.id for n in cluster.nodes], found.cores),
         bytes_per_s=sent,
     )
 
 
-def _used(names: Sequence[str], amounts: Floats) -> Mapping[str, float]:
+def _used(names: Sequence[str], amounts: Floats) -> dict[str, float]:
     return {names[i]: float(amounts[i]) for i in np.flatnonzero(amounts).tolist()}

@@ -62,10 +62,15 @@ class _Search:
         self._allowed: Bools = p.allowed()
         self.now = assignment.copy()
         self._found = measure_usage(p, self.now)
-        self._left = min(_JUDGED, _JUDGED_WORK // (p.n + len(p.source)))
+        self._left = min(_JUDGED, _JUDGED_WORK // (p.n + len(p.channels.source)))
         self._refused: set[bytes] = set()
         self._neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
-        ends = zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True)
+        ends = zip(
+            p.channels.source.tolist(),
+            p.channels.target.tolist(),
+            p.channels.bytes_per_s.tolist(),
+            strict=True,
+        )
         for k, j, w in ends:
             if w > 0:
                 self._neighbours[k].append((j, w))
@@ -76,7 +81,7 @@ class _Search:
         for k, t in enumerate(self.now.tolist()):
             self._on[t].add(k)
         self._at: dict[int, list[int]] = defaultdict(list)
-        for t, s in enumerate(p.tm_site.tolist()):
+        for t, s in enumerate(p.tms.site.tolist()):
             self._at[s].append(t)
 
     def rename(self) -> None:
@@ -90,12 +95,12 @@ class _Search:
     def _kinds(self) -> list[Ints]:
         """Return the groups of TaskManagers of a site that are alike, each alone on its node."""
         p = self._p
-        alone = np.bincount(p.tm_node, minlength=len(p.node_cores))[p.tm_node] == 1
+        alone = np.bincount(p.tms.node, minlength=len(p.tms.node_cores))[p.tms.node] == 1
         kinds: dict[tuple[float, ...], list[int]] = {}
         used = set(self._near.tolist())
         for t in np.flatnonzero(alone).tolist():
-            size = (p.node_cores[p.tm_node[t]], p.tm_slots[t], p.tm_memory[t], p.tm_disk[t])
-            kinds.setdefault((p.tm_site[t], p.tm_class[t], *size), []).append(t)
+            size = (p.tms.node_cores[p.tms.node[t]], p.tms.slots[t], *p.tms.has[t])
+            kinds.setdefault((p.tms.site[t], p.tms.node_class[t], *size), []).append(t)
         return [
             np.array(k)
             for k in kinds.values()
@@ -170,10 +175,10 @@ class _Search:
     def _changes(self, unit: tuple[int, ...]) -> Iterator[dict[int, int]]:
         """Yield where subtasks would go: the unit to a TaskManager of its site, or in exchange."""
         p, own = self._p, int(self.now[unit[0]])
-        site = p.tm_site[own]
+        site = p.tms.site[own]
         wanted = {int(self._near[i]) for i in unit}
         wanted |= {int(self.now[j]) for i in unit for j, _ in self._neighbours[i]}
-        wanted = {t for t in wanted if t >= 0 and t != own and p.tm_site[t] == site}
+        wanted = {t for t in wanted if t >= 0 and t != own and p.tms.site[t] == site}
         others = [t for t in self._at[site] if t != own]
         if others:
             wanted.add(min(others, key=self._load_of))
@@ -190,8 +195,8 @@ class _Search:
                         yield dict.fromkeys(unit, t) | dict.fromkeys(other, own)
 
     def _load_of(self, t: int) -> tuple[float, int, int]:
-        node = self._p.tm_node[t]
-        return self._found.cores[node] / self._p.node_cores[node], len(self._on[t]), t
+        node = self._p.tms.node[t]
+        return self._found.cores[node] / self._p.tms.node_cores[node], len(self._on[t]), t
 
     def _better(self, new: dict[int, int]) -> bool:
         """Return whether a change is better in the order, before anything is judged."""
@@ -220,10 +225,10 @@ class _Search:
         held: dict[int, int] = defaultdict(int)
         for k, t in new.items():
             for at, sign in ((int(self.now[k]), -1), (t, 1)):
-                cores[int(p.tm_node[at])] += sign * float(p.cores[k, p.tm_class[at]])
+                cores[int(p.tms.node[at])] += sign * float(p.work.cores[k, p.tms.node_class[at]])
                 held[at] += sign
         before = {n: float(self._found.cores[n]) for n in cores}
-        rooms: Floats = p.node_cores
+        rooms: Floats = p.tms.node_cores
         change = sum(
             ((before[n] + more) / rooms[n]) ** 2 - (before[n] / rooms[n]) ** 2
             for n, more in cores.items()

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from edgeplace.bench.record import Run, RunAnswer, RunOutcome
 from edgeplace.bench.run_tables import proofs_table, title
-from edgeplace.case.files import Case
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import percent
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
+    Case,
     Evaluation,
     InvalidInputError,
     Rules,

@@ -3,13 +3,13 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from edgeplace.adapters.flink import load_job
 from edgeplace.adapters.flink.plans.plan_file import plan_of_jobs, read_plan, refuse_supposed
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
+    Case,
     Cluster,
     Costs,
     InvalidInputError,
@@ -22,54 +22,6 @@ from edgeplace.model import (
 
 Seen = Mapping[str, tuple[str | None, ...]]
 """Operator -> where Flink says that each subtask runs."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """Everything that a placement is decided and judged by."""
-
-    jobs: tuple[JobGraph, ...]
-    cluster: Cluster
-    """What other jobs hold is taken away already."""
-    rules: Rules | None
-    current: Plan | None
-    lost: tuple[str, ...] = ()
-    """Sites that are lost: nothing runs there."""
-    beside: tuple[str, ...] = ()
-    """Names of jobs that hold a part of the cluster."""
-    notes: tuple[str, ...] = ()
-    """What is to be known of the input."""
-
-    @property
-    def name(self) -> str:
-        """What the jobs are called together."""
-        return ", ".join(job.name for job in self.jobs)
-
-    def with_job(self, job: JobGraph) -> "Case":
-        """Return the case with another version of the job of this name."""
-        return replace(self, jobs=tuple(job if j.name == job.name else j for j in self.jobs))
-
-    def job_with(self, operator: str) -> JobGraph:
-        """Return the job that has an operator, given by id or name, or as `JOB/OPERATOR`.
-
-        Raises
-        ------
-        InvalidInputError
-            If none has it, or several.
-        """
-        if len(self.jobs) == 1:
-            return self.jobs[0]
-        found = [j for j in self.jobs if any(operator in (o.id, o.name) for o in j.operators)]
-        if len(found) == 1:
-            return found[0]
-        names = ", ".join(repr(j.name) for j in found or self.jobs)
-        raise InvalidInputError(
-            f"{'several' if found else 'none'} of the jobs {names} "
-            f"{'have' if found else 'has'} an operator {operator!r}",
-            "give operators that are alike in several jobs different names"
-            if found
-            else f"the sources are {[o.name for j in self.jobs for o in j.sources()]}",
-        )
 
 
 def inputs_of(args: argparse.Namespace) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.quantities import count, counted, size
 from edgeplace.model import Cluster, InvalidInputError, JobUse, Plan
-from edgeplace.model.cluster_changes import without_use
 from edgeplace.model.text import first_few
+from edgeplace.model.what_if.cluster_changes import without_use
 
 
 def left_by(

@@ -5,13 +5,13 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
-from edgeplace.case.files import Case, inputs_of, read_case
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_inputs
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import exact, percent, size
-from edgeplace.model import InvalidInputError, Limit, Plan, Status
+from edgeplace.model import Case, InvalidInputError, Limit, Plan, Status
 from edgeplace.views.tables import limit, show_plan
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import Case, read_case, read_job_plan
+from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case
-from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
+from edgeplace.model import Case, Cluster, ObjectiveName, Plan, objective_levels
 from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ from pathlib import Path
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import inputs_of, read_case
-from edgeplace.case.unplaceable import refused
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, milliseconds
 from edgeplace.model import Cluster, InvalidInputError, Status
-from edgeplace.solver import Front, pareto
+from edgeplace.solver import Front, held_at_lost_sites, pareto
 from edgeplace.views.pareto_picture import as_svg, as_text
 from edgeplace.views.tables import show_conflict
 from edgeplace.views.terms import Terms
@@ -36,10 +35,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "name the file FILE.svg; a browser shows it, and converts it by printing",
         )
     outputs = Outputs(console, {_PICTURE: args.pareto or None}, inputs_of(args), args.json)
-    case, said = what_if.apply(read_case(args), args.set)
-    said = (*said, *case.notes, *cluster_notes(case.cluster))
+    case = what_if.apply(read_case(args), args.set)
+    said = (*case.notes, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:
-        none = refused(case, args.backend)
+        none = held_at_lost_sites(case, args.backend)
         front = (
             Front((), 0, none)
             if none

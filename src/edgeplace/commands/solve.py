@@ -11,7 +11,7 @@ from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.plans.folder import SUFFIX, key
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import Case, inputs_of, read_case
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_backend, add_case
@@ -20,6 +20,7 @@ from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
+    Case,
     InvalidInputError,
     JobGraph,
     Limit,
@@ -126,7 +127,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     texts = _schedulercfgs(args.schedulercfg, now.jobs)
     files = {_PLAN: args.output, _REPORT: args.report, **{o: path for o, path, _ in texts}}
     outputs = Outputs(console, files, inputs_of(args), args.json)
-    case, said = what_if.apply(now, args.set)
+    case = what_if.apply(now, args.set)
     odd = cluster_notes(now.cluster)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
@@ -136,7 +137,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             result = nearest_alike(
                 case.jobs, case.cluster, result, unset.plan, case.rules, case.current
             )
-    result = result.model_copy(update={"notes": (*said, *now.notes, *odd, *result.notes, *unknown)})
+    result = result.model_copy(update={"notes": (*case.notes, *odd, *result.notes, *unknown)})
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     if plan := result.plan:
         if outputs.wants(_PLAN) or args.json:
@@ -226,15 +227,11 @@ def _doubt(found: Limit) -> str:
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
-    from edgeplace.case.unplaceable import refused
-    from edgeplace.solver import solve
+    from edgeplace.solver import solve_case
 
-    return refused(case, args.backend) or solve(
-        case.jobs,
-        case.cluster,
-        case.rules,
+    return solve_case(
+        case,
         objective=args.objective.split(","),
-        current=case.current,
         # The rest is for the case without the what_if, and for what is compared.
         time_limit_s=share_s(0.6 if args.set else 0.9),
         gap=args.gap,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
+from edgeplace.model import some
 from edgeplace.solver import Alternative, Reason
 from edgeplace.views.tables import limit
 from edgeplace.views.terms import Terms
@@ -43,9 +44,3 @@ def _alternative(other: Alternative, terms: Terms) -> str:
         else:
             text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
     return f"{text}, and break {limit(other.breaks)}" if other.breaks else text
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """Return a few names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more:,} more"

@@ -10,6 +10,7 @@ from edgeplace.model import (
     Evaluation,
     JobGraph,
     Limit,
+    LimitKind,
     Plan,
     Result,
     SourceDemand,
@@ -212,7 +213,7 @@ def binding(found: Limit | None) -> str:
 
 def limit(found: Limit) -> str:
     """Return a limit that is exceeded, in numbers."""
-    if found.kind == "rule":
+    if found.kind is LimitKind.RULE:
         return f"rule “{found.where}”"
     room = counted(found.capacity or 0.0, found.unit)
     return f"{found.kind} {found.where} {count(found.used)} of {room}"

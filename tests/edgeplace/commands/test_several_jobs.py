@@ -186,7 +186,7 @@ def test_slots_cores_memory_and_links_are_what_is_left(edgeplace, files, tmp_pat
     first = read(tmp_path / "first.json", Plan)
     use = job_uses(VIDEO, CLUSTER, first)["parcels"]
     assert first.uses == {"parcels": use}
-    assert use.memory_bytes
+    assert use.amounts["memory_bytes"]
     found = json.loads(
         edgeplace("solve", lifts, cluster, "--taken", tmp_path / "first.json", "--json").out
     )["evaluation"]

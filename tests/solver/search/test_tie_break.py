@@ -113,7 +113,7 @@ def test_it_is_the_same_on_every_run():
     start = problem.assignment(solve(VIDEO, DEPOT_CLUSTER).plan)
     rng = np.random.default_rng(1)
     for _ in range(3):
-        alike = problem.allowed() & (problem.tm_site == problem.tm_site[start][:, None])
+        alike = problem.allowed() & (problem.tms.site == problem.tms.site[start][:, None])
         other = np.array([rng.choice(np.flatnonzero(row)) for row in alike])
         assert break_ties(problem, other).tolist() == break_ties(problem, other.copy()).tolist()
 

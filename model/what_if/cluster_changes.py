@@ -8,6 +8,7 @@ from edgeplace.model.cluster import Cluster, Link, TaskManager
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job_use import JobUse
+from edgeplace.model.limits import AMOUNTS
 
 _FULL = 1 - 1e-9
 """Share of a link's room at which background traffic leaves as good as nothing."""
@@ -157,17 +158,16 @@ def without_use(cluster: Cluster, uses: Iterable[JobUse]) -> Cluster:
     Where they take more than there is, as good as nothing is left.
     """
     slots: Counter[str] = Counter()
-    memory, disk, cores = (defaultdict[str, float](float) for _ in range(3))
+    cores = defaultdict[str, float](float)
+    held = defaultdict[tuple[str, str], float](float)
     sent = defaultdict[tuple[str, str], float](float)
     for use in uses:
         slots.update(use.slots)
-        for total, own in (
-            (memory, use.memory_bytes),
-            (disk, use.disk_bytes),
-            (cores, use.cores),
-        ):
-            for name, amount in own.items():
-                total[name] += amount
+        for node, amount in use.cores.items():
+            cores[node] += amount
+        for field, own in use.amounts.items():
+            for tm, amount in own.items():
+                held[field, tm] += amount
         for a, ends in use.bytes_per_s.items():
             for b, amount in ends.items():
                 sent[a, b] += amount
@@ -179,8 +179,7 @@ def without_use(cluster: Cluster, uses: Iterable[JobUse]) -> Cluster:
         t.model_copy(
             update={
                 "slots": max(t.slots - slots[t.id], 0),
-                "memory_bytes": _less(t.memory_bytes, memory[t.id]),
-                "disk_bytes": _less(t.disk_bytes, disk[t.id]),
+                **{f: _less(getattr(t, f), held[f, t.id]) for f in (k.facts.has for k in AMOUNTS)},
             }
         )
         for t in cluster.task_managers
