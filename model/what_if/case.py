@@ -33,6 +33,8 @@ class Case:
         Where the subtasks run now.
     lost
         Sites that are lost: nothing runs there.
+    beside
+        Names of the jobs that take a part of the cluster and are not placed here.
     notes
         What is to be known of the input, and what the changes took away.
     """
@@ -43,7 +45,6 @@ class Case:
     current: Plan | None = None
     lost: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    """Names of other jobs that hold a part of the cluster."""
     notes: tuple[str, ...] = ()
 
     @property
