@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT=VALUE",
         help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
         "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, link:A-B=0.5 (times, both ways; "
-        "A->B: one way), node+=CLASS@SITE (one more node like those)",
+        "A->B: one way), class:OLD=NEW (all nodes of a class are of another), node+=CLASS@SITE "
+        "(one more node like those)",
     )
     parser.add_argument(
         "--pareto",
