@@ -1,9 +1,12 @@
 """What-if questions as library functions: a case that differs in one thing, and nothing else."""
 
+from inspect import signature
+
 import pytest
 
-from edgeplace import Case, Rules, solve_case
+from edgeplace import Case, Rules, solve, solve_case
 from edgeplace.model import InvalidInputError, Pin
+from edgeplace.solver.solve import SolveOptions
 from tests.support.seeds import filter_cluster, filter_job
 
 
@@ -77,6 +80,11 @@ def test_sites_are_lost_in_turn_and_the_case_says_so(now):
         "site 'pi-2' is lost",
     ]
     assert wan(lost) == pytest.approx(wan(now) / 2)
+
+
+def test_solve_case_takes_what_solve_takes():
+    of_the_case = {"job_graph", "cluster", "rules", "current"}
+    assert set(SolveOptions.__annotations__) == set(signature(solve).parameters) - of_the_case
 
 
 def test_a_rule_that_holds_a_subtask_at_a_lost_site_is_the_conflict(now):
