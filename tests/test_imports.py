@@ -12,6 +12,7 @@ import pytest
 
 from edgeplace.cli.registry import COMMANDS
 from edgeplace.commands.flink import COMMANDS as FLINK_COMMANDS
+from edgeplace.model import LimitKind
 
 HEAVY = ("highspy", "numpy", "ortools", "pandas", "pulp", "pyspark")
 ROOT = Path(__file__).parents[1]
@@ -182,3 +183,22 @@ def test_a_class_name_means_one_thing():
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, n in names.items() if n > 1] == []
+
+
+def test_kinds_of_limits_are_spelled_in_one_file():
+    kinds = {kind.value for kind in LimitKind if " " in kind.value}
+    spelled = {
+        file.relative_to(ROOT).as_posix()
+        for _, files in rooms()
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Constant) and node.value in kinds
+    }
+    assert spelled == {"model/limits.py"}
+
+
+def test_a_limit_of_task_managers_touches_three_files():
+    """The worked example of CONTRIBUTING: GPUs."""
+    files = [file for _, files in rooms() for file in files]
+    naming = {f.relative_to(ROOT).as_posix() for f in files if "gpus" in f.read_text().lower()}
+    assert naming == {"model/cluster.py", "model/job.py", "model/limits.py"}
