@@ -11,7 +11,7 @@ import numpy as np
 
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
-from edgeplace.control.policy import Policy, View
+from edgeplace.control.policy import ScalingPolicy, View
 from edgeplace.model import InvalidInputError
 from edgeplace.solver.arrays import Floats, Ints
 
@@ -19,7 +19,7 @@ _REVERSED_WITHIN_S = 3600
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PolicyOutcome:
     """The result of a policy.
 
     Parameters
@@ -69,13 +69,13 @@ class Outcome:
 def simulate(
     load: Load,
     options: Options,
-    policy: Policy,
+    policy: ScalingPolicy,
     pause_s: float,
     late_s: float = 2.0,
     failures_s: Sequence[int] = (),
     failure_pause_s: float = 25.0,
     progress: Callable[[float], None] | None = None,
-) -> Outcome:
+) -> PolicyOutcome:
     """Run a policy on a load.
 
     Parameters
@@ -141,7 +141,7 @@ def simulate(
     wan = np.array([o.wan_bytes_per_record for o in options.members])
     up = np.sign(np.diff(option))
     again = (up[1:] != up[:-1]) & (np.diff(at[1:]) < _REVERSED_WITHIN_S)
-    return Outcome(
+    return PolicyOutcome(
         policy.name,
         total,
         float((waits > late_s).mean()),

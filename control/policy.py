@@ -40,7 +40,7 @@ class View:
         return self.options[self.option].capacity_per_s
 
 
-class Policy(Protocol):
+class ScalingPolicy(Protocol):
     """Decides which option runs."""
 
     name: str

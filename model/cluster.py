@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError
 
-_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
+_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "gpus", "host")
 
 
 class Site(Frozen):
@@ -60,6 +60,8 @@ class TaskManager(Frozen):
     """Memory for heap state and for the subtasks' own; None: not limited."""
     disk_bytes: NonNegative | None = None
     """Disk for RocksDB state; None: not limited."""
+    gpus: Whole = Field(default=0, ge=0)
+    """GPUs, or other accelerators, that its subtasks share out among them."""
 
 
 class Link(Frozen):
@@ -81,8 +83,8 @@ class Link(Frozen):
 class Cluster(Frozen):
     """The places where subtasks can run, and the links between them.
 
-    In a file, a node may have `slots`, `host`, `memory_bytes` and `disk_bytes`. It then has one
-    TaskManager with the node's id.
+    In a file, a node may have `slots`, `host`, `memory_bytes`, `disk_bytes` and `gpus`. It then
+    has one TaskManager with the node's id.
     """
 
     format: Literal["edgeplace/cluster"] = "edgeplace/cluster"

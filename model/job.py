@@ -74,6 +74,8 @@ class Operator(Frozen):
     one entry stands for all subtasks. `anywhere` lets the source run on any node."""
     memory_bytes: NonNegative = 0.0
     """Memory of one subtask besides its state."""
+    gpus: Annotated[Whole, Field(ge=0)] = 0
+    """GPUs, or other accelerators, that one subtask needs."""
     cost: OperatorCost | None = None
     """Its `operator` may be omitted here."""
 

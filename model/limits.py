@@ -182,6 +182,17 @@ class LimitKind(StrEnum):
             has="disk_bytes",
         ),
     )
+    GPUS = (
+        "GPUs",
+        Facts(
+            unit="GPUs",
+            at=Place.TASK_MANAGER,
+            stated="TaskManager {where} has {room:.0f} GPUs",
+            cure="{amount:.0f} more GPU{s} on {where}",
+            takes="gpus",
+            has="gpus",
+        ),
+    )
     SUBTASK_BUSY = (
         "subtask busy",
         Facts(

@@ -33,6 +33,8 @@ class Case:
         Where the subtasks run now.
     lost
         Sites that are lost: nothing runs there.
+    beside
+        Names of the jobs that take a part of the cluster and are not placed here.
     notes
         What is to be known of the input, and what the changes took away.
     """
@@ -42,6 +44,7 @@ class Case:
     rules: Rules | None = None
     current: Plan | None = None
     lost: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -146,6 +149,37 @@ class Case:
             )
         site = site or (sites or [self.cluster.sites[0].id])[0]
         return dataclasses.replace(self, cluster=with_node_like(self.cluster, node_class, site))
+
+    def with_class(self, node_class: str, other: str) -> Self:
+        """Return the case with all nodes of a class of another: with its costs.
+
+        Cores, slots and memory stay as they are.
+
+        Raises
+        ------
+        InvalidInputError
+            If no node is of the class, or nothing is known of the other.
+        """
+        changed = [n for n in self.cluster.nodes if n.node_class == node_class]
+        classes = {n.node_class for n in self.cluster.nodes}
+        known = classes | {c.id for c in self.cluster.node_classes}
+        for op in (op for job in self.jobs for op in job.operators):
+            known |= {c.node_class for c in op.cost.classes} if op.cost else set()
+        for name, names in ((node_class, classes), (other, known)):
+            if name not in names:
+                raise InvalidInputError(
+                    f"there is no class {name!r} of nodes", f"the classes are {sorted(names)}"
+                )
+        nodes = tuple(
+            n.model_copy(update={"node_class": other}) if n in changed else n
+            for n in self.cluster.nodes
+        )
+        note = (
+            f"{len(changed)} nodes of class {node_class!r} count as {other!r}, with as many cores, "
+            "slots and bytes of memory as before"
+        )
+        cluster = self.cluster.model_copy(update={"nodes": nodes})
+        return dataclasses.replace(self, cluster=cluster, notes=(*self.notes, note))
 
     def without_site(self, site: str) -> Self:
         """Return the case without a site.

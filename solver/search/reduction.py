@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from edgeplace.model import ObjectiveLevel
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation import Formulation, formulate
-from edgeplace.solver.search.aggregated import AggregatedFormulation
+from edgeplace.solver.search.aggregated_formulation import AggregatedFormulation
 from edgeplace.solver.search.groups import Groups
 from edgeplace.solver.search.marginals import Marginals
 from edgeplace.solver.search.reduced_model import ReducedModel

@@ -14,18 +14,6 @@ _MANGLED = {
     name.replace(".", "_"): name for name in r.USED_METRICS if "." in name and " " not in name
 }
 
-LABELS = (
-    "job_id",
-    "job_name",
-    "task_id",
-    "task_name",
-    "operator_name",
-    "subtask_index",
-    "task_attempt_num",
-    "tm_id",
-    "host",
-)
-
 
 def of_flink(series: Column) -> Column:
     """Return whether a series is one of a TaskManager of Flink."""

@@ -65,7 +65,7 @@ class Attached:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Durations:
     """Durations in seconds."""
 
     start_s: float = 90.0
@@ -76,7 +76,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observed:
     """The measurement of a placement."""
 
     wan_bytes_per_s: float
@@ -92,7 +92,7 @@ def run_own(
     main_class: str | None,
     arguments: Sequence[str],
     folder: Path,
-    schedule: Schedule = Schedule(),
+    schedule: Durations = Durations(),
 ) -> None:
     """Start a user's job, measure it, place it by each policy, and print the traffic of each
     placement. At the end the job is cancelled.
@@ -123,7 +123,7 @@ def run_own(
 
 
 def _compared(
-    world: Attached, rest: FlinkRest, job_id: str, folder: Path, schedule: Schedule
+    world: Attached, rest: FlinkRest, job_id: str, folder: Path, schedule: Durations
 ) -> None:
     loop = Loop(world, folder)
     stock = loop.discover()
@@ -151,7 +151,7 @@ def _compared(
         _say(f"{', '.join(choice.policies)}: {line(job, cluster, choice.plan, seen)}")
 
 
-def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds: float) -> Seen:
+def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds: float) -> Observed:
     """Return the measurement of a job for some seconds.
 
     The counters of sources come from Flink's REST API, which fetches them every few seconds. The
@@ -166,7 +166,7 @@ def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds:
                 counts[op.id].append((time.monotonic(), emitted))
         time.sleep(_POLL_S)
     took_s = time.monotonic() - began_s
-    return Seen(
+    return Observed(
         (world.wan_bytes() - began_bytes) / took_s,
         {source: slopes(own) for source, own in counts.items()},
         (machine_busy_s() - began_busy) / took_s,
@@ -245,7 +245,7 @@ def _started(
         time.sleep(_POLL_S)
 
 
-def _measured(loop: Loop, stock: FoundCase, schedule: Schedule) -> JobGraph:
+def _measured(loop: Loop, stock: FoundCase, schedule: Durations) -> JobGraph:
     """Return the job with costs from a log that shows operators on both classes of machine."""
     logs = []
     for placement in (at_the_edge, half_and_half):
@@ -255,7 +255,7 @@ def _measured(loop: Loop, stock: FoundCase, schedule: Schedule) -> JobGraph:
     return loop.costs(logs, stock)
 
 
-def line(job: JobGraph, cluster: Cluster, plan: Plan, seen: Seen) -> str:
+def line(job: JobGraph, cluster: Cluster, plan: Plan, seen: Observed) -> str:
     """Return the measurement of a placement beside the prediction for the measured rates."""
     for source, rates in seen.per_source.items():
         job = job.with_source_rate(source, sum(rates))

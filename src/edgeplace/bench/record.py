@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from edgeplace.model import Evaluation, Incumbent, Plan
-from edgeplace.model.base import Frozen, NonNegative
+from edgeplace.model import Evaluation, Frozen, Incumbent, NonNegative, Plan
 
 NEGLIGIBLE_BYTES_PER_S = 1e-6
 """Two figures of `wan` that differ by less do not contradict each other. A smaller figure is not

@@ -8,9 +8,8 @@ from importlib import import_module
 from edgeplace.bench.record import Request, RunAnswer, RunOutcome
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Status, read, write
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import build, evaluate, solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
-from edgeplace.solver.problem import build
 from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 OWN = ("milp", "cp-sat")

@@ -5,9 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.credentials import find_credentials
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest import FlinkClient, LiveFlink, find_credentials
 
 
 @contextmanager

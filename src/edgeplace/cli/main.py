@@ -107,10 +107,10 @@ def entry() -> None:
     status = main()
     interruption.leave_at_once()
     code = int(_flushed(status))
-    if "edgeplace.solver.linear.left_behind" in sys.modules:
-        from edgeplace.solver.linear import left_behind
+    if "edgeplace.solver" in sys.modules:
+        from edgeplace.solver import at_work
 
-        if left_behind.at_work():
+        if at_work():
             os._exit(code)
     sys.exit(code)
 

@@ -1,6 +1,6 @@
 """Quantities as text for people."""
 
-from edgeplace.model.text import digits
+from edgeplace.model import digits
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 

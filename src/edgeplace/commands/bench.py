@@ -223,9 +223,9 @@ def _backends(text: str | None, case: bool) -> tuple[str, ...]:
     names = known if text == "all" else tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name.startswith("pulp:"):
-            from edgeplace.solver.linear.pulp_backend import resolved
+            from edgeplace.solver import loader
 
-            resolved(name.removeprefix("pulp:"))
+            loader(name, seed=0, workers=None)
         elif name not in known:
             raise InvalidInputError(
                 f"--backends: there is no back end {name!r}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from edgeplace.cli.quantities import size
-from edgeplace.model.text import first_few
+from edgeplace.model import first_few
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
 

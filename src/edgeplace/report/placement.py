@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from edgeplace.cli.quantities import percent
 from edgeplace.model import Cluster
-from edgeplace.solver.evaluation.usage import Usage
-from edgeplace.solver.problem import Problem
+from edgeplace.solver import Problem, Usage
 
 Ints = NDArray[np.intp]
 

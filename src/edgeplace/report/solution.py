@@ -13,8 +13,8 @@ from edgeplace.model import (
     Result,
     Status,
     StoppedBy,
+    first_few,
 )
-from edgeplace.model.text import first_few
 from edgeplace.report import drawing, usage
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
@@ -29,9 +29,7 @@ from edgeplace.report.parts import (
     table,
 )
 from edgeplace.report.placement import Placement, placement
-from edgeplace.solver import Advice, Policy, why
-from edgeplace.solver.evaluation.usage import measure_usage
-from edgeplace.solver.problem import build
+from edgeplace.solver import Advice, Policy, build, measure_usage, why
 from edgeplace.views.reasons import because
 from edgeplace.views.tables import binding, holding, limit
 from edgeplace.views.terms import Terms

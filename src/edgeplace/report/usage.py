@@ -11,7 +11,7 @@ from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
-from edgeplace.solver.evaluation.usage import Usage
+from edgeplace.solver import Usage
 from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ def nodes(verdict: Usage) -> Markup:
     kinds = _kinds(verdict)
     fullest = np.max([k.fullest for k in kinds], axis=0)
     order = np.argsort(-fullest, kind="stable")
-    shown = [k for k in kinds if np.isfinite(k.room).any()]
+    shown = [k for k in kinds if (np.isfinite(k.room) & (k.room > 0)).any()]
     by_class = _by_class(verdict, shown)
     rows = [
         (

@@ -184,4 +184,4 @@ def test_a_plan_of_two_jobs_is_not_explained_as_if_it_were_of_one(edgeplace, job
         ran = edgeplace("explain", job, wide, plan, *question)
         assert ran.status == 2
         assert "the plan places 'filter' and 'second'" in ran.err
-        assert "give a plan of one job" in ran.err
+        assert "give the files of all these jobs (JOB JOB CLUSTER), or --taken" in ran.err

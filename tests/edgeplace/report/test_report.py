@@ -133,7 +133,7 @@ def test_nothing_found_is_said(reported, job, narrow):
 def test_a_page_that_cannot_be_written_is_refused_before_the_search(
     edgeplace, job, cluster, monkeypatch
 ):
-    monkeypatch.setattr("edgeplace.solver.solve", lambda *a, **k: pytest.fail("it ran"))
+    monkeypatch.setattr("edgeplace.solver.solve_case", lambda *a, **k: pytest.fail("it ran"))
     ran = edgeplace("solve", job, cluster, "--report", "/proc/no/report.html")
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "/proc/no/report.html: cannot be written" in ran.err

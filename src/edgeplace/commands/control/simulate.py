@@ -15,7 +15,7 @@ from edgeplace.cli.quantities import count, percent, size
 from edgeplace.model import Cluster, Costs, InvalidInputError, Rules, read
 
 if TYPE_CHECKING:
-    from edgeplace.control.fluid import Outcome
+    from edgeplace.control.fluid import PolicyOutcome
     from edgeplace.control.load import Load
     from edgeplace.control.options import Options
 
@@ -207,7 +207,7 @@ def _asked(load: "Load", args: argparse.Namespace) -> tuple["Load", "Options"]:
     return load.scaled_to(0.8 * options[len(options) - 1].capacity_per_s), options
 
 
-def _plain(outcome: "Outcome", options: "Options") -> dict[str, object]:
+def _plain(outcome: "PolicyOutcome", options: "Options") -> dict[str, object]:
     """Return an outcome as plain data, without its arrays."""
     kept = {
         f.name: getattr(outcome, f.name)

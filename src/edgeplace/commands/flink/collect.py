@@ -6,16 +6,16 @@ import json
 import re
 from contextlib import closing
 
-from edgeplace.adapters.flink.collect.collect import (
+from edgeplace.adapters.flink.collect import (
     Collected,
     CollectEnd,
+    LogFile,
+    LogFolder,
     collect,
     followed_job,
     polling_interval_s,
 )
-from edgeplace.adapters.flink.collect.log_file import LogFile, LogFolder
-from edgeplace.adapters.flink.rest.job_choice import is_job_id
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest import LiveFlink, is_job_id
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Bar, Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus

@@ -7,22 +7,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeplace.adapters.flink.apply.proposal import plan_of_now, tasks_by_id
-from edgeplace.adapters.flink.discover.cluster_yaml import cluster_yaml
-from edgeplace.adapters.flink.discover.discover import Discovered, born_where_it_runs, discover
-from edgeplace.adapters.flink.discover.ping import round_trips_ms
-from edgeplace.adapters.flink.discover.sites import Sites
-from edgeplace.adapters.flink.plans.plan_file import is_schedulercfg
-from edgeplace.adapters.flink.rest.job_choice import choose, listed
-from edgeplace.adapters.flink.rest.live import LiveFlink
-from edgeplace.adapters.flink.rest.task_managers import names_of
+from edgeplace.adapters.flink.apply import plan_of_now, tasks_by_id
+from edgeplace.adapters.flink.discover import (
+    Discovered,
+    Sites,
+    born_where_it_runs,
+    cluster_yaml,
+    discover,
+    round_trips_ms,
+)
+from edgeplace.adapters.flink.plans import is_schedulercfg
+from edgeplace.adapters.flink.rest import LiveFlink, choose, listed, names_of
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest
 from edgeplace.cli.quantities import size
-from edgeplace.model import InvalidInputError, JobGraph, check_writable, dump, read, write_text
-from edgeplace.model.text import first_few
+from edgeplace.model import (
+    InvalidInputError,
+    JobGraph,
+    check_writable,
+    dump,
+    first_few,
+    read,
+    write_text,
+)
 
 _MOST_PLACES = 6
 

@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edgeplace import __version__
-from edgeplace.adapters.flink.doctor.examine import Finding, Severity, examine, look
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.credentials import find_credentials
+from edgeplace.adapters.flink.doctor import Finding, Severity, examine, look
+from edgeplace.adapters.flink.rest import FlinkClient, find_credentials
 from edgeplace.cli.console import Console, visible
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_connection

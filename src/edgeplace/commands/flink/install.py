@@ -3,8 +3,7 @@
 import argparse
 import json
 
-from edgeplace.adapters.flink.install.configuration_line import KEY
-from edgeplace.adapters.flink.install.install import Installation, install, uninstall
+from edgeplace.adapters.flink.install import KEY, Installation, install, uninstall
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 
