@@ -8,9 +8,11 @@ every kind, which both back ends answer. None has a time limit, so the answers d
 
 An answer is everything that `solve` returns but its times: status, why it stopped, the plan, each
 level's value and bound, the evaluation, the conflict and the notes. Conflicts alone depend on the
-clock, since each question in them has 20 s: on a busy machine they may differ. The table gives a line for each
-case, and one for all generated cases together; `ratio` is CPU seconds of the second tree to those
-of the first, the least of the runs. Ends with 1 if an answer differs.
+clock, since each question in them has 20 s: on a busy machine they may differ.
+
+The table gives a line for each case, and one for all generated cases together; `ratio` is CPU
+seconds of the second tree to those of the first, the least of the runs. Ends with 1 if an answer
+differs.
 """
 
 import argparse
