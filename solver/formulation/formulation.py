@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -18,23 +18,20 @@ from edgeplace.solver.formulation.crossings import (
     TreeCrossings,
 )
 from edgeplace.solver.formulation.envelopes import envelopes
+from edgeplace.solver.formulation.exact_sums import product_parts, rounded, totals, words
 from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
-from edgeplace.solver.formulation.limit_rows import cpu, slots, space
+from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.formulation.rule_rows import moves, rules
 from edgeplace.solver.formulation.units import Units
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, merged, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
-from edgeplace.solver.tolerances import CANCELLATION, FEASIBILITY, HORIZON_ROOM, TOLERANCE
+from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
-
-
-class SubtasksCountedError(Exception):
-    """What must be stated needs subtasks told apart that the model counts."""
 
 
 @dataclass(frozen=True)
@@ -104,31 +101,27 @@ class Formulation:
         may: Bools = (growth[np.maximum(x, 0)] <= slack)[self.choices.units.of]
         return may
 
-    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row] | None:
         """Return rows that hold for every true plan and cut off this solution of the model.
 
         They state what the model leaves out until it matters: credit windows, and limits that the
-        evaluator sees exceeded by less than the tolerance of a solver.
-
-        Raises
-        ------
-        SubtasksCountedError
-            If they cannot be stated in this model, but in one without counted units.
+        evaluator sees exceeded by less than the tolerance of a solver. None if they cannot be
+        stated in this model, but in one without counted units.
         """
-        rows: list[Row] = []
+        rows: list[Row] | None = []
         if self.rho is not None:
             largest = float(values[self.rho]) * self.rho_unit
-            rows += self._credit_rows(assignment, largest * (1 + FEASIBILITY))
-        elif any(v.kind == "credit window" for v in found.violations):
-            rows += self._credit_rows(assignment, 1.0)
-        if rows or not found.violations:
+            rows = self._credit_rows(assignment, largest * (1 + FEASIBILITY))
+        elif any(v.kind is LimitKind.CREDIT_WINDOW for v in found.violations):
+            rows = self._credit_rows(assignment, 1.0)
+        if rows is None or rows or not found.violations:
             return rows
         if (self.choices.units.size > 1).any():
-            raise SubtasksCountedError
+            return None
         covers = [
             row
             for v in found.violations
-            if v.kind in ("memory", "disk")
+            if v.kind in AMOUNTS
             for row in self._covers(assignment, v)
         ]
         excluding = self.excluding(assignment)
@@ -137,9 +130,8 @@ class Formulation:
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
         p, x = self.problem, self.choices.x
-        need, room = (
-            (p.memory_bytes, p.tm_memory) if broken.kind == "memory" else (p.disk_bytes, p.tm_disk)
-        )
+        a = AMOUNTS.index(broken.kind)
+        need, room = p.footprint.takes[:, a], p.tms.has[:, a]
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
         together = np.flatnonzero((assignment == t) & (need > 0))
         for small in np.flatnonzero(room < need[together].sum()).tolist():
@@ -154,22 +146,22 @@ class Formulation:
         columns = self.choices.x[np.arange(self.problem.n), assignment]
         return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
 
-    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row]:
+    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row] | None:
         """Return rows for all pairs of sites between which a channel that is too slow now would be.
 
         A channel's credit window is used to a share that its two sites fix; the share may not
-        exceed `limit`.
+        exceed `limit`. None where both ends of a channel are counted.
         """
         p, units, sites = self.problem, self.choices.units, self.sites
-        a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
+        a, b = p.tms.site[assignment[p.channels.source]], p.tms.site[assignment[p.channels.target]]
         used = self._credit_share(np.arange(len(a)), a, b)
         tight = np.flatnonzero(used > limit * (1 + TOLERANCE))
         rows: dict[tuple[int, int, int, int, int], Row] = {}
         for i in tight.tolist():
-            k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
-            stream = int(p.stream[i])
+            k, j = int(units.of[p.channels.source[i]]), int(units.of[p.channels.target[i]])
+            stream = int(p.channels.stream[i])
             if sites.size(k) > 1 and sites.size(j) > 1:
-                raise SubtasksCountedError
+                return None
             for s in sites.of(k):
                 for d in sites.of(j):
                     share = float(
@@ -191,9 +183,11 @@ class Formulation:
     def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
         p = self.problem
         share: Floats = (
-            p.bytes_per_s[channels] * round_trips_ms(p, a, b) / (1000 * p.window_bytes[channels])
+            p.channels.bytes_per_s[channels]
+            * round_trips_ms(p, a, b)
+            / (1000 * p.channels.window_bytes[channels])
         )
-        return np.where((a != b) & p.live[channels], share, 0.0)
+        return np.where((a != b) & p.channels.live[channels], share, 0.0)
 
 
 def formulate(
@@ -245,8 +239,9 @@ def formulate(
         candidates = p.allowed() if soft_rates else p.keeps_up
     if may is not None:
         candidates = candidates & may
-    with_latency = "latency" in objective or p.rules.max_latency_ms is not None
-    with_moves = "moves" in objective or p.rules.max_moves is not None
+    bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
+    with_latency = "latency" in {*objective, *bounded}
+    with_moves = "moves" in {*objective, *bounded}
     apart = explicit or with_latency or with_moves or "throughput" in objective
     units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
     running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
@@ -284,8 +279,11 @@ def formulate(
         slowest = power_of_two(wanted) if wanted > 0 else 1.0
         latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
     k = units.first[choices.unit]
-    cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
+    cores = np.where(
+        p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
+    )
     model.objectives["server_cores"] = _affine(choices.column, cores)
+    bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
 
 
@@ -294,44 +292,45 @@ def _affine(column: Ints, value: Floats) -> Affine:
     return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
 
 
-def _not_below(
-    c: PlacementColumns, column: Ints, value: Floats, size: Floats, constant: float
-) -> Affine:
-    """Return an expression of the costs of columns, none of them below 0.
+def _not_below(c: PlacementColumns, cost: Floats, constant: Floats) -> Affine:
+    """Return an expression of the costs of columns, none of those of places below 0.
 
     A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
-    than the best plan can then be seen column by column.
+    than the best plan can then be seen column by column. What cancels does so without rounding:
+    large costs that come to nothing say nothing of small ones.
 
     Parameters
     ----------
-    size
-        Sum of the absolute values of what each cost is the sum of, shape (n_columns,): where large
-        ones cancel, what is left is rounding.
+    cost, constant
+        In words (`exact_sums`), shape (n_words, n_columns) and (n_words,).
     """
-    cost = np.zeros(len(size))
-    cost[column] = value
-    least = np.full(len(c.units.size), np.inf)
-    np.minimum.at(least, c.unit, cost[c.column])
-    lower = np.where(least < 0, least, 0.0)
-    largest = np.zeros(len(lower))
-    np.maximum.at(largest, c.unit, size[c.column])
-    cost[c.column] -= lower[c.unit]
-    size[c.column] = largest[c.unit]
-    cost[np.abs(cost) <= CANCELLATION * size] = 0.0
-    constant += float((lower * c.units.size).sum())
-    used = np.flatnonzero(cost)
-    return Affine(dict(zip(used.tolist(), cost[used].tolist(), strict=True)), constant)
+    # It ends: each round finds a cheaper place of some unit.
+    while True:
+        value = rounded(cost)
+        lowest = np.full(len(c.units.size), np.inf)
+        np.minimum.at(lowest, c.unit, value[c.column])
+        cheapest = np.flatnonzero(value[c.column] == lowest[c.unit])
+        least = np.zeros((len(cost), len(c.units.size)))
+        least[:, c.unit[cheapest]] = cost[:, c.column[cheapest]]
+        least[:, rounded(least) >= 0] = 0.0
+        if not least.any():
+            break
+        cost[:, c.column] -= least[:, c.unit]
+        constant = constant + (least * c.units.size).sum(axis=1)
+    used = np.flatnonzero(value)
+    terms = dict(zip(used.tolist(), value[used].tolist(), strict=True))
+    return Affine(terms, float(rounded(constant)))
 
 
 def _largest_utilisation(p: Problem) -> float:
     """Return a utilisation that no placement exceeds."""
-    cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
+    cores = p.work.cores.max(axis=1, initial=0.0).sum() / p.tms.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
-    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
+    bytes_ = (p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum()) / capacity
     transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
     trip = 2 * p.network.delay_ms.sum() + transfer.sum()
-    credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
-    return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
+    credit = (p.channels.bytes_per_s * trip / (1000 * p.channels.window_bytes)).max(initial=0.0)
+    return float(1 + max(cores, bytes_, credit, p.work.busy.max(initial=0.0)))
 
 
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
@@ -341,15 +340,15 @@ def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Fl
     streams between the same two subtasks share their crossings.
     """
     # On a tree every channel has a route: those without traffic do not matter.
-    matters = (p.bytes_per_s > 0) | (with_latency & p.live)
+    matters = (p.channels.bytes_per_s > 0) | (with_latency & p.channels.live)
     if p.network.tree is None:
         matters[:] = True
-    a, b = units.of[p.source], units.of[p.target]
+    a, b = units.of[p.channels.source], units.of[p.channels.target]
     pair = a * len(units.size) + b
     pairs, inverse = np.unique(pair[matters], return_inverse=True)
     pair_of = np.full(len(pair), -1, np.intp)
     pair_of[matters] = inverse
-    total = np.bincount(inverse, weights=p.bytes_per_s[matters], minlength=len(pairs))
+    total = np.bincount(inverse, weights=p.channels.bytes_per_s[matters], minlength=len(pairs))
     u, v = np.divmod(pairs, len(units.size))
     return pairs, pair_of, total / (units.size[u] * units.size[v])
 
@@ -366,29 +365,15 @@ def _links(
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
-    link, column, value = _checkpoints(p, model, c)
-    entries = (
-        np.concatenate([crossed.link, link]),
-        np.concatenate([crossed.column, column]),
-        np.concatenate([crossed.value * flow[crossed.pair], value]),
+    written = _checkpoints(p, model, c)
+    model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
+    link, column, value = merged(
+        np.concatenate([crossed.link, written[0]]),
+        np.concatenate([crossed.column, written[1]]),
+        np.concatenate([crossed.value * flow[crossed.pair], written[2]]),
     )
-    link, column, value = merged(*entries)
     fixed = np.zeros(len(net.names))
     np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
-    _, columns, cost = merged(
-        *crossings.expand(*merged(np.zeros(len(link), np.intp), column, value * net.price[link]))
-    )
-    constant = float(fixed @ net.price)
-    gross = np.abs(crossed.fixed * flow[crossed.fixed_pair]) @ net.price[crossed.fixed_link]
-    if abs(constant) <= CANCELLATION * gross:
-        constant = 0.0
-    size = np.zeros(len(model.upper))
-    each = np.abs(entries[2]) * net.price[entries[0]]
-    _, large, total = merged(
-        *crossings.expand(*merged(np.zeros(len(each), np.intp), entries[1], each))
-    )
-    size[large] = total
-    model.objectives["wan"] = _not_below(c, columns, cost, size, constant)
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
@@ -405,17 +390,45 @@ def _links(
             np.concatenate([load[2] / unit, -np.ones(len(rows))]),
         )
         bound /= unit
-    model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
+    model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
+
+
+def _wan(
+    price: Floats,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    flow: Floats,
+    written: Entries,
+) -> Affine:
+    """Return the price of all traffic, given that of each link.
+
+    The price of a pair's flow on a link is rounded once, and is the same wherever it appears; the
+    sums are exact.
+    """
+    fixed = product_parts(crossed.fixed, flow[crossed.fixed_pair] * price[crossed.fixed_link])
+    moving = product_parts(crossed.value, flow[crossed.pair] * price[crossed.link])
+    state = written[2] * price[written[0]]
+    every = np.concatenate([moving, [state, np.zeros(len(state))], fixed], axis=1)
+    each = words(every, float(c.units.size.max(initial=1)))
+    column, at = np.unique(np.concatenate([crossed.column, written[1]]), return_inverse=True)
+    moves = len(at)
+    short = totals(at, each[:, :moves], len(column))
+    # A column, or a shorthand for several.
+    row, column, _ = crossings.expand(np.arange(len(column)), column, np.ones(len(column)))
+    cost = totals(column, short[:, row], len(model.upper))
+    return _not_below(c, cost, each[:, moves:].sum(axis=1))
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
     """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
-    written = p.checkpoint_bytes_per_s[c.units.first[c.unit]]
+    written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     i = np.flatnonzero(written)
     if p.storage_site is None or not len(i):
         none = np.zeros(0, np.intp)
         return none, none, np.zeros(0)
-    site, storage = p.tm_site[c.tm[i]], np.full(len(i), p.storage_site)
+    site, storage = p.tms.site[c.tm[i]], np.full(len(i), p.storage_site)
     lost = i[~p.network.joined_by_route(site, storage)]
     rows = np.arange(len(lost))
     model.all_at_most(
@@ -423,7 +436,7 @@ def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries
         c.column[lost],
         np.ones(len(lost)),
         np.zeros(len(lost)),
-        "route",
+        LimitKind.ROUTE,
         np.zeros(len(lost), np.intp),
     )
     steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]

@@ -201,7 +201,8 @@ def run(
             if clock.overdue():
                 if found:
                     found.leave()
-                left_behind.leave(CpSat.name, thread)
+                # Without solutions to tell, it enters Python at its end only.
+                left_behind.leave(CpSat.name, thread, found.leave if found else lambda stay: None)
                 raise
         if isinstance(error, KeyboardInterrupt):
             return running.result(), False
@@ -219,16 +220,19 @@ class _Found(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         super().__init__()
         self._values = values
         self._found = found
-        self._left = False
+        self._instead: Callable[[], None] | None = None
         self._passing = Lock()
 
-    def leave(self) -> None:
-        """Pass on nothing more."""
+    def leave(self, do: Callable[[], None] = lambda: None) -> None:
+        """Pass on nothing more, and do this instead."""
         with self._passing:
-            self._left = True
+            self._instead = do
 
     def on_solution_callback(self) -> None:
         """Pass on the solution that CP-SAT has now."""
         with self._passing:
-            if not self._left:
+            instead = self._instead
+            if instead is None:
                 self._found(self._values(self.value))
+        if instead is not None:
+            instead()

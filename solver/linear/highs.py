@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from queue import SimpleQueue
 
 import highspy
@@ -15,7 +16,7 @@ from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.model import Affine, Block, Kind, LinearModel, Row, power_of_two
 from edgeplace.solver.out_of_time import OutOfTimeError
-from edgeplace.solver.tolerances import FEASIBILITY, HIGHS_GAP, HIGHS_RESOLUTION
+from edgeplace.solver.tolerances import CANCELLATION, FEASIBILITY, HIGHS_GAP, HIGHS_RESOLUTION
 
 _ROUNDS, _STALLED, _LITTLE = 30, 3, 2e-5
 """How often the relaxation is tightened at most, and how often in vain: by less than a share."""
@@ -163,15 +164,23 @@ class Milp:
         inner = np.array(matrix.index_, np.intp)
         by_row = matrix.format_ == highspy.MatrixFormat.kRowwise
         row, column = (outer, inner) if by_row else (inner, outer)
-        price = np.bincount(column, weights=value * dual[row], minlength=self._columns)
+        part = value * dual[row]
+        price = np.bincount(column, weights=part, minlength=self._columns)
         cost = np.zeros(self._columns)
         cost[list(objective.terms)] = list(objective.terms.values())
-        reduced = cost * scale - price
+        cost *= scale
+        reduced = cost - price
+        # Where large numbers cancel, what is left is rounding, and may be more or less.
+        size = np.abs(cost) + np.bincount(column, weights=np.abs(part), minlength=self._columns)
+        upper_, lower_ = np.array(lp.col_upper_), np.array(lp.col_lower_)
         used = dual != 0
-        least = float(dual[used] @ np.where(dual > 0, lower, upper)[used])
-        least += float(np.minimum(reduced, 0.0) @ np.array(lp.col_upper_))
-        least += float(np.maximum(reduced, 0.0) @ np.array(lp.col_lower_))
-        return least / scale + objective.constant, np.maximum(reduced, 0.0) / scale
+        sides = dual[used] * np.where(dual > 0, lower, upper)[used]
+        at = np.where(reduced < 0, upper_, lower_)
+        least = float(sides.sum() + reduced @ at)
+        doubt = np.abs(sides).sum() + size @ np.maximum(np.abs(upper_), np.abs(lower_))
+        least -= CANCELLATION * float(doubt)
+        growth = np.maximum(reduced - CANCELLATION * size, 0.0)
+        return least / scale + objective.constant, growth / scale
 
     def _aim(self, objective: Affine) -> float:
         """Set the objective, and return what it is scaled by."""
@@ -239,6 +248,12 @@ def _refuse_if_left_behind() -> None:
     )
 
 
+def _on_entry(highs: highspy.Highs, do: Callable[[], None]) -> None:
+    """Have HiGHS call a function when it next asks whether to stop."""
+    for event in (highs.cbSimplexInterrupt, highs.cbIpmInterrupt, highs.cbMipInterrupt):
+        event.subscribe(lambda _: do())
+
+
 def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | None = None) -> bool:
     """Run HiGHS beside the main thread, so that Ctrl-C can ask it to stop and keep what it has.
 
@@ -281,7 +296,7 @@ def _run(highs: highspy.Highs, found: Callable[[NDArray[np.float64]], None] | No
         while not highs.wait(_LOOK_S)[0]:
             if clock.overdue():
                 left = True
-                left_behind.leave(Milp.name, thread)
+                left_behind.leave(Milp.name, thread, partial(_on_entry, highs))
                 raise
         if isinstance(error, KeyboardInterrupt):
             return False

@@ -7,7 +7,7 @@ with the TaskManager of every subtask.
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -685,44 +685,59 @@ class LevelTruth:
         return (1 + self.tolerance) * self.optimum * (1 + PROVED) * (1 + SAME)
 
 
-@dataclass(frozen=True)
 class Truth:
-    """What is true of an instance; no levels: there is no plan."""
+    """What is true of an instance, by trying every plan.
 
-    levels: tuple[LevelTruth, ...] = ()
-
-
-def truth(
-    document: Document, objective: Sequence[tuple[str, float]], holds_exactly: Asked
-) -> Truth:
-    """Return the optimum of each level, of (name, tolerance), by trying every plan.
-
-    Of plans that use a limit to the last billionth, `holds_exactly` says whether they hold.
+    Parameters
+    ----------
+    objective
+        The levels: (name, tolerance).
+    holds_exactly
+        Of plans that use a limit to the last billionth, whether they hold.
     """
-    plans = document.plans()
-    if not len(plans):
-        return Truth()
-    said = document.judge(plans)
-    # With throughput first, the limits that grow with the rates may be exceeded.
-    holds = (said.rated_aside if objective[0][0] == "throughput" else said.hold).copy()
-    for i in np.flatnonzero(holds & said.doubtful):
-        holds[i] = holds_exactly(document.as_plan(plans[i]))
-    if not holds.any():
-        return Truth()
-    strict, loose = holds.copy(), holds.copy()
-    out = []
-    for name, tolerance in objective:
-        value = said.values[name]
-        seen = value[holds & (value > 0)]
-        level = LevelTruth(
-            name,
-            tolerance,
-            float(value[strict].min()),
-            float(value[loose].min()),
-            float(seen.max() / seen.min()) if len(seen) else 1.0,
-        )
-        out.append(level)
-        # What is equal but for the rounding of sums keeps the cap in any case.
-        strict &= value <= (1 + tolerance) * level.optimum * (1 + 1e-12)
-        loose &= value <= level.cap
-    return Truth(tuple(out))
+
+    def __init__(
+        self, document: Document, objective: Sequence[tuple[str, float]], holds_exactly: Asked
+    ) -> None:
+        self._objective = objective
+        plans = document.plans()
+        said = document.judge(plans)
+        # With throughput first, the limits that grow with the rates may be exceeded.
+        holds = (said.rated_aside if objective[0][0] == "throughput" else said.hold).copy()
+        for i in np.flatnonzero(holds & said.doubtful):
+            holds[i] = holds_exactly(document.as_plan(plans[i]))
+        self._values = {name: said.values[name][holds] for name, _ in objective}
+        self.any_plan = bool(holds.any())
+
+    def levels(self, found: Mapping[str, float] | None = None) -> list[LevelTruth]:
+        """Return the optimum of each level; empty if there is no plan.
+
+        Parameters
+        ----------
+        found
+            What a plan has of each level. Where that is more than the optimum by what a proof may
+            be off, it is the value that was reached, and later levels are subject to it.
+        """
+        if not self.any_plan:
+            return []
+        every = np.ones(len(next(iter(self._values.values()))), bool)
+        strict, loose = every.copy(), every
+        out = []
+        for name, tolerance in self._objective:
+            value = self._values[name]
+            seen = value[value > 0]
+            level = LevelTruth(
+                name,
+                tolerance,
+                float(value[strict].min()),
+                float(value[loose].min()),
+                float(seen.max() / seen.min()) if len(seen) else 1.0,
+            )
+            out.append(level)
+            reached = level.optimum
+            if found is not None and found[name] <= level.cap:
+                reached = max(reached, found[name] / (1 + tolerance))
+            # What is equal but for the rounding of sums keeps the cap in any case.
+            strict &= value <= (1 + tolerance) * reached * (1 + 1e-12)
+            loose = loose & (value <= level.cap)
+        return out

@@ -32,17 +32,6 @@ def test_a_case_that_once_differed_does_not(path: Path, solver: Solver) -> None:
     assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
 
 
-def _open(path: Path) -> object:
-    """Return a case of which the file says, as `open`, what is still wrong."""
-    why = json.loads(path.read_text())["open"]
-    return pytest.param(path, marks=pytest.mark.xfail(strict=True, reason=why), id=path.stem)
-
-
-@pytest.mark.parametrize("path", [_open(p) for p in sorted((CASES / "open").glob("*.json"))])
-def test_a_case_that_still_differs(path: Path, solver: Solver) -> None:
-    assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
-
-
 def _seeds() -> list[object]:
     """Return the first of each portion of seeds; all but one portion take `make test`."""
     return [

@@ -287,6 +287,24 @@ def test_a_field_with_a_wrong_value(ask, files, tmp_path, kind, where, value):
         assert "put it in quotes: " in cure
 
 
+@pytest.mark.parametrize(
+    ("written", "cure"),
+    [
+        ("10", "write it as a list: [10]"),
+        # Without a point and a sign, YAML 1.1 has no number here but a text.
+        ("1e3", "write it as a list: [1e3]"),
+        ("1e308", "write it as a list, [a, b]; write a number in that range"),
+        ("fast", "write it as a list, [a, b]; write a plain number"),
+    ],
+)
+def test_one_value_where_a_list_belongs(ask, files, written, cure):
+    document = copy.deepcopy(DOCUMENTS["job"])
+    document["operators"][0]["cost"]["demand"]["rates_per_s"] = "HERE"
+    text = yaml.safe_dump(document, sort_keys=False).replace("HERE", written)
+    files["job"].write_text(text)
+    assert cure in refused(ask(), f"got {yaml.safe_load(written)!r}")
+
+
 MISSPELT = [
     ("job", (), "operatros", "operators"),
     ("job", (), "checkpointInterval_ms", "checkpoint_interval_ms"),

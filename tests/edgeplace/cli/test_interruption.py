@@ -97,9 +97,9 @@ def test_a_second_ctrl_c_ends_at_once(job, wide):
 def test_the_best_plan_so_far_is_kept(job, wide, tmp_path):
     """The first level ends, Ctrl-C comes in the second: what is known is shown and written."""
     before = (
-        "import edgeplace.solver.search.search as search\n"
-        "def rest(self): raise KeyboardInterrupt\n"
-        "search.Search._rest = rest\n"
+        "import edgeplace.solver.search.stages.later_levels as later_levels\n"
+        "def run(state): raise KeyboardInterrupt\n"
+        "later_levels.run = run\n"
     )
     plan = tmp_path / "plan.json"
     code, out, err = said(started("solve", job, wide, "-o", plan, before=before))

@@ -290,11 +290,11 @@ def test_boxes_hold_every_subtask_and_flows_every_byte(name, policy):
         assert sum(b.subtasks[o] for b in placed.boxes) == op.parallelism
     assert sum(b.sites for b in placed.boxes) == len({n.site for n in case.cluster.nodes})
     assert len(placed.boxes) <= 14
-    site = p.tm_site[verdict.assignment]
-    a, b = p.feeding
-    inside = p.bytes_per_s[: p.n_feeding][site[a] == site[b]].sum()
+    site = p.tms.site[verdict.assignment]
+    a, b = p.channels.feeding
+    inside = p.channels.bytes_per_s[: p.channels.n_feeding][site[a] == site[b]].sum()
     assert sum(f.bytes_per_s for f in placed.flows if f.local) == pytest.approx(inside)
-    total = p.bytes_per_s[: p.n_feeding].sum()
+    total = p.channels.bytes_per_s[: p.channels.n_feeding].sum()
     assert sum(f.bytes_per_s for f in placed.flows) == pytest.approx(total)
     for f in placed.flows:
         assert placed.boxes[f.start].subtasks[f.source] > 0

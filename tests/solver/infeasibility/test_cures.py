@@ -5,7 +5,16 @@ import re
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from edgeplace.model import JobGraph, Match, Pin, Plan, Rules, ShipStrategy, SourceDemand, Status
+from edgeplace.model import (
+    JobGraph,
+    Match,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    SourceDemand,
+    Status,
+)
 from edgeplace.solver import solve
 from edgeplace.solver.infeasibility.repair import describe
 from tests.support.cures import with_changes

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from unittest.mock import patch
 
 import highspy
 import pytest
@@ -11,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from edgeplace.model import Status, StoppedBy
 from edgeplace.model.errors import InvalidInputError
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import SearchParameters, evaluate, solve
 from edgeplace.solver.clock import limited
 from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.cpsat import CpSat
@@ -57,11 +56,15 @@ def two_columns():
 @pytest.mark.usefixtures("_never_return")
 def test_a_call_ends_with_its_time_and_keeps_the_plan_of_a_solver_that_does_not(backend):
     job, cluster, rules = star(4, 1)
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch("edgeplace.solver.search.primal_heuristics.BASELINES", {}),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",), backend=backend, time_limit_s=1.0)
+    result = solve(
+        job,
+        cluster,
+        rules,
+        objective=("wan",),
+        backend=backend,
+        time_limit_s=1.0,
+        search=SearchParameters(by_site=False, baselines=False),
+    )
     assert left_behind.at_work(backend)
     assert result.status is Status.FEASIBLE
     assert result.stopped_by is StoppedBy.TIME_LIMIT
@@ -95,6 +98,8 @@ def test_highs_is_not_begun_beside_one_that_was_left_behind_and_cp_sat_may_be():
 
 
 DEAF = """
+import sys
+
 import highspy
 import numpy as np
 from edgeplace.cli import main
@@ -110,7 +115,7 @@ highspy.Highs.setOptionValue = lambda highs, name, value: option(
 )
 highspy.Highs.cancelSolve = lambda highs: None
 
-def command():
+def call():
     # Three sums that 40 numbers must meet: HiGHS searches for hours.
     model, draw = LinearModel(), np.random.default_rng(1)
     columns = model.columns(Kind.BINARY, np.ones(40))
@@ -123,14 +128,24 @@ def command():
     except OutOfTimeError:
         print("left behind")
     return ExitStatus.OK
-
-main.main = command
+"""
+AS_A_COMMAND = """
+main.main = call
 main.entry()
+"""
+AS_A_LIBRARY = """
+call()
+sys.exit(3)
 """
 
 
-def test_a_command_ends_with_its_status_where_a_solver_was_left_behind():
+@pytest.mark.parametrize(("use", "status"), [(AS_A_COMMAND, 0), (AS_A_LIBRARY, 3)])
+def test_a_process_ends_with_its_status_where_a_solver_was_left_behind(use, status):
     ended = subprocess.run(
-        [sys.executable, "-c", DEAF], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", DEAF + use],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
-    assert (ended.returncode, ended.stdout) == (0, "left behind\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (status, "left behind\n"), ended.stderr

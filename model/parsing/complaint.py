@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from edgeplace.model.content import text_of
-from edgeplace.model.yaml_text import compose_yaml
+from edgeplace.model.parsing.yaml_text import compose_yaml
 
 Where = tuple[int | str, ...]
 
@@ -112,6 +112,8 @@ def _said(
     if name == _TEXT_NEEDED and not isinstance(value, dict | list | tuple) and value is not None:
         text = written if written is not None else str(value)
         return said, f'put it in quotes: "{text}"'
+    if name == "tuple_type" and isinstance(value, str | int | float):
+        return said, _list_of(kind, found["loc"], value, written)
     if name in ("enum", "literal_error") and isinstance(value, str):
         allowed = [
             w.strip().strip("'") for w in found["ctx"]["expected"].replace(" or ", ",").split(",")
@@ -120,6 +122,21 @@ def _said(
         if near:
             return said, f"did you mean {near!r}?"
     return said, _CURES.get(name, "correct it")
+
+
+def _list_of(kind: type[BaseModel], loc: Where, value: Any, written: str | None) -> str:
+    """Return how to write one value where a list belongs, and what else is wrong with it."""
+    for model in _models(kind, loc[:-1]):
+        field = model.model_fields.get(str(loc[-1]))
+        if field is None or field.annotation is None:
+            continue
+        try:
+            TypeAdapter(field.annotation).validate_python([value])
+        except ValidationError as error:
+            inner = (_CURES.get(e["type"], "correct it") for e in error.errors())
+            return "; ".join(dict.fromkeys([_CURES["tuple_type"], *inner]))
+        return f"write it as a list: [{written if written is not None else value}]"
+    return _CURES["tuple_type"]
 
 
 def _unknown_field(kind: type[BaseModel], loc: Where, field: str, value: Any) -> tuple[str, str]:
