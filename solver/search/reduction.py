@@ -101,15 +101,7 @@ class MachinesAlike:
         """Return the model; see `Reduction`."""
         task = self._state.task
         return AggregatedFormulation.of(
-            self._groups,
-            task.levels[0].name,
-            task.load,
-            task.clock.left,
-            task.clock.end_of(task.parameters.building_share),
-            task.parameters,
-            may,
-            room,
-            self._state.most(task.levels[:1]),
+            self._groups, task, may, room, self._state.most(task.levels[:1])
         )
 
 

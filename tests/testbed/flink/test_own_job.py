@@ -19,7 +19,7 @@ from edgeplace.model import (
     TaskManager,
 )
 from testbed import __main__ as command
-from testbed.errors import TestbedError
+from testbed import errors
 from testbed.experiments.policies import (
     at_the_edge,
     between_data_and_use,
@@ -130,7 +130,7 @@ def test_rates_are_slopes_of_counters_that_are_fetched_now_and_then():
     # 100 and 50 records/s, seen by Flink each 4 s.
     counted = [(t, (100.0 * (t // 4 * 4), 50.0 * (t // 4 * 4))) for t in range(0, 60)]
     assert slopes(counted) == pytest.approx([100, 50], rel=0.02)
-    with pytest.raises(TestbedError, match="does not tell"):
+    with pytest.raises(errors.TestbedError, match="does not tell"):
         slopes(counted[:1])
 
 
