@@ -27,13 +27,17 @@ _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
 """Time to state one place of one subtask with all its limits, measured."""
-_HELPED, _HELPING = (
-    {"latency", "node cpu"},
-    {"link bandwidth", "subtask busy", "credit window", "route"},
-)
-"""Limits that a change of another limit may make hold."""
-_ROUNDS = 3
-"""How often a cure may show what it lacks: a link that did not exist has a credit window, too."""
+_HELPS: dict[str, set[str]] = {
+    "link bandwidth": {"latency", "credit window"},
+    "credit window": {"latency"},
+    "subtask busy": {"latency", "node cpu"},
+    "route": {"latency", "credit window", "link bandwidth"},
+}
+"""By kind of limit: those that may hold, too, once it is raised. A buffer takes less time over a
+wider link, a faster thread takes fewer cores, a new link may be on the way of others."""
+_ROUNDS = 6
+"""How often a cure may show what it lacks: a link that did not exist has a credit window, too, and
+what helps others is changed before them (`_HELPS` goes three steps deep)."""
 _PREFERRED = (
     "rule",
     "moves",
@@ -132,8 +136,7 @@ def _cured(
     certain = {(c.kind, c.where) for c in needed.changes if held}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
     kinds = {c.kind for c in parts}
-    # A wider link is a faster one, too, and a faster thread takes fewer cores.
-    apart = not (kinds & _HELPED and kinds & _HELPING)
+    apart = not any(kinds & _HELPS.get(kind, set()) for kind in kinds)
     routes = sum(c.kind == "route" for c in parts)
     if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
         # With a part less, a plan would break less than the one that breaks least.
@@ -176,7 +179,10 @@ def _mended(problem: Problem, needed: Shortages, found: Nearest, soft: bool) -> 
         short = kept(assess(applied(problem, parts), found.assignment), soft)
         if not short:
             break
-        parts = merged((*parts, *changes(applied(problem, parts), short)))
+        # What helps others comes first: they may need less then, or nothing.
+        kinds = {v.kind for v in short}
+        first = [v for v in short if not any(v.kind in _HELPS.get(kind, ()) for kind in kinds)]
+        parts = merged((*parts, *changes(applied(problem, parts), first)))
     return parts
 
 
