@@ -4,9 +4,11 @@
 PYTHON ?= python3
 UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
 RUN = $(UV) run --frozen --all-extras --quiet
-# What shares a Flink cluster or a Spark session runs in one process: tests/conftest.py.
-WORKERS ?= 2
-SPREAD = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# What shares a Flink cluster or a Spark session runs in one process: tests/conftest.py. Three of
+# them have a Flink, and mostly wait: for two processors that makes four.
+WORKERS ?= 4
+QUICK_WORKERS ?= 2
+SPREAD = --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help demo quick test check bench schemas agent flink-compat soak headline record wheel-test clean
@@ -18,10 +20,10 @@ demo: $(UV) ## the whole way on a recorded job: metric log, costs, proven plan, 
 	@$(RUN) --no-dev edgeplace demo
 
 quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and long proofs
-	$(RUN) pytest -q -m "not (slow or live or spark or browser)" $(SPREAD)
+	$(RUN) pytest -q -m "not (slow or live or spark or browser)" -n $(QUICK_WORKERS) $(SPREAD)
 
 test: $(UV) ## all tests
-	$(RUN) pytest $(SPREAD)
+	$(RUN) pytest -n $(WORKERS) $(SPREAD)
 
 check: $(UV) ## lint, format, directions of imports, types
 	$(RUN) ruff check

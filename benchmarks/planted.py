@@ -92,15 +92,15 @@ def _measured(instance: Instance, shape: str, plan: Ints) -> Planted:
     found = measure_usage(p, plan)
     if not (found.rated_hold and found.fixed_hold):
         raise ValueError(f"{instance.name}: the planted plan does not hold")
-    cloud = np.zeros(len(p.node_cores), bool)
-    cloud[p.tm_node[p.is_server]] = True
+    cloud = np.zeros(len(p.tms.node_cores), bool)
+    cloud[p.tms.node[p.tms.is_server]] = True
     return Planted(
         instance,
         shape,
         plan,
-        slots_full=float(found.slots.sum() / p.tm_slots.sum()),
-        cpu_full=float(found.cores.sum() / p.node_cores.sum()),
-        server_full=float(found.cores[cloud].sum() / p.node_cores[cloud].sum()),
+        slots_full=float(found.slots.sum() / p.tms.slots.sum()),
+        cpu_full=float(found.cores.sum() / p.tms.node_cores.sum()),
+        server_full=float(found.cores[cloud].sum() / p.tms.node_cores[cloud].sum()),
     )
 
 
@@ -251,17 +251,17 @@ SHAPES = {"aggregate": _aggregate, "filter": _filter, "join": _join, "fork": _fo
 
 def _plan(p: Problem, draws: Draws) -> Ints:
     """Return a plan: lines go some steps at their sites, then up; what is gathered, mostly up."""
-    hosts = [np.flatnonzero(p.tm_site == s) for s in range(p.network.n_sites)]
+    hosts = [np.flatnonzero(p.tms.site == s) for s in range(p.network.n_sites)]
     tree = p.network.tree
     assert tree is not None
-    top = int(p.tm_site[p.is_server][0])
+    top = int(p.tms.site[p.tms.is_server][0])
     stay = draws.between(0.4, 0.9)
     up = {s: _next_up(p, s, top) for s in range(p.network.n_sites)}
     producers, _ = neighbours(p)
     at = np.full(p.n, -1, np.intp)
     plan = np.full(p.n, -1, np.intp)
     for k in downstream(p).tolist():
-        may = np.unique(p.tm_site[p.keeps_up[k]])
+        may = np.unique(p.tms.site[p.keeps_up[k]])
         if p.keeps_up[k].sum() == 1:
             plan[k] = int(p.keeps_up[k].argmax())
         if len(may) == 1:
@@ -285,14 +285,14 @@ def _next_up(p: Problem, site: int, top: int) -> int:
     """Return the next site with machines on the way to the cloud."""
     links = p.network.route(site, top) or ()
     hops = [p.network.ends[i][1] for i in links]
-    return next((h for h in hops if (p.tm_site == h).any()), top)
+    return next((h for h in hops if (p.tms.site == h).any()), top)
 
 
 def _deal(p: Problem, subtasks: Ints, tms: Ints, plan: Ints) -> None:
     """Put subtasks on the machines of a site, evenly by number and cores, the largest first."""
     if not len(subtasks):
         return
-    cores = p.cores[subtasks, p.tm_class[tms[0]]]
+    cores = p.work.cores[subtasks, p.tms.node_class[tms[0]]]
     worth = cores / max(float(cores.sum()), 1e-12) + 1 / len(subtasks)
     load = dict.fromkeys(tms.tolist(), 0.0)
     held = plan[subtasks] >= 0
@@ -311,9 +311,9 @@ def _cut(
 ) -> Cluster:
     """Return the cluster with capacities cut to what a plan uses. Machines of a site are alike."""
     slots, cores = {}, {}
-    top = int(p.tm_site[p.is_server][0])
-    for s in [*(s for s in np.unique(p.tm_site).tolist() if s != top), top]:
-        own = np.flatnonzero(p.tm_site == s)
+    top = int(p.tms.site[p.tms.is_server][0])
+    for s in [*(s for s in np.unique(p.tms.site).tolist() if s != top), top]:
+        own = np.flatnonzero(p.tms.site == s)
         most = int(found.slots[own].max())
         share = draws.between(max(0.85, slots_full), 1.0)
         if s == top:
@@ -321,10 +321,10 @@ def _cut(
             slots.update(dict.fromkeys(own.tolist(), max(most, math.floor(left / len(own)), 1)))
         else:
             slots.update(dict.fromkeys(own.tolist(), max(1, math.floor(most / share + 1e-9))))
-        used = float(found.cores[p.tm_node[own]].max())
+        used = float(found.cores[p.tms.node[own]].max())
         share = cpu_full if s == top else draws.between(cpu_full, CPU_FULL[1])
         room = math.ceil(1000 * used / share) / 1000
-        cores.update(dict.fromkeys(p.tm_node[own].tolist(), max(0.1, room)))
+        cores.update(dict.fromkeys(p.tms.node[own].tolist(), max(0.1, room)))
     links = p.cluster.links
     if narrow:
         links = tuple(_narrowed(p, found, link, draws) for link in links)

@@ -1,6 +1,7 @@
 """The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
 
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
+from edgeplace.model.content import bytes_of
 from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
@@ -10,26 +11,27 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job_use import JobUse
+from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
+from edgeplace.model.objective import (
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    ObjectiveLevel,
+    ObjectiveName,
+    objective_levels,
+)
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
-    DEFAULT_OBJECTIVE,
-    OBJECTIVES,
-    RATED,
     Change,
     Conflict,
     Evaluation,
     Freed,
     Incumbent,
     LevelResult,
-    Limit,
-    LimitKind,
-    ObjectiveLevel,
-    ObjectiveName,
     Result,
     Status,
     StoppedBy,
-    objective_levels,
 )
 from edgeplace.model.rules import (
     AnyRule,
@@ -43,14 +45,19 @@ from edgeplace.model.rules import (
     Rules,
     StayOnSite,
 )
+from edgeplace.model.text import digits, first_few, some
+from edgeplace.model.what_if import Case
 
 __all__ = [
+    "AMOUNTS",
+    "BOUNDS",
     "DEFAULT_OBJECTIVE",
     "OBJECTIVES",
     "RATED",
     "AnyRule",
     "AtMost",
     "AtRate",
+    "Case",
     "Change",
     "ClassCost",
     "Cluster",
@@ -65,6 +72,7 @@ __all__ = [
     "Incumbent",
     "InvalidInputError",
     "JobGraph",
+    "JobUse",
     "LevelResult",
     "Limit",
     "LimitKind",
@@ -79,6 +87,7 @@ __all__ = [
     "Operator",
     "OperatorCost",
     "Pin",
+    "Place",
     "Plan",
     "PlanMismatchError",
     "Result",
@@ -88,18 +97,23 @@ __all__ = [
     "SourceDemand",
     "Status",
     "StayOnSite",
+    "Step",
     "StoppedBy",
     "Stream",
     "StreamCost",
     "TaskManager",
+    "bytes_of",
     "check_outputs",
     "check_writable",
+    "digits",
     "dump",
+    "first_few",
     "load",
     "looks_like",
     "objective_levels",
     "parse",
     "read",
+    "some",
     "write",
     "write_text",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from edgeplace.model.base import Frozen, Id
+from edgeplace.model.job_use import JobUse
 
 
 class Plan(Frozen):
@@ -16,6 +17,8 @@ class Plan(Frozen):
     supposing: tuple[str, ...] = ()
     """What `solve --set` supposed: the plan is for a job or a cluster that is not there. Empty for
     what is."""
+    uses: dict[Id, JobUse] = {}
+    """Job name -> what it takes where it is placed, for plans of other jobs on the same cluster."""
 
     def of(self, job: str) -> dict[str, tuple[str, ...]]:
         """Return the placement of one job: operator id -> TaskManager of each subtask."""

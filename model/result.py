@@ -1,64 +1,11 @@
 """What `solve` answers."""
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal, Self
-
-from pydantic import Field
 
 from edgeplace.model.base import Frozen
-from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.limits import RATED, Limit, LimitKind
+from edgeplace.model.objective import ObjectiveName
 from edgeplace.model.plan import Plan
-
-ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores", "moves", "throughput")
-DEFAULT_OBJECTIVE = ("wan", "latency", "server_cores", "moves")
-
-
-class ObjectiveLevel(Frozen):
-    """One level of a lexicographic objective."""
-
-    name: ObjectiveName
-    tolerance: float = Field(default=0.0, ge=0)
-    """Share by which later levels may worsen this one."""
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read `wan` or `wan:5%`.
-
-        Raises
-        ------
-        InvalidInputError
-            If the name is unknown or the tolerance is no percentage.
-        """
-        name, _, share = text.strip().partition(":")
-        try:
-            tolerance = float(share.removesuffix("%")) / 100 if share else 0.0
-        except ValueError:
-            tolerance = -1.0
-        if name not in OBJECTIVES or not 0 <= tolerance < float("inf"):
-            raise InvalidInputError(
-                f"objective level {text!r} is not understood",
-                f"use one of {', '.join(OBJECTIVES)}, with a tolerance if you like: wan:5%",
-            )
-        return cls.model_validate({"name": name, "tolerance": tolerance})
-
-
-def objective_levels(objective: Sequence[str | ObjectiveLevel]) -> list[ObjectiveLevel]:
-    """Return the levels of an objective.
-
-    Raises
-    ------
-    InvalidInputError
-        If there is none, one is named twice, or one is not understood.
-    """
-    levels = [v if isinstance(v, ObjectiveLevel) else ObjectiveLevel.parse(v) for v in objective]
-    if not levels or len({v.name for v in levels}) < len(levels):
-        raise InvalidInputError(
-            f"the objective {[v.name for v in levels]} names no level, or one twice",
-            "name each term once",
-        )
-    return levels
 
 
 class Status(StrEnum):
@@ -84,54 +31,6 @@ class StoppedBy(StrEnum):
     ROUNDING = "rounding"
     """The figures span a range too wide for the back end's arithmetic. CP-SAT counts in whole
     steps, so for MILP that range is wider."""
-
-
-RATED = frozenset({"link bandwidth", "node cpu", "subtask busy", "credit window"})
-"""Kinds of limits whose use grows with the rates of the sources."""
-
-
-LimitKind = Literal[
-    "slots",
-    "node cpu",
-    "subtask busy",
-    "memory",
-    "disk",
-    "link bandwidth",
-    "credit window",
-    "route",
-    "latency",
-    "moves",
-    "rule",
-]
-"""What a limit is of."""
-
-
-class Limit(Frozen):
-    """A limit of the cluster or of the rules, and how much of it a plan uses."""
-
-    kind: LimitKind
-    where: str
-    used: float
-    capacity: float | None
-    """None: not limited."""
-    unit: str
-    spread: float = Field(default=0.0, ge=0)
-    """Relative standard deviation of the measured costs that `used` rests on, where the limit is
-    exceeded; 0: none was measured."""
-
-    @property
-    def shortfall(self) -> float:
-        """By how much the plan exceeds the limit; 0 where it does not."""
-        return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
-
-    @property
-    def utilisation(self) -> float:
-        """Share of the limit in use; infinite where nothing is allowed and something is used."""
-        if self.capacity is None:
-            return 0.0
-        if self.capacity > 0:
-            return self.used / self.capacity
-        return float("inf") if self.used > 0 else 0.0
 
 
 class Evaluation(Frozen):
@@ -243,6 +142,8 @@ class Change(Frozen):
     amount: float = 0.0
     """How much more of it, rounded up to what suffices: slots, bytes, cores, bytes/s of bandwidth,
     ms or moves; the factor for `subtask busy` and `credit window`; nothing for rules and routes."""
+    subject: tuple[str, ...] = ()
+    """As in the limit that it raises; for a rule, its title."""
     frees: tuple[Freed, ...] = ()
     """What to let run anywhere (`born_at: [anywhere]`) besides: without the rule, a source would be
     held where it runs now."""

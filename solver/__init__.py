@@ -1,16 +1,20 @@
 """Deciding: where every subtask runs, proved."""
 
 from edgeplace.solver.evaluation.evaluate import evaluate
+from edgeplace.solver.evaluation.job_use import job_uses
 from edgeplace.solver.explain.advice import Advice, advice
 from edgeplace.solver.explain.differences import Difference, Shift, difference, shifts, sites_of
 from edgeplace.solver.explain.moves import Move, Moves, moves
+from edgeplace.solver.explain.nearest_alike import nearest_alike
 from edgeplace.solver.explain.pareto import Front, Point, pareto
 from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
 from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.tightness import Tight, tightest
+from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.problem.problem import assumptions
-from edgeplace.solver.solve import solve
+from edgeplace.solver.search import SearchParameters
+from edgeplace.solver.solve import solve, solve_case
 
 __all__ = [
     "Advice",
@@ -24,19 +28,24 @@ __all__ = [
     "Price",
     "Prices",
     "Reason",
+    "SearchParameters",
     "Shift",
     "Tight",
     "advice",
     "assumptions",
     "difference",
     "evaluate",
+    "held_at_lost_sites",
+    "job_uses",
     "moves",
+    "nearest_alike",
     "pareto",
     "policies",
     "prices",
     "shifts",
     "sites_of",
     "solve",
+    "solve_case",
     "tightest",
     "why",
 ]

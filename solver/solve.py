@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypedDict, Unpack
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
+    Case,
     Cluster,
     InvalidInputError,
     JobGraph,
@@ -19,12 +21,13 @@ from edgeplace.model import (
 )
 from edgeplace.solver.clock import limited, prolonged
 from edgeplace.solver.infeasibility.conflict import find_conflict
+from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
-from edgeplace.solver.search import Search
+from edgeplace.solver.search import Search, SearchParameters
 
 _LATE_S = 0.5
 """Time to read the input in, where the limit is less."""
@@ -42,6 +45,7 @@ def solve(
     workers: int | None = None,
     backend: str = "milp",
     progress: Callable[[str], None] | None = None,
+    search: SearchParameters | None = None,
 ) -> Result:
     """Place every subtask of one or more jobs, and prove how good the placement is.
 
@@ -68,6 +72,8 @@ def solve(
         machine, `pulp:CBC` for one.
     progress
         Called with a line of text when something is found or proved.
+    search
+        What to tune or switch off in the search; None: nothing.
 
     Returns
     -------
@@ -103,9 +109,33 @@ def solve(
                 backend=backend,
                 notes=("the time limit was over before all of the input had been read in",),
             )
-        search = Search(problem, levels, soft, clock, gap, seed, tell, load)
+        levelwise = Search(problem, levels, soft, clock, gap, seed, tell, load, search)
         possible = bool(places.any(axis=1).all())
-        return _answer(problem, search, possible, soft, backend)
+        return _answer(problem, levelwise, possible, soft, backend)
+
+
+class SolveOptions(TypedDict, total=False):
+    """What `solve` takes beside the case."""
+
+    objective: Sequence[str | ObjectiveLevel]
+    time_limit_s: float | None
+    gap: float
+    seed: int
+    workers: int | None
+    backend: str
+    progress: Callable[[str], None] | None
+
+
+def solve_case(case: Case, **options: Unpack[SolveOptions]) -> Result:
+    """Solve a case. Where rules hold subtasks at lost sites, the conflict says so.
+
+    Raises
+    ------
+    InvalidInputError, PlanMismatchError
+        As `solve`.
+    """
+    refused = held_at_lost_sites(case, options.get("backend", "milp"))
+    return refused or solve(case.jobs, case.cluster, case.rules, current=case.current, **options)
 
 
 def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backend: str) -> Result:
@@ -114,10 +144,10 @@ def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backen
     if problem.m and possible and not needed.members:
         search.run()
     else:
-        search.infeasible = search.best is None
+        search.state.proof.infeasible = search.best is None
     search.break_ties()
     conflict = None
-    if search.infeasible and search.best is None:
+    if search.state.proof.infeasible and search.best is None:
         conflict = find_conflict(problem, needed, soft)
     return search.result(backend, conflict)
 

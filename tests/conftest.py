@@ -12,6 +12,10 @@ import pytest
 HERE = Path(__file__).parent
 MARKS = {"browser": "browser", "needs_spark": "spark", "spark": "spark"}
 """Fixture -> what its tests are marked with."""
+ONE_TESTBED = {"cells", "network"}
+"""Fixtures that make network namespaces, of which a machine has one set at a time."""
+LONGEST = ("testbed", "flink-", "spark")
+"""Groups that take minutes."""
 
 
 @pytest.fixture(scope="session")
@@ -27,9 +31,12 @@ def needs_spark() -> None:
 
 
 def pytest_configure() -> None:
-    """Let Ctrl-C arrive in the tests that send it: a shell's background jobs ignore it."""
+    """Let Ctrl-C arrive in the tests that send it, and Spark start with little work."""
+    # A shell's background jobs ignore it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # The first compiler and the plain garbage collector: half the processor time for small logs.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(HERE / "live"):
             item.add_marker(pytest.mark.live)
-        for fixture in MARKS.keys() & set(getattr(item, "fixturenames", ())):
+        for fixture in MARKS.keys() & _fixtures(item):
             item.add_marker(MARKS[fixture])
         if grouped:
             item.add_marker(pytest.mark.xdist_group(_group(item)))
@@ -49,15 +56,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _group(item: pytest.Item) -> str:
-    if item.get_closest_marker("live"):
-        # They start Flink or network namespaces, and there is one testbed at a time.
-        return "cluster"
+    if _fixtures(item) & ONE_TESTBED:
+        return "testbed"
+    if "flink_version" in _fixtures(item):
+        # Clusters of different releases share nothing: not a port, not a folder.
+        return f"flink-{item.callspec.params['flink_version']}"
     if item.get_closest_marker("spark"):
         # Spark takes long to start, and a process has one session.
         return "spark"
     return str(item.path.relative_to(HERE))
 
 
-def _rank(item: pytest.Item) -> int:
+def _rank(item: pytest.Item) -> tuple[int, bool]:
+    """Order groups by length, and in a group those that share a cluster behind the others.
+
+    Else the cluster would go on beside theirs, and take from them what they have.
+    """
     group = _group(item)
-    return ("cluster", "spark", group).index(group)
+    first = next((i for i, name in enumerate(LONGEST) if group.startswith(name)), len(LONGEST))
+    return first, "shared_flink" in _fixtures(item)
+
+
+def _fixtures(item: pytest.Item) -> set[str]:
+    return set(getattr(item, "fixturenames", ()))

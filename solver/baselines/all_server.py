@@ -10,6 +10,6 @@ def all_server(problem: Problem) -> Ints:
     filler = Filler(problem)
     for k in range(problem.n):
         allowed = filler.allowed(k)
-        servers = allowed[problem.is_server[allowed]]
+        servers = allowed[problem.tms.is_server[allowed]]
         filler.place(k, servers if len(servers) else allowed)
     return filler.assignment

@@ -52,10 +52,10 @@ class Ascent:
         rank = {s: i for i, s in enumerate(sites)}
 
         def order(t: int) -> tuple[int, bool, bool]:
-            near = first is not None and p.tm_node[t] == p.tm_node[first]
-            return rank[int(p.tm_site[t])], not near, t != first
+            near = first is not None and p.tms.node[t] == p.tms.node[first]
+            return rank[int(p.tms.site[t])], not near, t != first
 
-        return sorted((t for t in range(p.m) if int(p.tm_site[t]) in rank), key=order)
+        return sorted((t for t in range(p.m) if int(p.tms.site[t]) in rank), key=order)
 
 
 def place_sources(problem: Problem, filler: Filler) -> list[Ints]:
@@ -68,7 +68,7 @@ def place_sources(problem: Problem, filler: Filler) -> list[Ints]:
             below[k] = np.unique(np.concatenate([below[j] for j in into]))
         else:
             filler.place(k, filler.allowed(k))
-            below[k] = problem.tm_site[filler.assignment[[k]]]
+            below[k] = problem.tms.site[filler.assignment[[k]]]
     return below
 
 
@@ -83,15 +83,15 @@ def first_with_room(filler: Filler, k: int, ladder: list[int]) -> None:
 
 def _root(p: Problem) -> int:
     feeds = np.zeros(p.n, bool)
-    feeds[p.feeding[0]] = True
+    feeds[p.channels.feeding[0]] = True
     allowed = p.allowed()
     held = []
     for k in np.flatnonzero(~feeds).tolist():
-        sites = np.unique(p.tm_site[allowed[k]])
+        sites = np.unique(p.tms.site[allowed[k]])
         if len(sites) == 1:
             held.append(int(sites[0]))
     if held:
         return int(np.bincount(held).argmax())
-    slots = np.bincount(p.tm_site, weights=p.tm_slots, minlength=p.network.n_sites)
-    cloud = np.bincount(p.tm_site, weights=p.is_server, minlength=p.network.n_sites) > 0
+    slots = np.bincount(p.tms.site, weights=p.tms.slots, minlength=p.network.n_sites)
+    cloud = np.bincount(p.tms.site, weights=p.tms.is_server, minlength=p.network.n_sites) > 0
     return int(np.lexsort((-slots, ~cloud))[0])

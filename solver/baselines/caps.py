@@ -214,14 +214,14 @@ class _Search:
 
     def _workers(self, kind: int) -> _Workers:
         tasks, p = self._tasks, self._p
-        on_worker = np.zeros((len(p.group), p.m), np.intp)
+        on_worker = np.zeros((len(p.subtasks.group), p.m), np.intp)
         count = np.array(self._count)
         np.add.at(on_worker, tasks.operator, count)
-        per_group = np.zeros((int(p.group.max()) + 1, p.m), np.intp)
-        np.maximum.at(per_group, p.group, on_worker)
+        per_group = np.zeros((int(p.subtasks.group.max()) + 1, p.m), np.intp)
+        np.maximum.at(per_group, p.subtasks.group, on_worker)
         o = tasks.operator[kind]
         # A slot of the group without a task of this operator is free of charge.
-        room = p.tm_slots - per_group.sum(axis=0) + per_group[p.group[o]] - on_worker[o]
+        room = p.tms.slots - per_group.sum(axis=0) + per_group[p.subtasks.group[o]] - on_worker[o]
         room = np.where(tasks.allowed[kind], np.maximum(room, 0), 0)
         content = np.concatenate([tasks.worker[None], count])
         order = np.lexsort(content[::-1])

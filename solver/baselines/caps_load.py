@@ -50,10 +50,10 @@ class Exchange:
 def exchanges(p: Problem) -> Iterator[Exchange]:
     """Yield the streams of a problem as CAPS counts them."""
     jobs = {job.name: job for job in p.subtasks.jobs}
-    source, target = (p.subtasks.operator_of[ends] for ends in p.feeding)
-    ends = np.stack([source, target, p.stream[: p.n_feeding]])
+    source, target = (p.subtasks.operator_of[ends] for ends in p.channels.feeding)
+    ends = np.stack([source, target, p.channels.stream[: p.channels.n_feeding]])
     streams, at = np.unique(ends, axis=1, return_inverse=True)
-    flow = np.bincount(at.ravel(), weights=p.bytes_per_s[: p.n_feeding])
+    flow = np.bincount(at.ravel(), weights=p.channels.bytes_per_s[: p.channels.n_feeding])
     for (a, b, stream), whole in zip(streams.T.tolist(), flow.tolist(), strict=True):
         strategy = jobs[p.subtasks.operators[a][0]].streams[stream].ship_strategy
         senders = len(p.subtasks.range_of(a))
@@ -89,8 +89,8 @@ class Weights:
         """
         p = problem
         sent = np.zeros(p.n)
-        np.add.at(sent, p.feeding[0], p.bytes_per_s[: p.n_feeding])
-        compute, state = compute_share(p), p.checkpoint_bytes_per_s
+        np.add.at(sent, p.channels.feeding[0], p.channels.bytes_per_s[: p.channels.n_feeding])
+        compute, state = compute_share(p), p.footprint.checkpoint_bytes_per_s
         if reading == "flink":
             return cls(compute, state, sent)
         _check_alike(p)
@@ -153,7 +153,7 @@ class Scale:
 
 def compute_share(p: Problem) -> Floats:
     """Return each subtask's share of the cores of each TaskManager's node, shape (n, m)."""
-    share: Floats = p.cores[:, p.tm_class] / p.node_cores[p.tm_node]
+    share: Floats = p.work.cores[:, p.tms.node_class] / p.tms.node_cores[p.tms.node]
     return share
 
 
@@ -174,8 +174,8 @@ def worker_loads(problem: Problem, assignment: Ints, reading: Reading = "flink")
                 apart = senders * (1 - receivers / receivers.sum())
             loads[:, 2] += e.bytes_per_s * apart
         return loads
-    a, b = (assignment[ends] for ends in p.feeding)
-    np.add.at(loads[:, 2], a[a != b], p.bytes_per_s[: p.n_feeding][a != b])
+    a, b = (assignment[ends] for ends in p.channels.feeding)
+    np.add.at(loads[:, 2], a[a != b], p.channels.bytes_per_s[: p.channels.n_feeding][a != b])
     return loads
 
 
@@ -187,10 +187,10 @@ def largest_load(problem: Problem, assignment: Ints, reading: Reading = "flink")
 
 def _fullest(p: Problem, cost: Floats) -> float:
     """Return what the most expensive subtasks cost that one worker has slots for."""
-    slots = min(int(p.tm_slots.max(initial=0)), p.n)
+    slots = min(int(p.tms.slots.max(initial=0)), p.n)
     # One slot of a sharing group takes a subtask of each of its operators.
-    per_slot = np.zeros((int(p.group.max()) + 1, slots))
-    for o, group in enumerate(p.group.tolist()):
+    per_slot = np.zeros((int(p.subtasks.group.max()) + 1, slots))
+    for o, group in enumerate(p.subtasks.group.tolist()):
         dearest = -np.sort(-cost[p.subtasks.range_of(o)])[:slots]
         per_slot[group, : len(dearest)] += dearest
     return float(-np.sort(-per_slot, axis=None)[:slots].sum())

@@ -74,17 +74,17 @@ class Tasks:
         edges = []
         partner = np.full(p.n, -1, np.intp)
         for channels, forward in streams:
-            ends = np.stack([kind[p.source[channels]], kind[p.target[channels]]])
+            ends = np.stack([kind[p.channels.source[channels]], kind[p.channels.target[channels]]])
             pairs, at = np.unique(ends, axis=1, return_inverse=True)
-            flow = np.bincount(at.ravel(), weights=p.bytes_per_s[channels])
+            flow = np.bincount(at.ravel(), weights=p.channels.bytes_per_s[channels])
             edges += [
                 Edge(a, b, float(w), forward)
                 for (a, b), w in zip(pairs.T.tolist(), flow, strict=True)
             ]
             if forward:
-                partner[p.target[channels]] = p.source[channels]
+                partner[p.channels.target[channels]] = p.channels.source[channels]
         allowed = p.allowed()[[m[0] for m in members]]
-        machine = np.stack([p.tm_class, p.tm_slots, p.node_cores[p.tm_node]])
+        machine = np.stack([p.tms.node_class, p.tms.slots, p.tms.node_cores[p.tms.node]])
         worker = np.unique(np.concatenate([machine, allowed]), axis=1, return_inverse=True)[1]
         return cls(
             members=members,
@@ -119,9 +119,13 @@ class Tasks:
 
 def _streams(p: Problem, reading: Reading) -> Iterator[tuple[Ints, bool]]:
     """Yield the channels of each stream, and whether it joins subtasks one to one."""
-    source, target = (p.subtasks.operator_of[ends] for ends in p.feeding)
+    source, target = (p.subtasks.operator_of[ends] for ends in p.channels.feeding)
     for e in exchanges(p):
-        own = (source == e.source) & (target == e.target) & (p.stream[: p.n_feeding] == e.stream)
+        own = (
+            (source == e.source)
+            & (target == e.target)
+            & (p.channels.stream[: p.channels.n_feeding] == e.stream)
+        )
         channels = np.flatnonzero(own)
         ends = (len(p.subtasks.range_of(o)) for o in (e.source, e.target))
         yield channels, e.forward if reading == "caps" else len({len(channels), *ends}) == 1
@@ -134,7 +138,10 @@ def _kinds(p: Problem, forward: list[Ints]) -> Ints:
     while True:
         columns = [kind]
         for channels in forward:
-            for own, other in ((p.source, p.target), (p.target, p.source)):
+            for own, other in (
+                (p.channels.source, p.channels.target),
+                (p.channels.target, p.channels.source),
+            ):
                 partners = np.full(p.n, -1, np.intp)
                 partners[own[channels]] = kind[other[channels]]
                 columns.append(partners)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from edgeplace.solver.arrays import Ints
+from edgeplace.solver.baselines.slots_taken import SlotsTaken
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 
@@ -19,19 +20,14 @@ class Filler:
     def __init__(self, problem: Problem) -> None:
         self._p = problem
         self._allowed = problem.allowed()
-        self._count = np.zeros((len(problem.group), problem.m), np.intp)
-        # Of the operators of each slot sharing group, the largest number on each TaskManager.
-        self._most = np.zeros((int(problem.group.max(initial=0)) + 1, problem.m), np.intp)
-        self._slots = np.maximum(problem.tm_slots, 1)
-        self._used = np.zeros(problem.m, np.intp)
+        self._taken = SlotsTaken(problem)
+        self._slots = np.maximum(problem.tms.slots, 1)
         self.assignment = np.full(problem.n, -1, np.intp)
 
     def hold(self, subtasks: Ints, assignment: Ints) -> None:
         """Place some subtasks where an assignment has them; the filler must be empty."""
-        p, at = self._p, assignment[subtasks]
-        np.add.at(self._count, (p.subtasks.operator_of[subtasks], at), 1)
-        np.maximum.at(self._most, p.group, self._count)
-        self._used = self._most.sum(axis=0)
+        at = assignment[subtasks]
+        self._taken.hold(subtasks, at)
         self.assignment[subtasks] = at
 
     def allowed(self, k: int) -> Ints:
@@ -42,22 +38,15 @@ class Filler:
     def place(self, k: int, among: Iterable[int]) -> None:
         """Place subtask k on the least used of some TaskManagers."""
         look()
-        p = self._p
-        o = int(p.subtasks.operator_of[k])
-        most = self._most[p.group[o]]
+        used = self._taken.used
         t = np.sort(np.fromiter(among, np.intp))
-        # A slot of the group that has no subtask of this operator yet is free of charge.
-        full = (self._count[o, t] >= most[t]) & (self._used[t] >= p.tm_slots[t])
+        full = self._taken.needed(k)[t] & (used[t] >= self._p.tms.slots[t])
         t = t[~full] if not full.all() else t
-        chosen = t[np.argmin(self._used[t] / self._slots[t])]
-        self._count[o, chosen] += 1
-        self._used[chosen] += self._count[o, chosen] > most[chosen]
-        most[chosen] = max(most[chosen], self._count[o, chosen])
+        chosen = int(t[np.argmin(used[t] / self._slots[t])])
+        self._taken.add(k, chosen)
         self.assignment[k] = chosen
 
     def room(self, k: int, t: int) -> bool:
         """Return True if TaskManager t has a slot for subtask k."""
-        p = self._p
-        o = int(p.subtasks.operator_of[k])
-        most = self._most[p.group[o], t]
-        return bool(self._count[o, t] < most or self._used[t] < p.tm_slots[t])
+        taken = self._taken
+        return bool(not taken.needed(k)[t] or taken.used[t] < self._p.tms.slots[t])

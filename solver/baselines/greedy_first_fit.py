@@ -47,11 +47,11 @@ def by_penalty(problem: Problem, state: State) -> list[int]:
     pinned = np.zeros(p.network.n_sites)
     for k in range(p.n):
         look()
-        sites = np.unique(p.tm_site[allowed[k]])
+        sites = np.unique(p.tms.site[allowed[k]])
         if len(sites) == 1:
             pinned[sites[0]] += 1
     penalties = [
-        ((table + table.T) @ pinned)[p.tm_site]
+        ((table + table.T) @ pinned)[p.tms.site]
         for table in (routes.delay_ms, routes.price, routes.missing.astype(float))
     ]
     ranked: list[int] = np.lexsort(penalties).tolist()

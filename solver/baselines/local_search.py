@@ -41,11 +41,11 @@ def descend(problem: Problem, state: State, deadline: float) -> None:
 def _co_locate(p: Problem, state: State, deadline: float) -> bool:
     """Bring ends of channels to one TaskManager, heaviest channel first."""
     improved = False
-    for i in np.argsort(-p.bytes_per_s, kind="stable").tolist():
-        ends = int(p.source[i]), int(p.target[i])
+    for i in np.argsort(-p.channels.bytes_per_s, kind="stable").tolist():
+        ends = int(p.channels.source[i]), int(p.channels.target[i])
         for k, other in (ends, ends[::-1]):
             here, there = int(state.assignment[k]), int(state.assignment[other])
-            if p.tm_site[here] == p.tm_site[there]:
+            if p.tms.site[here] == p.tms.site[there]:
                 continue
             price = state.price(k)
             cheaper = price[there] < price[here] * (1 - TIE) - ZERO
@@ -64,7 +64,7 @@ def _swap(p: Problem, state: State, resources: list[int], deadline: float) -> bo
     improved = False
     for i, u in enumerate(resources):
         for v in resources[i + 1 :]:
-            if p.tm_site[u] == p.tm_site[v]:
+            if p.tms.site[u] == p.tms.site[v]:
                 continue
             on_u = np.flatnonzero((state.assignment == u) & free)
             on_v = np.flatnonzero((state.assignment == v) & free)

@@ -31,8 +31,8 @@ def nes_bottom_up(problem: Problem) -> Ints:
             ladder = up.task_managers((up.root,))
         elif len(np.unique(inputs)) == 1:
             below = int(inputs[0])
-            ladder = up.task_managers(up.paths[p.tm_site[below]], first=below)
+            ladder = up.task_managers(up.paths[p.tms.site[below]], first=below)
         else:
-            ladder = up.task_managers(up.common(p.tm_site[inputs]))
+            ladder = up.task_managers(up.common(p.tms.site[inputs]))
         first_with_room(filler, k, ladder)
     return filler.assignment

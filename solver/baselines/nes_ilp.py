@@ -72,22 +72,27 @@ def _places(p: Problem, up: Ascent) -> list[list[int]]:
             places.append([int(filler.assignment[k])])
             continue
         sites = up.common(sources[k]) if len(consumers[k]) else (up.root,)
-        places.append(np.flatnonzero(allowed[k] & np.isin(p.tm_site, sites)).tolist())
+        places.append(np.flatnonzero(allowed[k] & np.isin(p.tms.site, sites)).tolist())
     return places
 
 
 def _network(p: Problem, up: Ascent, x: Columns, model: LinearModel, cost: Affine) -> None:
     """Add bytes/s times mileage to the cost, and keep consumers from running below producers."""
     to_go = _mileage_to_go(p, up)
-    for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
+    for k, j, w in zip(
+        p.channels.source.tolist(),
+        p.channels.target.tolist(),
+        p.channels.bytes_per_s.tolist(),
+        strict=True,
+    ):
         for t, column in x[k].items():
-            cost.add_term(column, NETWORK_WEIGHT * w * to_go[p.tm_site[t]])
+            cost.add_term(column, NETWORK_WEIGHT * w * to_go[p.tms.site[t]])
         for t, column in x[j].items():
-            cost.add_term(column, -NETWORK_WEIGHT * w * to_go[p.tm_site[t]])
-        for site in {int(p.tm_site[t]) for t in x[j]}:
-            here = Affine({c: 1.0 for t, c in x[j].items() if p.tm_site[t] == site})
+            cost.add_term(column, -NETWORK_WEIGHT * w * to_go[p.tms.site[t]])
+        for site in {int(p.tms.site[t]) for t in x[j]}:
+            here = Affine({c: 1.0 for t, c in x[j].items() if p.tms.site[t] == site})
             for t, column in x[k].items():
-                if site in up.paths[p.tm_site[t]]:
+                if site in up.paths[p.tms.site[t]]:
                     here.add_term(column, -1.0)
             model.at_most(here, 0.0)
 
@@ -107,7 +112,7 @@ def _over_utilisation(p: Problem, x: Columns, model: LinearModel, cost: Affine) 
         here: dict[int, dict[int, Affine]] = {}
         for k, columns in enumerate(x):
             if t in columns:
-                operators = here.setdefault(int(p.group[operator[k]]), {})
+                operators = here.setdefault(int(p.subtasks.group[operator[k]]), {})
                 operators.setdefault(int(operator[k]), Affine()).add_term(columns[t], 1.0)
         used = Affine()
         for operators in here.values():
@@ -118,4 +123,4 @@ def _over_utilisation(p: Problem, x: Columns, model: LinearModel, cost: Affine) 
         if used.terms:
             over = model.column(Kind.IMPLIED, float(p.n))
             cost.add_term(over, OVER_UTILISATION_WEIGHT)
-            model.at_most(used.add_term(over, -1.0), float(p.tm_slots[t]))
+            model.at_most(used.add_term(over, -1.0), float(p.tms.slots[t]))

@@ -33,7 +33,7 @@ def nes_top_down(problem: Problem) -> Ints:
             start = up.root
         elif len(producers[k]) == 1 and len(np.unique(outputs)) == 1:
             first = int(outputs[0])
-            start = int(p.tm_site[first])
+            start = int(p.tms.site[first])
         else:
             start = up.common(sources[k])[0]
         first_with_room(filler, k, up.task_managers(up.down(start, sources[k]), first))

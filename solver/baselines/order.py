@@ -11,9 +11,9 @@ from edgeplace.solver.problem import Problem
 def downstream(problem: Problem) -> Ints:
     """Return all subtasks, producers before consumers, operator by operator."""
     operator = problem.subtasks.operator_of
-    source, target = problem.feeding
+    source, target = problem.channels.feeding
     streams = np.unique(np.stack([operator[source], operator[target]]), axis=1)
-    depth = np.zeros(len(problem.group), np.intp)
+    depth = np.zeros(len(problem.subtasks.group), np.intp)
     while True:
         deeper = depth.copy()
         np.maximum.at(deeper, streams[1], depth[streams[0]] + 1)
@@ -24,7 +24,7 @@ def downstream(problem: Problem) -> Ints:
 
 def neighbours(problem: Problem) -> tuple[list[Ints], list[Ints]]:
     """Return the producers and the consumers of each subtask."""
-    source, target = problem.feeding
+    source, target = problem.channels.feeding
     return _gathered(target, source, problem.n), _gathered(source, target, problem.n)
 
 

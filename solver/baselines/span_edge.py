@@ -33,7 +33,7 @@ def span_edge(problem: Problem) -> Ints:
             local[k] = True
             filler.place(k, allowed)
             continue
-        sites = np.unique(p.tm_site[filler.assignment[into]])
+        sites = np.unique(p.tms.site[filler.assignment[into]])
         local[k] = len(sites) == 1 and bool(local[into].all())
         o = int(operator[k])
         if local[k]:
@@ -41,9 +41,9 @@ def span_edge(problem: Problem) -> Ints:
         else:
             if o not in hubs:
                 inputs = np.concatenate([producers[i] for i in p.subtasks.range_of(o)])
-                hubs[o] = _hub(p, np.unique(p.tm_site[filler.assignment[inputs]]))
+                hubs[o] = _hub(p, np.unique(p.tms.site[filler.assignment[inputs]]))
             site = hubs[o]
-        there = allowed[p.tm_site[allowed] == site]
+        there = allowed[p.tms.site[allowed] == site]
         filler.place(k, there if len(there) else allowed)
     return filler.assignment
 
@@ -54,5 +54,5 @@ def _hub(p: Problem, inputs: Ints) -> int:
     def farthest(site: int) -> float:
         return max(p.network.delay(int(i), site) for i in inputs)
 
-    sites: list[int] = np.unique(p.tm_site).tolist()
+    sites: list[int] = np.unique(p.tms.site).tolist()
     return min(sites, key=farthest)

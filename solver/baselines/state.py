@@ -11,6 +11,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
+from edgeplace.solver.baselines.slots_taken import SlotsTaken
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
@@ -44,18 +45,18 @@ class State:
     def __init__(self, problem: Problem, assignment: Ints | None = None) -> None:
         p = problem
         self._p = p
-        sites = set(np.unique(p.tm_site).tolist())
+        sites = set(np.unique(p.tms.site).tolist())
         if p.storage_site is not None:
             sites.add(p.storage_site)
         self.routes = Routes.between(p.network, sorted(sites))
-        self._may = p.allowed() & (p.busy[:, p.tm_class] <= _ROOM)
+        self._may = p.allowed() & (p.work.busy[:, p.tms.node_class] <= _ROOM)
         self._rules: list[list[Relation]] = [[] for _ in range(p.n)]
         for c in p.constraints:
             if not isinstance(c, Restriction):  # restrictions are in `allowed`
                 for k in _touched(c):
                     self._rules[k].append(c)
         self._channels = _channels_of(p)
-        self._members = [np.flatnonzero(p.group == g) for g in range(int(p.group.max()) + 1)]
+        self._slots = SlotsTaken(p)
         self._clear()
         if assignment is not None:
             for k, t in enumerate(assignment.tolist()):
@@ -63,11 +64,9 @@ class State:
 
     def _clear(self) -> None:
         p = self._p
-        self._count = np.zeros((len(p.group), p.m), np.intp)
-        self._slots = np.zeros(p.m, np.intp)
-        self._cores = np.zeros(len(p.node_cores))
-        self._memory = np.zeros(p.m)
-        self._disk = np.zeros(p.m)
+        self._slots = self._slots.cleared()
+        self._cores = np.zeros(len(p.tms.node_cores))
+        self._taken = np.zeros(p.tms.has.T.shape)
         self._links = np.zeros(len(p.network.names))
         self._moved = 0
         self.assignment = np.full(p.n, -1, np.intp)
@@ -75,9 +74,9 @@ class State:
         self._cut_off = np.zeros((p.n, p.network.n_sites), np.intp)
         if p.storage_site is not None:
             to_storage = self.routes.price[:, p.storage_site]
-            self.at_site += p.checkpoint_bytes_per_s[:, None] * to_storage
+            self.at_site += p.footprint.checkpoint_bytes_per_s[:, None] * to_storage
             lost = self.routes.missing[:, p.storage_site]
-            self._cut_off += (p.checkpoint_bytes_per_s[:, None] > 0) & lost
+            self._cut_off += (p.footprint.checkpoint_bytes_per_s[:, None] > 0) & lost
 
     def cleared(self) -> "State":
         """Return a state of the same problem with nothing placed."""
@@ -92,7 +91,7 @@ class State:
 
     def price(self, k: int) -> Floats:
         """Return what subtask k would add to `wan` on each TaskManager."""
-        at: Floats = self.at_site[k, self._p.tm_site]
+        at: Floats = self.at_site[k, self._p.tms.site]
         return at
 
     def put(self, k: int, t: int) -> None:
@@ -101,14 +100,14 @@ class State:
             self.take(k)
         self.assignment[k] = t
         self._load(k, t, 1)
-        self._tell_neighbours(k, int(self._p.tm_site[t]), 1)
-        self._links += self._own_bytes(k, int(self._p.tm_site[t]))
+        self._tell_neighbours(k, int(self._p.tms.site[t]), 1)
+        self._links += self._own_bytes(k, int(self._p.tms.site[t]))
 
     def take(self, k: int) -> None:
         """Take subtask k off its TaskManager."""
         t = int(self.assignment[k])
-        self._links -= self._own_bytes(k, int(self._p.tm_site[t]))
-        self._tell_neighbours(k, int(self._p.tm_site[t]), -1)
+        self._links -= self._own_bytes(k, int(self._p.tms.site[t]))
+        self._tell_neighbours(k, int(self._p.tms.site[t]), -1)
         self._load(k, t, -1)
         self.assignment[k] = -1
 
@@ -123,14 +122,12 @@ class State:
         if here >= 0:
             self._load(k, here, -1)
             self.assignment[k] = -1
-        o = int(p.subtasks.operator_of[k])
-        most = self._count[self._members[p.group[o]]].max(axis=0)
-        ok: Bools = self._may[k] & (self._slots + (self._count[o] >= most) <= p.tm_slots)
-        cores = self._cores[p.tm_node] + p.cores[k, p.tm_class]
-        ok &= cores <= p.node_cores[p.tm_node] * _ROOM
-        ok &= self._memory + p.memory_bytes[k] <= p.tm_memory * _BYTES_ROOM
-        ok &= self._disk + p.disk_bytes[k] <= p.tm_disk * _BYTES_ROOM
-        ok &= self._cut_off[k, p.tm_site] == 0
+        ok: Bools = self._may[k] & (self._slots.used + self._slots.needed(k) <= p.tms.slots)
+        cores = self._cores[p.tms.node] + p.work.cores[k, p.tms.node_class]
+        ok &= cores <= p.tms.node_cores[p.tms.node] * _ROOM
+        for taken, takes, has in zip(self._taken, p.footprint.takes[k], p.tms.has.T, strict=True):
+            ok &= taken + takes <= has * _BYTES_ROOM
+        ok &= self._cut_off[k, p.tms.site] == 0
         if p.current is not None and p.rules.max_moves is not None:
             ok &= self._moved + (p.current[k] != np.arange(p.m)) <= p.rules.max_moves
         for c in self._rules[k]:
@@ -143,18 +140,18 @@ class State:
     def carried(self, k: int, t: int) -> bool:
         """Return True if the network carries subtask k's traffic, were it on TaskManager t."""
         p = self._p
-        site = int(p.tm_site[t])
+        site = int(p.tms.site[t])
         channels, a, b = self._ends(k, site)
-        room = 1000 * p.window_bytes[channels] * _ROOM
-        used = p.bytes_per_s[channels] * self.routes.round_trip_ms(a, b)
-        if ((a != b) & p.live[channels] & (used > room)).any():
+        room = 1000 * p.channels.window_bytes[channels] * _ROOM
+        used = p.channels.bytes_per_s[channels] * self.routes.round_trip_ms(a, b)
+        if ((a != b) & p.channels.live[channels] & (used > room)).any():
             return False
         capacity = p.network.capacity_bytes_per_s
         if np.isfinite(capacity).any():
             own = self._own_bytes(k, site)
             links = self._links + own
             if self.assignment[k] >= 0:
-                links -= self._own_bytes(k, int(p.tm_site[self.assignment[k]]))
+                links -= self._own_bytes(k, int(p.tms.site[self.assignment[k]]))
             if ((own > 0) & (links > capacity * _ROOM)).any():
                 return False
         return self._in_time(k, t)
@@ -191,21 +188,22 @@ class State:
     def by_price(self, k: int, among: Bools) -> list[int]:
         """Return one TaskManager for each site and node class, the cheapest for k first."""
         tms = np.flatnonzero(among)
-        kinds = self._p.tm_site[tms] * (int(self._p.tm_class.max()) + 1) + self._p.tm_class[tms]
+        kinds = (
+            self._p.tms.site[tms] * (int(self._p.tms.node_class.max()) + 1)
+            + self._p.tms.node_class[tms]
+        )
         first: Ints = tms[np.unique(kinds, return_index=True)[1]]
         ranked: list[int] = first[np.argsort(self.price(k)[first], kind="stable")].tolist()
         return ranked
 
     def _load(self, k: int, t: int, sign: int) -> None:
         p = self._p
-        o = int(p.subtasks.operator_of[k])
-        group = self._members[p.group[o]]
-        before = self._count[group, t].max()
-        self._count[o, t] += sign
-        self._slots[t] += self._count[group, t].max() - before
-        self._cores[p.tm_node[t]] += sign * p.cores[k, p.tm_class[t]]
-        self._memory[t] += sign * p.memory_bytes[k]
-        self._disk[t] += sign * p.disk_bytes[k]
+        if sign > 0:
+            self._slots.add(k, t)
+        else:
+            self._slots.take(k, t)
+        self._cores[p.tms.node[t]] += sign * p.work.cores[k, p.tms.node_class[t]]
+        self._taken[:, t] += sign * p.footprint.takes[k]
         if p.current is not None:
             self._moved += sign * int(p.current[k] != t)
 
@@ -213,44 +211,46 @@ class State:
         """Return k's channels to placed subtasks, and the sites of their ends, with k at a site."""
         p = self._p
         channels = self._channels[k]
-        out = p.source[channels] == k
-        other = self.assignment[np.where(out, p.target[channels], p.source[channels])]
+        out = p.channels.source[channels] == k
+        other = self.assignment[
+            np.where(out, p.channels.target[channels], p.channels.source[channels])
+        ]
         channels, out, other = channels[other >= 0], out[other >= 0], other[other >= 0]
-        theirs = p.tm_site[other]
+        theirs = p.tms.site[other]
         return channels, np.where(out, site, theirs), np.where(out, theirs, site)
 
     def _own_bytes(self, k: int, site: int) -> Floats:
         p = self._p
         channels, a, b = self._ends(k, site)
-        flow = p.bytes_per_s[channels]
+        flow = p.channels.bytes_per_s[channels]
         crossing = (a != b) & (flow > 0)
         a, b, flow = a[crossing], b[crossing], flow[crossing]
-        if p.storage_site is not None and p.checkpoint_bytes_per_s[k] > 0:
+        if p.storage_site is not None and p.footprint.checkpoint_bytes_per_s[k] > 0:
             a, b = np.append(a, site), np.append(b, p.storage_site)
-            flow = np.append(flow, p.checkpoint_bytes_per_s[k])
+            flow = np.append(flow, p.footprint.checkpoint_bytes_per_s[k])
         return self.routes.bytes_on_links(a, b, flow)
 
     def _tell_neighbours(self, k: int, site: int, sign: int) -> None:
         """Add what subtask k at a site makes of the prices of its neighbours, or take it off."""
         p = self._p
         channels = self._channels[k]
-        feeds = p.source[channels] == k
+        feeds = p.channels.source[channels] == k
         for own, ends, price, missing in (
-            (feeds, p.target, self.routes.price[site], self.routes.missing[site]),
-            (~feeds, p.source, self.routes.price[:, site], self.routes.missing[:, site]),
+            (feeds, p.channels.target, self.routes.price[site], self.routes.missing[site]),
+            (~feeds, p.channels.source, self.routes.price[:, site], self.routes.missing[:, site]),
         ):
             rows = ends[channels[own]]
-            flow = sign * p.bytes_per_s[channels[own]]
+            flow = sign * p.channels.bytes_per_s[channels[own]]
             np.add.at(self.at_site, rows, flow[:, None] * price)
             if missing.any():
                 np.add.at(self._cut_off, rows, sign * missing.astype(np.intp))
 
 
 def _channels_of(p: Problem) -> list[Ints]:
-    ends = np.concatenate([p.source, p.target])
+    ends = np.concatenate([p.channels.source, p.channels.target])
     order = np.argsort(ends, kind="stable")
     cuts = np.searchsorted(ends[order], np.arange(1, p.n))
-    channel = np.tile(np.arange(len(p.source)), 2)
+    channel = np.tile(np.arange(len(p.channels.source)), 2)
     return list(np.split(channel[order], cuts))
 
 

@@ -57,7 +57,7 @@ def tabu(problem: Problem, budget: Budget = UNLIMITED) -> Found:
             continue
         k, t = move
         tenure = rng.integers(int(TENURE[0] * p.n), int(TENURE[1] * p.n), endpoint=True)
-        forbidden_until[k, p.tm_site[state.assignment[k]]] = step + tenure
+        forbidden_until[k, p.tms.site[state.assignment[k]]] = step + tenure
         state.put(k, t)
         if state.wan < better:
             best, least, last_better = state.assignment.copy(), state.wan, step
@@ -67,7 +67,7 @@ def tabu(problem: Problem, budget: Budget = UNLIMITED) -> Found:
 def _sites(p: Problem) -> Bools:
     """Return the sites where rules let each subtask run, shape (n_subtasks, n_sites)."""
     sites = np.zeros((p.n, p.network.n_sites), bool)
-    np.logical_or.at(sites.T, p.tm_site, p.allowed().T)
+    np.logical_or.at(sites.T, p.tms.site, p.allowed().T)
     return sites
 
 
@@ -79,7 +79,7 @@ def _best_move(
     It is to a site that is not forbidden, or it changes `wan` by less than `aspired`.
     """
     every = np.arange(p.n)
-    here = p.tm_site[state.assignment]
+    here = p.tms.site[state.assignment]
     change = state.at_site - state.at_site[every, here][:, None]
     open_ = sites & (free | (change < aspired))
     open_[every, here] = False
@@ -90,6 +90,6 @@ def _best_move(
         if k not in hosts:
             hosts[k] = state.by_price(k, state.fits(k))
         for t in hosts[k]:
-            if p.tm_site[t] == site and state.carried(k, t):
+            if p.tms.site[t] == site and state.carried(k, t):
                 return k, t
     return None

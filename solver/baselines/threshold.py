@@ -29,10 +29,10 @@ def threshold(problem: Problem) -> Ints:
     for k in order:
         look()
         allowed = filler.allowed(k)
-        servers = allowed[p.is_server[allowed]]
-        edge = allowed[~p.is_server[allowed]]
+        servers = allowed[p.tms.is_server[allowed]]
+        edge = allowed[~p.tms.is_server[allowed]]
         if len(edge) and (offloads[int(p.subtasks.operator_of[k])] or not len(servers)):
-            near = edge[p.tm_site[edge] == _main_site(p, k, filler.assignment)]
+            near = edge[p.tms.site[edge] == _main_site(p, k, filler.assignment)]
             free = [t for t in near if filler.room(k, int(t))]
             if free or not len(servers):
                 filler.place(k, free or edge)
@@ -57,7 +57,7 @@ def _offloads(p: Problem, op: Operator) -> bool:
 
 def _depth(p: Problem) -> list[int]:
     depth = [0] * p.n
-    source, target = p.feeding
+    source, target = p.channels.feeding
     for _ in p.subtasks.operators:
         look()
         for k, j in zip(source.tolist(), target.tolist(), strict=True):
@@ -66,9 +66,11 @@ def _depth(p: Problem) -> list[int]:
 
 
 def _main_site(p: Problem, k: int, assignment: Ints) -> int:
-    source, target = p.feeding
+    source, target = p.channels.feeding
     into = np.flatnonzero((target == k) & (assignment[source] >= 0))
     if not len(into):
         return -1
-    sites = p.tm_site[assignment[p.source[into]]]
-    return int(np.bincount(sites, weights=p.bytes_per_s[into] + SILENT_BYTES_PER_S).argmax())
+    sites = p.tms.site[assignment[p.channels.source[into]]]
+    return int(
+        np.bincount(sites, weights=p.channels.bytes_per_s[into] + SILENT_BYTES_PER_S).argmax()
+    )

@@ -4,7 +4,18 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgeplace.model import Cluster, Evaluation, JobGraph, Limit, Plan, Rules
+from edgeplace.model import (
+    AMOUNTS,
+    BOUNDS,
+    RATED,
+    Cluster,
+    Evaluation,
+    JobGraph,
+    Limit,
+    LimitKind,
+    Plan,
+    Rules,
+)
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
@@ -42,23 +53,22 @@ def report(verdict: Usage) -> Evaluation:
     links = tuple(_links(v))
     nodes = tuple(_nodes(v))
     task_managers = tuple(
-        Limit(kind="slots", where=t.id, used=used, capacity=room, unit="slots")
+        Limit.of(LimitKind.SLOTS, t.id, used, room)
         for t, used, room in zip(
-            p.cluster.task_managers, v.slots.tolist(), p.tm_slots.tolist(), strict=True
+            p.cluster.task_managers, v.slots.tolist(), p.tms.slots.tolist(), strict=True
         )
     )
+    whole = list(_whole(v))
     rated = [*links, *nodes, *_busy(v), *_credit_windows(v)]
+    rated += [limit for limit in whole if limit.kind in RATED]
     binding = max(rated, key=lambda r: r.utilisation, default=None)
     violations = [
         *_routes(v),
         *(r for r in rated if _over(r)),
         *(t for t in task_managers if t.shortfall),
-        *_bytes(v),
-        *(
-            Limit(kind="rule", where=c.title, used=wrong, capacity=0, unit="subtasks")
-            for c, wrong in v.rules
-        ),
-        *_whole(v),
+        *_amounts(v),
+        *_rules(v),
+        *(limit for limit in whole if limit.kind not in RATED and _over(limit)),
     ]
     return Evaluation(
         wan_cost=v.value("wan"),
@@ -67,7 +77,7 @@ def report(verdict: Usage) -> Evaluation:
         latency_ms=v.value("latency"),
         server_cores=v.server_cores,
         moves=int(v.moved.sum()),
-        moved_state_bytes=float(p.state_bytes[v.moved].sum()),
+        moved_state_bytes=float(p.footprint.state_bytes[v.moved].sum()),
         utilisation=binding.utilisation if binding else 0.0,
         binding=binding if binding and binding.used > 0 else None,
         links=links,
@@ -83,8 +93,10 @@ def _unknown(v: Usage) -> Iterator[str]:
     p, net = v.problem, v.problem.network
     if net.tree is not None:
         return  # Its links lead both ways.
-    site, ids = p.tm_site[v.assignment], [s.id for s in p.cluster.sites]
-    a, b = np.unique(np.stack([site[p.source[v.far]], site[p.target[v.far]]]), axis=1)
+    site, ids = p.tms.site[v.assignment], [s.id for s in p.cluster.sites]
+    a, b = np.unique(
+        np.stack([site[p.channels.source[v.far]], site[p.channels.target[v.far]]]), axis=1
+    )
     there = net.joined_by_route(a, b)
     back = net.joined_by_route(b, a)
     for i in np.flatnonzero(there & ~back).tolist():
@@ -116,10 +128,10 @@ def _spread(v: Usage, subtasks: Ints) -> float:
     each = []
     for k, t in zip(subtasks.tolist(), own.tolist(), strict=True):
         _, op = p.subtasks.operators[p.subtasks.operator_of[k]]
-        cost = op.cost.on(p.cluster.nodes[p.tm_node[t]].node_class) if op.cost else None
+        cost = op.cost.on(p.cluster.nodes[p.tms.node[t]].node_class) if op.cost else None
         measured = cost and cost.origin == "measured" and cost.relative_spread
         each.append(measured or 0.0)
-    cores = p.cores[subtasks, p.tm_class[own]]
+    cores = p.work.cores[subtasks, p.tms.node_class[own]]
     whole = float(cores.sum())
     return float(cores @ np.array(each)) / whole if whole > 0 else 0.0
 
@@ -132,19 +144,21 @@ def _largest(values: Floats) -> list[int]:
 
 def _links(v: Usage) -> Iterator[Limit]:
     net = v.problem.network
+    sites = [s.id for s in v.problem.cluster.sites]
     rooms = net.capacity_bytes_per_s
-    for name, used, room in zip(net.names, v.link_bytes.tolist(), rooms.tolist(), strict=True):
+    found = zip(net.names, net.ends, v.link_bytes.tolist(), rooms.tolist(), strict=True)
+    for name, (a, b), used, room in found:
         capacity = room if room < float("inf") else None
-        yield Limit(kind="link bandwidth", where=name, used=used, capacity=capacity, unit="bytes/s")
+        yield Limit.of(LimitKind.LINK_BANDWIDTH, name, used, capacity, (sites[a], sites[b]))
 
 
 def _nodes(v: Usage) -> Iterator[Limit]:
     p = v.problem
-    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.node_cores.tolist(), strict=True)
+    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.tms.node_cores.tolist(), strict=True)
     for i, (node, used, room) in enumerate(rooms):
-        limit = Limit(kind="node cpu", where=node.id, used=used, capacity=room, unit="cores")
+        limit = Limit.of(LimitKind.NODE_CPU, node.id, used, room)
         if _over(limit):
-            own = np.flatnonzero(p.tm_node[v.assignment] == i)
+            own = np.flatnonzero(p.tms.node[v.assignment] == i)
             limit = limit.model_copy(update={"spread": _spread(v, own)})
         yield limit
 
@@ -154,9 +168,8 @@ def _busy(v: Usage) -> Iterator[Limit]:
     for k in _largest(v.busy):
         where = f"{p.subtasks.title(k)} on {p.cluster.task_managers[v.assignment[k]].id}"
         spread = _spread(v, np.array([k])) if v.busy[k] > 1 else 0.0
-        yield Limit(
-            kind="subtask busy", where=where, used=v.busy[k], capacity=1, unit="s/s", spread=spread
-        )
+        subject = p.subtasks.ids(k)
+        yield Limit.of(LimitKind.SUBTASK_BUSY, where, v.busy[k], 1, subject, spread)
 
 
 def _credit_windows(v: Usage) -> Iterator[Limit]:
@@ -165,52 +178,37 @@ def _credit_windows(v: Usage) -> Iterator[Limit]:
     for i in _largest(v.window_share):
         if np.isfinite(v.window_room[i]):
             channel = v.far[i]
-            a, b = int(p.source[channel]), int(p.target[channel])
-            yield Limit(
-                kind="credit window",
-                where=f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}",
-                used=p.bytes_per_s[channel],
-                capacity=v.window_room[i],
-                unit="bytes/s",
-            )
+            a, b = int(p.channels.source[channel]), int(p.channels.target[channel])
+            where = f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}"
+            subject = (*p.subtasks.ids(a), *p.subtasks.ids(b))
+            used, room = p.channels.bytes_per_s[channel], v.window_room[i]
+            yield Limit.of(LimitKind.CREDIT_WINDOW, where, used, room, subject)
 
 
 def _routes(v: Usage) -> Iterator[Limit]:
     sites = v.problem.cluster.sites
     for a, b in sorted(v.unreachable):
-        where = f"{sites[a].id} -> {sites[b].id}"
-        yield Limit(
-            kind="route", where=where, used=v.unreachable[a, b], capacity=0, unit="channels"
-        )
+        ends = sites[a].id, sites[b].id
+        yield Limit.of(LimitKind.ROUTE, " -> ".join(ends), v.unreachable[a, b], 0, ends)
 
 
-def _bytes(v: Usage) -> Iterator[Limit]:
+def _amounts(v: Usage) -> Iterator[Limit]:
+    """Yield what is taken of TaskManagers beyond what they have."""
     p = v.problem
-    for t in np.flatnonzero(v.memory > p.tm_memory * (1 + BYTES_TOLERANCE)):
-        where = p.cluster.task_managers[t].id
-        yield Limit(
-            kind="memory", where=where, used=v.memory[t], capacity=p.tm_memory[t], unit="bytes"
-        )
-    for t in np.flatnonzero(v.disk > p.tm_disk * (1 + BYTES_TOLERANCE)):
-        where = p.cluster.task_managers[t].id
-        yield Limit(kind="disk", where=where, used=v.disk[t], capacity=p.tm_disk[t], unit="bytes")
+    for kind, taken, has in zip(AMOUNTS, v.taken.T, p.tms.has.T, strict=True):
+        for t in np.flatnonzero(taken > has * (1 + BYTES_TOLERANCE)):
+            yield Limit.of(kind, p.cluster.task_managers[t].id, taken[t], has[t])
+
+
+def _rules(v: Usage) -> Iterator[Limit]:
+    for c, wrong in v.rules:
+        rule = c.rule.title() if c.rule else c.title
+        yield Limit.of(LimitKind.RULE, c.title, wrong, 0, (rule,))
 
 
 def _whole(v: Usage) -> Iterator[Limit]:
-    """Yield the limits on the plan as a whole that do not hold."""
-    rules = v.problem.rules
-    if rules.max_latency_ms is not None:
-        limit = Limit(
-            kind="latency",
-            where="worst path",
-            used=v.latency_ms,
-            capacity=rules.max_latency_ms,
-            unit="ms",
-        )
-        if _over(limit):
-            yield limit
-    moves = int(v.moved.sum())
-    if rules.max_moves is not None and moves > rules.max_moves:
-        yield Limit(
-            kind="moves", where="plan", used=moves, capacity=rules.max_moves, unit="subtasks"
-        )
+    """Yield the limits on the plan as a whole that are stated."""
+    for kind in BOUNDS:
+        most = kind.bound(v.problem.rules)
+        if most is not None:
+            yield Limit.of(kind, kind.facts.where, v.bounded(kind), most, ())

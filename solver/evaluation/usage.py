@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import ObjectiveName
+from edgeplace.model import BOUNDS, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
@@ -36,8 +36,10 @@ class Usage:
     far, window_room
         Channels with traffic between two sites, and bytes/s that the credit window of each lets
         through, shape (n_far,).
-    slots, memory, disk
+    slots
         Used of each TaskManager, shape (n_task_managers,).
+    taken
+        Used of each amount of `AMOUNTS` of each TaskManager, shape (n_task_managers, n_amounts).
     rules
         Rules that are broken, and by how many subtasks.
     latency_ms
@@ -56,8 +58,7 @@ class Usage:
     far: Ints
     window_room: Floats
     slots: Ints
-    memory: Floats
-    disk: Floats
+    taken: Floats
     rules: tuple[tuple[Constraint, int], ...]
     latency_ms: float
     moved: Bools
@@ -66,13 +67,13 @@ class Usage:
     def server_cores(self) -> float:
         """Busy cores at cloud sites."""
         p = self.problem
-        k = np.flatnonzero(p.is_server[self.assignment])
-        return float(p.cores[k, p.tm_class[self.assignment[k]]].sum())
+        k = np.flatnonzero(p.tms.is_server[self.assignment])
+        return float(p.work.cores[k, p.tms.node_class[self.assignment[k]]].sum())
 
     @cached_property
     def window_share(self) -> Floats:
         """Share in use of the credit windows of `far`, shape (n_far,)."""
-        flow = self.problem.bytes_per_s[self.far]
+        flow = self.problem.channels.bytes_per_s[self.far]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(flow > 0, flow / self.window_room, 0.0)
 
@@ -83,9 +84,10 @@ class Usage:
         return float(
             max(
                 (self.link_bytes / p.network.capacity_bytes_per_s).max(initial=0.0),
-                (self.cores / p.node_cores).max(initial=0.0),
+                (self.cores / p.tms.node_cores).max(initial=0.0),
                 self.busy.max(initial=0.0),
                 self.window_share.max(initial=0.0),
+                *(self._share_of(kind) for kind in BOUNDS if kind in RATED),
             )
         )
 
@@ -103,30 +105,44 @@ class Usage:
             case "throughput":
                 return self.utilisation
 
+    def bounded(self, kind: LimitKind) -> float:
+        """Return what a bound on a term of the objective limits; a missing route counts nothing."""
+        term = kind.facts.bounds
+        return self.latency_ms if term is None or term == "latency" else self.value(term)
+
+    def _share_of(self, kind: LimitKind) -> float:
+        """Return the share in use of a bound on a term, 0 where there is none."""
+        most, used = kind.bound(self.problem.rules), self.bounded(kind)
+        if most is None or used <= 0:
+            return 0.0
+        return used / most if most > 0 else float("inf")
+
+    def _within(self, kind: LimitKind) -> bool:
+        most = kind.bound(self.problem.rules)
+        return most is None or self.bounded(kind) <= most * (1 + TOLERANCE)
+
     @cached_property
     def rated_hold(self) -> bool:
         """Whether all limits that grow with the rates hold."""
         p = self.problem
         return bool(
             (self.link_bytes <= p.network.capacity_bytes_per_s * (1 + TOLERANCE)).all()
-            and (self.cores <= p.node_cores * (1 + TOLERANCE)).all()
+            and (self.cores <= p.tms.node_cores * (1 + TOLERANCE)).all()
             and (self.busy <= 1 + TOLERANCE).all()
-            and (p.bytes_per_s[self.far] <= self.window_room * (1 + TOLERANCE)).all()
+            and (p.channels.bytes_per_s[self.far] <= self.window_room * (1 + TOLERANCE)).all()
+            and all(self._within(kind) for kind in BOUNDS if kind in RATED)
         )
 
     @cached_property
     def fixed_hold(self) -> bool:
         """Whether all other limits and the rules hold."""
         p = self.problem
-        latency, moves = p.rules.max_latency_ms, p.rules.max_moves
         return bool(
             not self.unreachable
-            and (self.slots <= p.tm_slots).all()
-            and (self.memory <= p.tm_memory * (1 + BYTES_TOLERANCE)).all()
-            and (self.disk <= p.tm_disk * (1 + BYTES_TOLERANCE)).all()
+            and (self.slots <= p.tms.slots).all()
+            and (self.taken <= p.tms.has * (1 + BYTES_TOLERANCE)).all()
             and not self.rules
-            and (latency is None or self.latency_ms <= latency * (1 + TOLERANCE))
-            and (moves is None or self.moved.sum() <= moves)
+            and all(self._within(kind) for kind in BOUNDS if kind not in RATED)
         )
 
 
@@ -134,15 +150,17 @@ def measure_usage(problem: Problem, assignment: Ints) -> Usage:
     """Return what an assignment of TaskManagers, shape (n_subtasks,), uses and breaks."""
     p = problem
     k = np.arange(p.n)
-    site = p.tm_site[assignment]
-    cls = p.tm_class[assignment]
+    site = p.tms.site[assignment]
+    cls = p.tms.node_class[assignment]
     link_bytes, checkpoint_bytes, unreachable = bytes_on_links(p, site)
-    cores = _total(p.cores[k, cls], p.tm_node[assignment], len(p.node_cores))
-    apart = site[p.source] != site[p.target]
-    far = np.flatnonzero(apart & p.live)
+    cores = _total(p.work.cores[k, cls], p.tms.node[assignment], len(p.tms.node_cores))
+    apart = site[p.channels.source] != site[p.channels.target]
+    far = np.flatnonzero(apart & p.channels.live)
     with np.errstate(divide="ignore"):
         room = (
-            1000 * p.window_bytes[far] / round_trips_ms(p, site[p.source[far]], site[p.target[far]])
+            1000
+            * p.channels.window_bytes[far]
+            / round_trips_ms(p, site[p.channels.source[far]], site[p.channels.target[far]])
         )
     moved = (p.current != assignment) if p.current is not None else np.zeros(p.n, bool)
     return Usage(
@@ -152,14 +170,13 @@ def measure_usage(problem: Problem, assignment: Ints) -> Usage:
         checkpoint_bytes=checkpoint_bytes,
         unreachable=unreachable,
         cores=cores,
-        busy=p.busy[k, cls],
+        busy=p.work.busy[k, cls],
         far=far,
         window_room=room,
         slots=_slots(p, assignment),
-        memory=_total(p.memory_bytes, assignment, p.m),
-        disk=_total(p.disk_bytes, assignment, p.m),
+        taken=np.stack([_total(t, assignment, p.m) for t in p.footprint.takes.T], axis=1),
         rules=tuple(_broken(p, assignment)),
-        latency_ms=_latency_ms(p, site, cls, np.flatnonzero(apart & p.live)),
+        latency_ms=_latency_ms(p, site, cls, np.flatnonzero(apart & p.channels.live)),
         moved=moved,
     )
 
@@ -179,17 +196,17 @@ def bytes_on_links(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[i
     """
     net = p.network
     n_sites = net.n_sites
-    a, b = site[p.source], site[p.target]
+    a, b = site[p.channels.source], site[p.channels.target]
     apart = a != b
     pairs, inverse, count = np.unique(
         (a * n_sites + b)[apart], return_inverse=True, return_counts=True
     )
-    flows = _total(p.bytes_per_s[apart], inverse, len(pairs))
+    flows = _total(p.channels.bytes_per_s[apart], inverse, len(pairs))
     total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
     unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
     checkpoints = np.zeros(len(net.price))
     if p.storage_site is not None:
-        written = _total(p.checkpoint_bytes_per_s, site, n_sites)
+        written = _total(p.footprint.checkpoint_bytes_per_s, site, n_sites)
         writers = np.flatnonzero(written)
         storage = np.full(len(writers), p.storage_site)
         checkpoints = _on_links(p, writers, storage, written[writers])
@@ -213,7 +230,7 @@ def _lost(p: Problem, a: Ints, b: Ints, count: Ints) -> dict[tuple[int, int], in
 def _slots(p: Problem, assignment: Ints) -> Ints:
     """Return slots used on each TaskManager: per sharing group, the largest operator's number."""
     pairs, count = np.unique(p.subtasks.operator_of * p.m + assignment, return_counts=True)
-    group, tm = p.group[pairs // p.m], pairs % p.m
+    group, tm = p.subtasks.group[pairs // p.m], pairs % p.m
     groups, inverse = np.unique(group * p.m + tm, return_inverse=True)
     most = np.zeros(len(groups), np.intp)
     np.maximum.at(most, inverse, count)
@@ -246,16 +263,16 @@ def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    delay = p.exchange_ms.copy()
-    a, b = site[p.source[far]], site[p.target[far]]
+    delay = p.channels.exchange_ms.copy()
+    a, b = site[p.channels.source[far]], site[p.channels.target[far]]
     delay[far] += net.along(net.delay_ms, a, b)
-    delay[far] += p.buffer_bytes[far] * net.along(per_byte_ms, a, b)
+    delay[far] += p.channels.buffer_bytes[far] * net.along(per_byte_ms, a, b)
     for which, links in net.steps(a, b):
         delay[far[which]] += waits_ms(p, far[which], links)
-    live = np.flatnonzero(p.live)
-    source, target, delay = p.source[live], p.target[live], delay[live]
-    spread = p.spread_ms[live]
-    service = p.service_ms[np.arange(p.n), cls]
+    live = np.flatnonzero(p.channels.live)
+    source, target, delay = p.channels.source[live], p.channels.target[live], delay[live]
+    spread = p.channels.spread_ms[live]
+    service = p.work.service_ms[np.arange(p.n), cls]
     done = ended = service
     """The longest path to a subtask, before and after it had its longest exchange."""
     # One round per stage of the longest path: the graph has no cycle.

@@ -35,6 +35,7 @@ _SECONDS = 10.0
 class Advice:
     """A local ship strategy in place of one that spreads evenly over all consumers."""
 
+    job: str
     source: str
     """Name of the operator."""
     target: str
@@ -47,7 +48,7 @@ class Advice:
 
 
 def advice(
-    job: JobGraph,
+    job_graph: JobGraph | Sequence[JobGraph],
     cluster: Cluster,
     result: Result,
     rules: Rules | None = None,
@@ -64,8 +65,9 @@ def advice(
         return ()
     site = sites_of(cluster)
     plan, before = result.plan, result.evaluation
+    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     found = []
-    for i, stream in enumerate(job.streams):
+    for job, i, stream in [(j, i, s) for j in jobs for i, s in enumerate(j.streams)]:
         if running().left() == 0.0:
             break
         if stream.ship_strategy not in _EVEN:
@@ -76,7 +78,8 @@ def advice(
             continue
         equal = source.parallelism == target.parallelism
         local = ShipStrategy.FORWARD if equal else ShipStrategy.RESCALE
-        changed = job.revised(streams=_with(job.streams, i, local))
+        revised = job.revised(streams=_with(job.streams, i, local))
+        changed = [revised if j is job else j for j in jobs]
         there = evaluate(changed, cluster, plan, rules, current)
         after = [there] if _no_worse(there, before, result.levels) else []
         if result.levels and result.levels[0].name == "wan":
@@ -85,6 +88,7 @@ def advice(
         if after:
             found.append(
                 Advice(
+                    job.name,
                     source.name,
                     target.name,
                     stream.ship_strategy,
@@ -104,13 +108,13 @@ def _no_worse(after: Evaluation, before: Evaluation, levels: Sequence[LevelResul
 
 
 def _better(
-    changed: JobGraph,
+    changed: Sequence[JobGraph],
     cluster: Cluster,
     levels: Sequence[LevelResult],
     rules: Rules | None,
     current: Plan | None,
 ) -> list[Evaluation]:
-    """Return what the changed job's best plan does, if no plan for the job as it is comes near."""
+    """Return what the changed jobs' best plan does, if no plan for them as they are comes near."""
     objective = [ObjectiveLevel(name=v.name, tolerance=v.tolerance) for v in levels]
     found = solve(changed, cluster, rules, objective, current, time_limit_s=_SECONDS).evaluation
     return [found] if found and found.wan_cost < levels[0].bound * (1 - _WORTH) else []

@@ -113,7 +113,9 @@ def moves(
     tms, cell, marks = _cells(p, k, now, by_load="throughput" in levels)
     # Of each cell, its first TaskManager stands for all.
     first = tms[np.unique(cell, return_index=True)[1]]
-    order = _each_kind_first(_wan_cost(p, k, assignment, p.tm_site[first]), marks[1:])[:_MOST_TRIED]
+    order = _each_kind_first(_wan_cost(p, k, assignment, p.tms.site[first]), marks[1:])[
+        :_MOST_TRIED
+    ]
     ranked = sorted(
         (
             (_rank(judged, levels), i, judged)
@@ -135,8 +137,8 @@ def moves(
         then = report(verdicts[members[0]])
         options.append(
             Move(
-                sites=tuple(p.cluster.sites[p.tm_site[first[i]]].id for i in members),
-                node_class=p.cluster.nodes[p.tm_node[t]].node_class,
+                sites=tuple(p.cluster.sites[p.tms.site[first[i]]].id for i in members),
+                node_class=p.cluster.nodes[p.tms.node[t]].node_class,
                 task_managers=int(size[members].sum()),
                 tried=p.cluster.task_managers[t].id,
                 terms={name: then.value(name) for name in OBJECTIVES},
@@ -153,7 +155,7 @@ def moves(
         subtask=p.subtasks.title(k),
         index=k - int(p.subtasks.first[p.subtasks.operator_of[k]]),
         task_manager=p.cluster.task_managers[t].id,
-        site=p.cluster.sites[p.tm_site[t]].id,
+        site=p.cluster.sites[p.tms.site[t]].id,
         terms={name: said.value(name) for name in OBJECTIVES},
         options=tuple(options),
         left_out=len(tms) - shown,
@@ -212,21 +214,21 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
         Marks have the shape (n_marks, n_cells): the site, then the class and what would break.
     """
     a, here = now.assignment, int(now.assignment[k])
-    cores = now.cores[p.tm_node].copy()
-    cores[p.tm_node != p.tm_node[here]] += p.cores[k, p.tm_class[p.tm_node != p.tm_node[here]]]
+    cores = now.cores[p.tms.node].copy()
+    elsewhere = p.tms.node != p.tms.node[here]
+    cores[elsewhere] += p.work.cores[k, p.tms.node_class[elsewhere]]
     o = int(p.subtasks.operator_of[k])
     count = np.bincount(a[p.subtasks.range_of(o)], minlength=p.m)
     most = np.zeros(p.m, np.intp)
-    for other in np.flatnonzero(p.group == p.group[o]).tolist():
+    for other in np.flatnonzero(p.subtasks.group == p.subtasks.group[o]).tolist():
         np.maximum(most, np.bincount(a[p.subtasks.range_of(other)], minlength=p.m), out=most)
-    room = p.node_cores[p.tm_node]
+    room = p.tms.node_cores[p.tms.node]
     marks = [
-        p.tm_site,
-        p.tm_class,
+        p.tms.site,
+        p.tms.node_class,
         np.arange(p.m) == (p.current[k] if p.current is not None else -1),
-        now.slots + (count + 1 > most) > p.tm_slots,
-        now.memory + p.memory_bytes[k] > p.tm_memory * (1 + BYTES_TOLERANCE),
-        now.disk + p.disk_bytes[k] > p.tm_disk * (1 + BYTES_TOLERANCE),
+        now.slots + (count + 1 > most) > p.tms.slots,
+        *(now.taken + p.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)).T,
         cores > room * (1 + TOLERANCE),
         *(wrong for c in p.constraints for wrong in _breaking(c, k, a)),
     ]
@@ -271,14 +273,14 @@ def _breaking(c: Constraint, k: int, a: Ints) -> list[Bools]:
 
 def _wan_cost(p: Problem, k: int, assignment: Ints, at: Ints) -> Floats:
     """Return what subtask k alone sends and gets over links, by price, at each of some sites."""
-    site = p.tm_site[assignment]
+    site = p.tms.site[assignment]
     n = p.network.n_sites
-    into, out = p.target == k, p.source == k
+    into, out = p.channels.target == k, p.channels.source == k
     got, sent = np.zeros(n), np.zeros(n)
-    np.add.at(got, site[p.source[into]], p.bytes_per_s[into])
-    np.add.at(sent, site[p.target[out]], p.bytes_per_s[out])
+    np.add.at(got, site[p.channels.source[into]], p.channels.bytes_per_s[into])
+    np.add.at(sent, site[p.channels.target[out]], p.channels.bytes_per_s[out])
     if p.storage_site is not None:
-        sent[p.storage_site] += p.checkpoint_bytes_per_s[k]
+        sent[p.storage_site] += p.footprint.checkpoint_bytes_per_s[k]
     sites, inverse = np.unique(at, return_inverse=True)
 
     def priced(flows: Floats, along: Callable[[Ints, Ints], Floats]) -> Floats:

@@ -6,7 +6,7 @@ by solving again with it.
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -15,6 +15,7 @@ from edgeplace.model import (
     InvalidInputError,
     JobGraph,
     Limit,
+    LimitKind,
     ObjectiveLevel,
     ObjectiveName,
     Plan,
@@ -23,7 +24,7 @@ from edgeplace.model import (
     Status,
     objective_levels,
 )
-from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver.clock import Clock, limited
 from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.explain.moves import newly
@@ -38,8 +39,7 @@ _MOST_SITES = 30
 """Cores and slots at edge sites that are tried although no single operator lacks them."""
 MBIT = 125_000.0
 """Bytes."""
-PricedKind = Literal["slots", "node cpu", "link bandwidth"]
-_Candidate = tuple[PricedKind, Limit, str]
+_Candidate = tuple[LimitKind, Limit, str]
 """What may be given a price: kind, limit, and site, empty for links."""
 
 
@@ -47,7 +47,7 @@ _Candidate = tuple[PricedKind, Limit, str]
 class Price:
     """What the best plan gains from one more of something."""
 
-    kind: PricedKind
+    kind: LimitKind
     where: str
     """TaskManager, node or link."""
     site: str
@@ -162,7 +162,7 @@ def _prices(
         if left <= 0:
             break
         # What holds now holds with more, too.
-        then, better, again = best(_CHANGES[kind](cluster, at.where), left, kept)
+        then, better, again = best(_CHANGES[kind](cluster, *at.subject), left, kept)
         bound = _bound(again, better)
         found.append(
             Price(
@@ -215,7 +215,7 @@ def _scarce(
     site_of = sites_of_limits(cluster)
     found: dict[tuple[str, str], _Candidate] = {}
     for v in wanted:
-        if v.kind == "slots" or v.kind == "node cpu" or v.kind == "link bandwidth":
+        if v.kind in _CHANGES:
             site = site_of.get((v.kind, v.where), "")
             found.setdefault((v.kind, site or v.where), (v.kind, now[v.kind, v.where], site))
     return list(found.values())
@@ -233,9 +233,9 @@ def _fullest(
     """
     edge = {s.id for s in cluster.sites if s.tier == "edge"}
     site_of = sites_of_limits(cluster)
-    kinds: tuple[tuple[PricedKind, tuple[Limit, ...]], ...] = (
-        ("node cpu", evaluation.nodes),
-        ("slots", evaluation.task_managers),
+    kinds: tuple[tuple[LimitKind, tuple[Limit, ...]], ...] = (
+        (LimitKind.NODE_CPU, evaluation.nodes),
+        (LimitKind.SLOTS, evaluation.task_managers),
     )
     found: dict[tuple[str, str], _Candidate] = {}
     for kind, limits in kinds:
@@ -254,14 +254,9 @@ def _proved(value: float, bound: float) -> bool:
     return value - bound <= OPTIMAL_GAP * max(1.0, abs(value))
 
 
-def _wider(cluster: Cluster, name: str) -> Cluster:
-    # A site's name may hold an arrow, too.
-    link = next(a for a in cluster.directed_links() if f"{a.source} -> {a.target}" == name)
-    return with_bandwidth(cluster, link.source, link.target, lambda now: now + MBIT)
-
-
-_CHANGES: dict[PricedKind, Callable[[Cluster, str], Cluster]] = {
-    "slots": lambda cluster, tm: with_slots(cluster, tm, 1),
-    "node cpu": lambda cluster, node: with_cores(cluster, node, 1.0),
-    "link bandwidth": _wider,
+_CHANGES: dict[LimitKind, Callable[..., Cluster]] = {
+    LimitKind.SLOTS: partial(with_slots, more=1),
+    LimitKind.NODE_CPU: partial(with_cores, more=1.0),
+    LimitKind.LINK_BANDWIDTH: partial(with_bandwidth, change=lambda now: now + MBIT),
 }
+"""Of each kind that is given a price: the cluster with one more of a thing, by its ids."""

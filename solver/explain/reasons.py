@@ -98,14 +98,14 @@ def _reason(
     own = p.subtasks.range_of(o)
     job, op = p.subtasks.operators[o]
     names = [s.id for s in p.cluster.sites]
-    sites = tuple(names[s] for s in dict.fromkeys(p.tm_site[assignment[own]].tolist()))
+    sites = tuple(names[s] for s in dict.fromkeys(p.tms.site[assignment[own]].tolist()))
     allowed = p.allowed()[own]
-    one_site = p.tm_site == p.tm_site[allowed.argmax(axis=1)][:, None] if p.m else allowed
+    one_site = p.tms.site == p.tms.site[allowed.argmax(axis=1)][:, None] if p.m else allowed
     only_site = bool(allowed.any(axis=1).all() and (one_site | ~allowed).all())
     alternatives = []
     if not only_site:
         for place, moved in _elsewhere(p, own, assignment, found, levels):
-            if (p.tm_site[moved] != p.tm_site[assignment]).any():
+            if (p.tms.site[moved] != p.tms.site[assignment]).any():
                 alternatives.append(_compare(p, place, moved, found, levels))
     return Reason(
         job, op.id, op.name, sites, _holder(p, own) if only_site else "", tuple(alternatives)
@@ -130,13 +130,13 @@ def _elsewhere(
     """Return the operator moved to servers, and moved to the sites that send it most."""
     allowed = p.allowed()
     places = []
-    servers = [np.flatnonzero(allowed[k] & p.is_server) for k in own]
+    servers = [np.flatnonzero(allowed[k] & p.tms.is_server) for k in own]
     if all(len(s) for s in servers):
         places.append(("on servers", servers))
     sites = _main_site(p, own, assignment)
     if (sites >= 0).all():
         near = [
-            np.flatnonzero(allowed[k] & (p.tm_site == s)) for k, s in zip(own, sites, strict=True)
+            np.flatnonzero(allowed[k] & (p.tms.site == s)) for k, s in zip(own, sites, strict=True)
         ]
         if all(len(s) for s in near):
             places.append(("beside its input", near))
@@ -171,11 +171,11 @@ def _cheapest(
         broken = sum((v.kind, v.where) not in known for v in other.violations)
         return broken, *(float(f"{other.value(name):.9g}") for name in levels)
 
-    sites = set.intersection(*(set(p.tm_site[tms].tolist()) for tms in options))
+    sites = set.intersection(*(set(p.tms.site[tms].tolist()) for tms in options))
     tried = [options]
     if len(sites) > 1:
         alone = sorted(sites)[:_MOST_SITES]
-        tried += [[tms[p.tm_site[tms] == s] for tms in options] for s in alone]
+        tried += [[tms[p.tms.site[tms] == s] for tms in options] for s in alone]
     spread = [_spread(p, own, assignment, each) for each in tried]
     best, least = min(((moved, worth(moved)) for moved in spread), key=lambda each: each[1])
     left = min(_MOST_JUDGED, _JUDGED_SUBTASKS // p.n)
@@ -203,15 +203,15 @@ def _spread(p: Problem, own: Ints, assignment: Ints, options: list[Ints]) -> Int
 
 def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
     """Return the site that sends each of an operator's subtasks most, -1 where none sends."""
-    source, target = p.feeding
+    source, target = p.channels.feeding
     # An operator's subtasks follow one another.
     into = np.flatnonzero((target >= own[0]) & (target <= own[-1]))
     pairs, inverse = np.unique(
-        (target[into] - own[0]) * p.network.n_sites + p.tm_site[assignment[source[into]]],
+        (target[into] - own[0]) * p.network.n_sites + p.tms.site[assignment[source[into]]],
         return_inverse=True,
     )
     sent = np.bincount(
-        inverse, weights=p.bytes_per_s[into] + SILENT_BYTES_PER_S, minlength=len(pairs)
+        inverse, weights=p.channels.bytes_per_s[into] + SILENT_BYTES_PER_S, minlength=len(pairs)
     )
     subtask, site = np.divmod(pairs, p.network.n_sites)
     main = np.full(len(own), -1, np.intp)

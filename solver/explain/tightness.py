@@ -1,8 +1,9 @@
 """What binds: the limits of a plan by how much of each is in use."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from edgeplace.model import Cluster, Evaluation, Limit, Rules
+from edgeplace.model import BOUNDS, Cluster, Evaluation, Limit, LimitKind, Place, Rules
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,11 @@ def tightest(
         *evaluation.task_managers,
         *([evaluation.binding] if evaluation.binding else []),
     ]
-    if rules and rules.max_latency_ms is not None:
-        stated.append(
-            Limit(
-                kind="latency",
-                where="worst path",
-                used=max(evaluation.latency_ms, 0.0),
-                capacity=rules.max_latency_ms,
-                unit="ms",
-            )
-        )
+    for kind in BOUNDS:
+        most = kind.bound(rules) if rules else None
+        if most is not None and kind.facts.bounds:
+            used = max(evaluation.value(kind.facts.bounds), 0.0)
+            stated.append(Limit.of(kind, kind.facts.where, used, most, ()))
     limits: dict[tuple[str, str], Limit] = {}
     for v in stated:
         limits.setdefault((v.kind, v.where), v)
@@ -57,7 +53,10 @@ def tightest(
 def sites_of_limits(cluster: Cluster) -> dict[tuple[str, str], str]:
     """Return (kind, name) of each limit of a machine -> its site."""
     node_site = {n.id: n.site for n in cluster.nodes}
+    places: dict[Place, Iterable[tuple[str, str]]] = {
+        Place.NODE: node_site.items(),
+        Place.TASK_MANAGER: [(t.id, node_site[t.node]) for t in cluster.task_managers],
+    }
     return {
-        **{("node cpu", node): site for node, site in node_site.items()},
-        **{("slots", t.id): node_site[t.node] for t in cluster.task_managers},
+        (kind, name): site for kind in LimitKind for name, site in places.get(kind.facts.at, ())
     }

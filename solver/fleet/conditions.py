@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from edgeplace.model import AMOUNTS, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.fleet.site_placements import Leg, SitePlacements
@@ -44,28 +45,28 @@ class Conditions:
         )
         """Of each copy, shape (n_copies, n_features); see `patterns`."""
 
-    def each(self) -> Iterator[tuple[str, Bools]]:
+    def each(self) -> Iterator[tuple[LimitKind, Bools]]:
         """Yield limits by name, with the patterns that keep them; shape (n_copies, Q)."""
         k, q, own = self._kind, self._patterns, self._copies
         for i, term in enumerate((q.up, q.down)):
-            yield "link bandwidth", self.features @ term <= k.capacity[own, i, None] * _ROOM
+            yield LimitKind.LINK_BANDWIDTH, self.features @ term <= k.capacity[own, i, None] * _ROOM
         for v, term in enumerate(q.cores):
-            yield "node cpu", self.features @ term <= k.cores[own, v, None] * _ROOM
+            yield LimitKind.NODE_CPU, self.features @ term <= k.cores[own, v, None] * _ROOM
         for t, used in enumerate(q.slots.T):
-            yield "slots", used[None, :] <= k.slots[own, t, None]
+            yield LimitKind.SLOTS, used[None, :] <= k.slots[own, t, None]
         p = self._layout.template
-        for name, used, room in (("memory", q.memory, p.tm_memory), ("disk", q.disk, p.tm_disk)):
+        for name, used, room in zip(AMOUNTS, q.taken, p.tms.has.T, strict=True):
             each = used <= room[k.task_managers] * (1 + BYTES_TOLERANCE)
             fits: Bools = np.logical_and.reduce(each, axis=1)
             if not fits.all():
                 yield name, np.broadcast_to(fits, (len(self.features), len(fits)))
         for j, busiest in enumerate(q.busiest.T):
-            yield "subtask busy", k.rate[own, j, None] * busiest[None, :] <= _ROOM
-        yield "credit window", self._windows()
+            yield LimitKind.SUBTASK_BUSY, k.rate[own, j, None] * busiest[None, :] <= _ROOM
+        yield LimitKind.CREDIT_WINDOW, self._windows()
         limit = self._layout.template.rules.max_latency_ms
         if limit is not None:
             for j in range(k.rate.shape[1]):
-                yield "latency", self._latency(j) <= limit * _ROOM
+                yield LimitKind.LATENCY, self._latency(j) <= limit * _ROOM
 
     def _has_records(self, channel: int) -> bool:
         """Return whether a channel of records has any; watermarks alone are late for nobody."""
@@ -121,7 +122,7 @@ class Conditions:
         # Patterns that differ in other jobs only, or in who of a site's machines of one class.
         p = self._layout.template
         tm = k.places[q.places[:, members]]
-        alike = p.tm_site[tm] * (int(p.tm_class.max()) + 1) + p.tm_class[tm]
+        alike = p.tms.site[tm] * (int(p.tms.node_class.max()) + 1) + p.tms.node_class[tm]
         _, first, which = np.unique(alike, axis=0, return_index=True, return_inverse=True)
         each = [self._longest(int(pattern), members) for pattern in first]
         return np.stack(each, axis=1)[:, which.ravel()]
@@ -144,7 +145,7 @@ class Conditions:
         def finish(m: int) -> tuple[Floats, Floats]:
             """Return the longest path to m, before and after it had its longest exchange."""
             if m not in done:
-                own: Floats = service[self._copies, m, p.tm_class[tm[m]]]
+                own: Floats = service[self._copies, m, p.tms.node_class[tm[m]]]
                 early, late = [], []
                 for a, c in into[m]:
                     before, after = finish(a)

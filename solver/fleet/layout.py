@@ -111,7 +111,7 @@ class Layout:
         shared = np.array([s not in copied for s in range(p.network.n_sites)])
         ends = np.array(p.network.ends, np.intp).reshape(-1, 2)
         home = _homes(p, copied)
-        hub = np.flatnonzero(shared[p.tm_site])
+        hub = np.flatnonzero(shared[p.tms.site])
         traffic = Traffic.of(p.subtasks.jobs)
         kinds = tuple(
             _kind(p, traffic, site, name, fleet.replicas[name], home, node_site, hub, ends)
@@ -173,11 +173,11 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
 def _homes(p: Problem, copied: Mapping[int, str]) -> dict[str, int]:
     """Return the copied site of each job: where its sources are born."""
     fed = np.zeros(p.n, bool)
-    fed[p.feeding[1]] = True
+    fed[p.channels.feeding[1]] = True
     home: dict[str, set[int]] = {j.name: set() for j in p.subtasks.jobs}
     for k in np.flatnonzero(~fed).tolist():
         job = p.subtasks.operators[p.subtasks.operator_of[k]][0]
-        home[job] |= set(p.tm_site[p.allowed()[k]].tolist())
+        home[job] |= set(p.tms.site[p.allowed()[k]].tolist())
     for job, sites in home.items():
         if len(sites) != 1 or not sites <= set(copied):
             raise InvalidInputError(
@@ -200,7 +200,7 @@ def _kind(
     ends: Ints,
 ) -> SiteKind:
     jobs = [j for j, s in home.items() if s == site]
-    tms = np.flatnonzero(p.tm_site == site)
+    tms = np.flatnonzero(p.tms.site == site)
     nodes = np.flatnonzero(node_site == site)
     for what, known, given in (
         ("job", jobs, copies.rates),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.model import AMOUNTS, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.fleet.conditions import Conditions
@@ -221,11 +222,10 @@ def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
     """
     rated, bytes_ = 1 + TOLERANCE / 2, 1 + BYTES_TOLERANCE
     of = {
-        "link bandwidth": p.network.capacity_bytes_per_s * rated,
-        "node cpu": p.node_cores * rated,
-        "slots": p.tm_slots,
-        "memory": p.tm_memory * bytes_,
-        "disk": p.tm_disk * bytes_,
+        LimitKind.LINK_BANDWIDTH: p.network.capacity_bytes_per_s * rated,
+        LimitKind.NODE_CPU: p.tms.node_cores * rated,
+        LimitKind.SLOTS: p.tms.slots,
+        **dict(zip(AMOUNTS, p.tms.has.T * bytes_, strict=True)),
     }
     return {(what, i): float(of[what][i]) for what, i in patterns.shared}
 
@@ -233,7 +233,7 @@ def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
 def _name(p: Problem, limit: Shared) -> str:
     what, i = limit
     where = {
-        "link bandwidth": lambda: p.network.names[i],
-        "node cpu": lambda: p.cluster.nodes[i].id,
+        LimitKind.LINK_BANDWIDTH: lambda: p.network.names[i],
+        LimitKind.NODE_CPU: lambda: p.cluster.nodes[i].id,
     }.get(what, lambda: p.cluster.task_managers[i].id)()
     return f"{what} {where}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import AMOUNTS, InvalidInputError, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
@@ -18,7 +18,7 @@ from edgeplace.solver.problem.slots import SlotCounter
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
 
-Shared = tuple[str, int]
+Shared = tuple[LimitKind, int]
 """A limit on what all copies share: its kind, and the index of the thing in the template."""
 
 
@@ -53,8 +53,10 @@ class SitePlacements:
         Terms of cores on the copy's own nodes.
     shared
         Terms of what copies share, by limit.
-    slots, memory, disk
+    slots
         Used of each of the copy's own TaskManagers, shape (Q, n_tms).
+    taken
+        Used of each amount of `AMOUNTS` of these, shape (n_amounts, Q, n_tms).
     busiest
         Largest busy share of any subtask of each job at a factor of 1, shape (Q, n_jobs).
     legs, crossing
@@ -70,8 +72,7 @@ class SitePlacements:
     cores: tuple[Floats, ...]
     shared: dict[Shared, Floats]
     slots: Ints
-    memory: Floats
-    disk: Floats
+    taken: Floats
     busiest: Floats
     legs: tuple[Leg, ...]
     crossing: Bools
@@ -116,8 +117,7 @@ class SitePlacements:
             cores=tuple(v[:, kept] for v in self.cores),
             shared={limit: v[:, kept] for limit, v in self.shared.items()},
             slots=self.slots[kept],
-            memory=self.memory[kept],
-            disk=self.disk[kept],
+            taken=self.taken[:, kept],
             busiest=self.busiest[kept],
             legs=self.legs,
             crossing=self.crossing[:, kept],
@@ -131,7 +131,7 @@ def _terms(
     n_channels, n_jobs, count = ends.shape[1], kind.rate.shape[1], len(places)
     n_features = n_channels + n_jobs + 1
     tm = kind.places[places]
-    site, cls = p.tm_site[tm], p.tm_class[tm]
+    site, cls = p.tms.site[tm], p.tms.node_class[tm]
     links = {int(i): np.zeros((n_features, count)) for i in [*kind.links, *layout.shared_links]}
     legs: list[Leg] = []
     crossing: list[Bools] = []
@@ -147,15 +147,15 @@ def _terms(
             legs.append(Leg(c, x, y, route))
             crossing.append(taken)
     if p.storage_site is not None:
-        for k, each in enumerate(p.checkpoint_bytes_per_s[kind.subtasks].tolist()):
+        for k, each in enumerate(p.footprint.checkpoint_bytes_per_s[kind.subtasks].tolist()):
             for x in set(site[:, k].tolist()) - {p.storage_site}:
                 for i in net.route(x, p.storage_site) or ():
                     links[i][-1] += each * (site[:, k] == x)
-    cores = p.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+    cores = p.work.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
 
     def cores_at(node: int) -> Floats:
         term = np.zeros((n_features, count))
-        there = np.where(p.tm_node[tm] == node, cores, 0.0)
+        there = np.where(p.tms.node[tm] == node, cores, 0.0)
         for j in range(n_jobs):
             term[n_channels + j] = there[:, kind.job == j].sum(axis=1)
         return term
@@ -165,17 +165,18 @@ def _terms(
         term[-1] = each
         return term
 
+    takes = p.footprint.takes[kind.subtasks]
     shared: dict[Shared, Floats] = {}
     for i in layout.shared_links.tolist():
-        shared["link bandwidth", i] = links[i]
+        shared[LimitKind.LINK_BANDWIDTH, i] = links[i]
     for v in layout.shared_nodes.tolist():
-        shared["node cpu", v] = cores_at(v)
+        shared[LimitKind.NODE_CPU, v] = cores_at(v)
     for t in layout.shared_task_managers.tolist():
         there = tm == t
-        shared["slots", t] = constant(_slots(layout, kind, there).astype(float))
-        shared["memory", t] = constant(there @ p.memory_bytes[kind.subtasks])
-        shared["disk", t] = constant(there @ p.disk_bytes[kind.subtasks])
-    busy = p.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
+        shared[LimitKind.SLOTS, t] = constant(_slots(layout, kind, there).astype(float))
+        for amount, taken_each in zip(AMOUNTS, (there @ takes).T, strict=True):
+            shared[amount, t] = constant(taken_each)
+    busy = p.work.busy[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
     # One at least: its sources are born there.
     own = [tm == t for t in kind.task_managers.tolist()]
     priced = np.zeros((n_features, count))
@@ -191,8 +192,9 @@ def _terms(
         cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
         shared=shared,
         slots=np.stack([_slots(layout, kind, here) for here in own], axis=1),
-        memory=np.stack([here @ p.memory_bytes[kind.subtasks] for here in own], axis=1),
-        disk=np.stack([here @ p.disk_bytes[kind.subtasks] for here in own], axis=1),
+        taken=np.stack([here @ p.footprint.takes[kind.subtasks] for here in own]).transpose(
+            2, 1, 0
+        ),
         busiest=np.stack(
             [busy[:, kind.job == j].max(axis=1, initial=0.0) for j in range(n_jobs)], axis=1
         ),
@@ -206,4 +208,4 @@ def _slots(layout: Layout, kind: SiteKind, there: Bools) -> Ints:
     p = layout.template
     operators, of = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
     held = [there[:, of == o].sum(axis=1) for o in range(len(operators))]
-    return SlotCounter.of(p.group[operators]).slots(np.stack(held, axis=-1))
+    return SlotCounter.of(p.subtasks.group[operators]).slots(np.stack(held, axis=-1))

@@ -5,7 +5,7 @@ Subtasks and machines are numbered kind by kind and copy by copy; what is shared
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,15 @@ from edgeplace.solver.clock import afford
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.footprint import Footprint
 from edgeplace.solver.problem.network import Network
 from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.problem.task_managers import TaskManagers
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.tree import Tree
 from edgeplace.solver.problem.work import Work
+
+Table = TypeVar("Table", Work, Footprint, TaskManagers)
 
 _COPY_S = 8e-7
 """Time to state what one subtask of one copy takes, measured."""
@@ -51,7 +55,8 @@ def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
     rate = t.rate_per_s[kind.subtasks][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         busy_s, cpu_s = (
-            np.where(rate > 0, each[kind.subtasks] / rate, 0.0) for each in (p.busy, p.cores)
+            np.where(rate > 0, each[kind.subtasks] / rate, 0.0)
+            for each in (p.work.busy, p.work.cores)
         )
     work = Work.of(traffic.rate_per_s, np.tile(busy_s, (n, 1)), np.tile(cpu_s, (n, 1)))
     return Channels.of(traffic, p.cluster), work
@@ -64,12 +69,12 @@ def _watermarks_per_s(layout: Layout, kind: SiteKind) -> Floats:
     """
     p = layout.template
     interval_ms = {j.name: j.watermark_interval_ms or np.inf for j in p.subtasks.jobs}
-    is_source = ~np.isin(kind.subtasks, p.feeding[1])
+    is_source = ~np.isin(kind.subtasks, p.channels.feeding[1])
     most = []
     for j in range(kind.rate.shape[1]):
         born = kind.subtasks[is_source & (kind.job == j)]
         job, _ = p.subtasks.operators[p.subtasks.operator_of[born[0]]]
-        each = kind.rate[:, j] * p.rate_per_s[born].max()
+        each = kind.rate[:, j] * p.work.rate_per_s[born].max()
         most.append(np.minimum(1000 / interval_ms[job], each))
     return np.stack(most, axis=1)
 
@@ -148,46 +153,34 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
     p, hub = layout.template, layout.shared_task_managers
     at = _Offsets(len(layout.shared_sites), len(layout.shared_nodes), len(hub))
     offsets, parts = [], []
-    for kind, (channels, work) in zip(layout.kinds, loads, strict=True):
+    for kind in layout.kinds:
         offsets.append(at)
-        part, at = _part(layout, kind, channels, work, at)
+        part, at = _part(layout, kind, at)
         parts.append(part)
-    shared = {
-        "tm_slots": p.tm_slots[hub],
-        "tm_memory": p.tm_memory[hub],
-        "tm_disk": p.tm_disk[hub],
-        "tm_class": p.tm_class[hub],
-        "tm_node": _positions(layout.shared_nodes, p.tm_node[hub]),
-        "tm_site": _positions(layout.shared_sites, p.tm_site[hub]),
-        "is_server": p.is_server[hub],
-        "node_cores": p.node_cores[layout.shared_nodes],
-    }
-    columns = {
-        name: np.concatenate([*([shared[name]] if name in shared else []), *each])
-        for name in parts[0]
-        for each in [[part[name] for part in parts]]
-    }
-    operator_of = columns.pop("operator_of")
+    shared = TaskManagers(
+        slots=p.tms.slots[hub],
+        has=p.tms.has[hub],
+        node=_positions(layout.shared_nodes, p.tms.node[hub]),
+        site=_positions(layout.shared_sites, p.tms.site[hub]),
+        node_class=p.tms.node_class[hub],
+        is_server=p.tms.is_server[hub],
+        node_cores=p.tms.node_cores[layout.shared_nodes],
+    )
+    operator_of = np.concatenate([part.operator_of for part in parts])
     first = np.zeros(at.operator + 1, np.intp)
     np.cumsum(np.bincount(operator_of, minlength=at.operator), out=first[1:])
-    # Channels of records of all kinds come first, then all answers.
-    feeding = [c.n_feeding for c, _ in loads]
-    for name in [f.name for f in fields(Channels) if f.name != "n_feeding"]:
-        each = [getattr(c, name) for c, _ in loads]
-        if name in ("source", "target"):
-            each = [v + o.subtask for v, o in zip(each, offsets, strict=True)]
-        columns[name] = np.concatenate(
-            [v[:n] for v, n in zip(each, feeding, strict=True)]
-            + [v[n:] for v, n in zip(each, feeding, strict=True)]
-        )
+    group = np.concatenate([part.group for part in parts])
     storage = p.storage_site
     problem = Problem(
-        subtasks=Subtasks(p.subtasks.jobs, (), first, operator_of),
+        subtasks=Subtasks(p.subtasks.jobs, (), first, operator_of, group),
         cluster=p.cluster,
         rules=p.rules,
         network=_network(layout),
         constraints=(),
-        n_feeding=sum(feeding),
+        work=_below_one_another([work for _, work in loads]),
+        footprint=_below_one_another([part.footprint for part in parts]),
+        channels=_channels([c for c, _ in loads], offsets),
+        tms=_below_one_another([shared, *(part.tms for part in parts)]),
         storage_site=(
             None
             if storage is None
@@ -195,7 +188,6 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
         ),
         current=None,
         notes=p.notes,
-        **columns,
     )
     return Tiled(
         problem,
@@ -205,29 +197,42 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
     )
 
 
-def _part(
-    layout: Layout, kind: SiteKind, channels: Channels, work: Work, at: _Offsets
-) -> tuple[dict[str, NDArray[Any]], _Offsets]:
-    """Return the columns of a kind's subtasks and machines, and what comes before the next kind."""
+@dataclass(frozen=True)
+class _Part:
+    """The subtasks and machines of one kind."""
+
+    operator_of: Ints
+    group: Ints
+    """Slot sharing group of each operator."""
+    footprint: Footprint
+    tms: TaskManagers
+
+
+def _part(layout: Layout, kind: SiteKind, at: _Offsets) -> tuple[_Part, _Offsets]:
+    """Return a kind's subtasks and machines, and what comes before the next kind."""
     p, n, tms = layout.template, kind.count, kind.task_managers
     operators, operator = np.unique(p.subtasks.operator_of[kind.subtasks], return_inverse=True)
-    groups, group = np.unique(p.group[operators], return_inverse=True)
-    node = _positions(kind.nodes, p.tm_node[tms])
-    columns: dict[str, NDArray[Any]] = {
-        "operator_of": at.operator + _repeated(operator, n, len(operators)),
-        "group": at.group + _repeated(group, n, len(groups)),
-        "rate_per_s": (kind.rate[:, kind.job] * p.rate_per_s[kind.subtasks]).ravel(),
-        **vars(work),
-        "tm_slots": kind.slots.ravel(),
-        "tm_node": at.node + _repeated(node, n, len(kind.nodes)),
-        "tm_site": np.repeat(at.site + np.arange(n, dtype=np.intp), len(tms)),
-        "node_cores": kind.cores.ravel(),
-    }
-    for name in ("memory_bytes", "disk_bytes", "state_bytes", "checkpoint_bytes_per_s"):
-        columns[name] = np.tile(getattr(p, name)[kind.subtasks], n)
-    for name in ("tm_memory", "tm_disk", "tm_class", "is_server"):
-        columns[name] = np.tile(getattr(p, name)[tms], n)
-    return columns, _Offsets(
+    groups, group = np.unique(p.subtasks.group[operators], return_inverse=True)
+    node = _positions(kind.nodes, p.tms.node[tms])
+    part = _Part(
+        operator_of=at.operator + _repeated(operator, n, len(operators)),
+        group=at.group + _repeated(group, n, len(groups)),
+        footprint=Footprint(
+            takes=np.tile(p.footprint.takes[kind.subtasks], (n, 1)),
+            state_bytes=np.tile(p.footprint.state_bytes[kind.subtasks], n),
+            checkpoint_bytes_per_s=np.tile(p.footprint.checkpoint_bytes_per_s[kind.subtasks], n),
+        ),
+        tms=TaskManagers(
+            slots=kind.slots.ravel(),
+            has=np.tile(p.tms.has[tms], (n, 1)),
+            node=at.node + _repeated(node, n, len(kind.nodes)),
+            site=np.repeat(at.site + np.arange(n, dtype=np.intp), len(tms)),
+            node_class=np.tile(p.tms.node_class[tms], n),
+            is_server=np.tile(p.tms.is_server[tms], n),
+            node_cores=kind.cores.ravel(),
+        ),
+    )
+    return part, _Offsets(
         site=at.site + n,
         node=at.node + n * len(kind.nodes),
         task_manager=at.task_manager + n * len(tms),
@@ -235,6 +240,28 @@ def _part(
         operator=at.operator + n * len(operators),
         group=at.group + n * len(groups),
     )
+
+
+def _channels(each: Sequence[Channels], offsets: Sequence[_Offsets]) -> Channels:
+    """Return the channels of all kinds: those of records come first, then all answers."""
+    n_feeding = [c.n_feeding for c in each]
+    columns: dict[str, NDArray[Any]] = {}
+    for name in [f.name for f in fields(Channels) if f.name != "n_feeding"]:
+        own = [getattr(c, name) for c in each]
+        if name in ("source", "target"):
+            own = [v + at.subtask for v, at in zip(own, offsets, strict=True)]
+        columns[name] = np.concatenate(
+            [v[:n] for v, n in zip(own, n_feeding, strict=True)]
+            + [v[n:] for v, n in zip(own, n_feeding, strict=True)]
+        )
+    return Channels(n_feeding=sum(n_feeding), **columns)
+
+
+def _below_one_another(tables: Sequence[Table]) -> Table:
+    """Return one table of the rows of several."""
+    names = [f.name for f in fields(tables[0])]
+    columns = {n: np.concatenate([getattr(table, n) for table in tables]) for n in names}
+    return type(tables[0])(**columns)
 
 
 def _network(layout: Layout) -> Network:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.formulation.crossings import TreeCrossings
@@ -84,7 +85,7 @@ class Bundles:
         rows: list[Row] = []
         for site in sorted({c.site for c in self._capacities}):
             look()
-            there = placed[:, p.tm_site == site].sum(axis=1)
+            there = placed[:, p.tms.site == site].sum(axis=1)
             whole = (
                 (there < INTEGRALITY) | (there > 1 - INTEGRALITY) | (self._choices.units.size > 1)
             )
@@ -163,7 +164,7 @@ class Bundles:
     ) -> Iterator[Row]:
         """Yield a row for each divisor that gives one that the values break."""
         weight = dict(zip(capacity.columns.tolist(), capacity.weights.tolist(), strict=True))
-        there = self._problem.tm_site == capacity.site
+        there = self._problem.tms.site == capacity.site
         joined: list[tuple[Ints, float]] = []
         """Columns of the root of each bundle, and what all of it needs."""
         apart = Affine()
@@ -231,20 +232,20 @@ def _capacities(p: Problem, model: LinearModel) -> Iterator[_Capacity]:
     if tree is None:
         return
     few = np.bincount(tree.parent + 1, minlength=p.network.n_sites + 1)[1:] <= _CHILDREN
-    alone = np.bincount(p.tm_site, minlength=p.network.n_sites) == 1
+    alone = np.bincount(p.tms.site, minlength=p.network.n_sites) == 1
     for block in model.blocks:
         if block.what == "packing" and block.which is not None:
             # One row a block, of a group of machines that the model takes as one.
-            s = int(p.tm_site[block.which[0]])
+            s = int(p.tms.site[block.which[0]])
             if few[s] and alone[s]:
                 yield _Capacity(s, block.column, block.value, float(block.bound[0]))
     for what, at, unit in (
-        ("slots", np.arange(p.m), np.ones(p.m)),
-        ("node cpu", p.tm_node, p.node_cores),
+        (LimitKind.SLOTS, np.arange(p.m), np.ones(p.m)),
+        (LimitKind.NODE_CPU, p.tms.node, p.tms.node_cores),
     ):
         machines = np.unique(at)
         site = np.zeros(int(machines.max(initial=0)) + 1, np.intp)
-        site[at] = p.tm_site
+        site[at] = p.tms.site
         found: dict[int, list[tuple[Ints, Floats, float]]] = {}
         for block in model.blocks:
             if block.what != what or block.which is None:

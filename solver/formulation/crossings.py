@@ -20,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
@@ -73,7 +74,7 @@ class SiteExpressions:
 
     def __init__(self, problem: Problem, choices: PlacementColumns) -> None:
         self.choices = choices
-        self._site = problem.tm_site[choices.tm]
+        self._site = problem.tms.site[choices.tm]
         self._known: dict[int, dict[int, list[int]]] = {}
 
     def of(self, u: int) -> dict[int, list[int]]:
@@ -126,7 +127,7 @@ class TreeCrossings:
         often source and target cross the edge of the site outwards."""
         self._side = self._sides(problem)
         below, tms = [], []
-        at, tm = problem.tm_site, np.arange(problem.m)
+        at, tm = problem.tms.site, np.arange(problem.m)
         while len(at):
             below.append(at)
             tms.append(tm)
@@ -144,7 +145,7 @@ class TreeCrossings:
         """
         c = self._choices
         count = np.zeros((self._n_sites, len(self._size)), np.int32)
-        count[p.tm_site[c.tm], c.unit] = 1
+        count[p.tms.site[c.tm], c.unit] = 1
         for s in self._tree.order[:0:-1]:
             count[self._tree.parent[s]] += count[s]
         side = np.where(count == count[self._tree.root], 1, 2).astype(np.int8)
@@ -232,7 +233,7 @@ class PairCrossings:
         c = sites.choices
         self._size = c.units.size
         # A spot is a site where a unit may run; spots are in the order of their units.
-        site = problem.tm_site[c.tm]
+        site = problem.tms.site[c.tm]
         order = np.lexsort((site, c.unit))
         self._column = c.column[order]
         unit, site = c.unit[order], site[order]
@@ -309,7 +310,7 @@ class PairCrossings:
             columns[lost[entry]],
             values[lost[entry]],
             -constant[lost],
-            "route",
+            LimitKind.ROUTE,
             none,
         )
         cut = np.searchsorted(entry, np.arange(len(pair) + 1))

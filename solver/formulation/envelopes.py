@@ -60,19 +60,19 @@ def _beside(p: Problem, c: PlacementColumns, tms: Ints, unit: int, others: Ints)
     # What can be nowhere else is there already.
     stuck = (c.x >= 0).sum(axis=1) == (c.x[:, tms] >= 0).sum(axis=1)
     stuck[others] = stuck[unit] = False
-    least = p.cores[:, np.unique(p.tm_class[tms])].min(axis=1)[first]
-    room = p.node_cores[np.unique(p.tm_node[tms])].sum() * (1 + TOLERANCE)
+    least = p.work.cores[:, np.unique(p.tms.node_class[tms])].min(axis=1)[first]
+    room = p.tms.node_cores[np.unique(p.tms.node[tms])].sum() * (1 + TOLERANCE)
     room -= (least * size)[stuck].sum() + least[unit] * k
     needs = np.cumsum(np.sort(least[others]))
     most = np.minimum(most, np.searchsorted(needs, room, side="right"))
     most[room < 0] = 0
     # Operators that share no slots each take their own.
     operator = p.subtasks.operator_of[first]
-    group = p.group[operator]
-    shared = np.bincount(p.group, minlength=len(p.group)) > 1
+    group = p.subtasks.group[operator]
+    shared = np.bincount(p.subtasks.group, minlength=len(p.subtasks.group)) > 1
     if not shared[group[np.append(others, unit)]].any():
         alone = stuck & ~shared[group]
-        slots = p.tm_slots[tms].sum() - size[alone].sum() - k
+        slots = p.tms.slots[tms].sum() - size[alone].sum() - k
         most = np.minimum(most, np.maximum(slots, 0))
     fit: Ints = most
     return fit

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -20,7 +20,7 @@ from edgeplace.solver.formulation.crossings import (
 from edgeplace.solver.formulation.envelopes import envelopes
 from edgeplace.solver.formulation.exact_sums import product_parts, rounded, totals, words
 from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
-from edgeplace.solver.formulation.limit_rows import cpu, slots, space
+from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.formulation.rule_rows import moves, rules
 from edgeplace.solver.formulation.units import Units
@@ -32,10 +32,6 @@ from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
-
-
-class SubtasksCountedError(Exception):
-    """What must be stated needs subtasks told apart that the model counts."""
 
 
 @dataclass(frozen=True)
@@ -105,31 +101,27 @@ class Formulation:
         may: Bools = (growth[np.maximum(x, 0)] <= slack)[self.choices.units.of]
         return may
 
-    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row] | None:
         """Return rows that hold for every true plan and cut off this solution of the model.
 
         They state what the model leaves out until it matters: credit windows, and limits that the
-        evaluator sees exceeded by less than the tolerance of a solver.
-
-        Raises
-        ------
-        SubtasksCountedError
-            If they cannot be stated in this model, but in one without counted units.
+        evaluator sees exceeded by less than the tolerance of a solver. None if they cannot be
+        stated in this model, but in one without counted units.
         """
-        rows: list[Row] = []
+        rows: list[Row] | None = []
         if self.rho is not None:
             largest = float(values[self.rho]) * self.rho_unit
-            rows += self._credit_rows(assignment, largest * (1 + FEASIBILITY))
-        elif any(v.kind == "credit window" for v in found.violations):
-            rows += self._credit_rows(assignment, 1.0)
-        if rows or not found.violations:
+            rows = self._credit_rows(assignment, largest * (1 + FEASIBILITY))
+        elif any(v.kind is LimitKind.CREDIT_WINDOW for v in found.violations):
+            rows = self._credit_rows(assignment, 1.0)
+        if rows is None or rows or not found.violations:
             return rows
         if (self.choices.units.size > 1).any():
-            raise SubtasksCountedError
+            return None
         covers = [
             row
             for v in found.violations
-            if v.kind in ("memory", "disk")
+            if v.kind in AMOUNTS
             for row in self._covers(assignment, v)
         ]
         excluding = self.excluding(assignment)
@@ -138,9 +130,8 @@ class Formulation:
     def _covers(self, assignment: Ints, broken: Limit) -> Iterator[Row]:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
         p, x = self.problem, self.choices.x
-        need, room = (
-            (p.memory_bytes, p.tm_memory) if broken.kind == "memory" else (p.disk_bytes, p.tm_disk)
-        )
+        a = AMOUNTS.index(broken.kind)
+        need, room = p.footprint.takes[:, a], p.tms.has[:, a]
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
         together = np.flatnonzero((assignment == t) & (need > 0))
         for small in np.flatnonzero(room < need[together].sum()).tolist():
@@ -155,22 +146,22 @@ class Formulation:
         columns = self.choices.x[np.arange(self.problem.n), assignment]
         return Row({int(c): 1.0 for c in columns}, self.problem.n - 1.0)
 
-    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row]:
+    def _credit_rows(self, assignment: Ints, limit: float) -> list[Row] | None:
         """Return rows for all pairs of sites between which a channel that is too slow now would be.
 
         A channel's credit window is used to a share that its two sites fix; the share may not
-        exceed `limit`.
+        exceed `limit`. None where both ends of a channel are counted.
         """
         p, units, sites = self.problem, self.choices.units, self.sites
-        a, b = p.tm_site[assignment[p.source]], p.tm_site[assignment[p.target]]
+        a, b = p.tms.site[assignment[p.channels.source]], p.tms.site[assignment[p.channels.target]]
         used = self._credit_share(np.arange(len(a)), a, b)
         tight = np.flatnonzero(used > limit * (1 + TOLERANCE))
         rows: dict[tuple[int, int, int, int, int], Row] = {}
         for i in tight.tolist():
-            k, j = int(units.of[p.source[i]]), int(units.of[p.target[i]])
-            stream = int(p.stream[i])
+            k, j = int(units.of[p.channels.source[i]]), int(units.of[p.channels.target[i]])
+            stream = int(p.channels.stream[i])
             if sites.size(k) > 1 and sites.size(j) > 1:
-                raise SubtasksCountedError
+                return None
             for s in sites.of(k):
                 for d in sites.of(j):
                     share = float(
@@ -192,9 +183,11 @@ class Formulation:
     def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
         p = self.problem
         share: Floats = (
-            p.bytes_per_s[channels] * round_trips_ms(p, a, b) / (1000 * p.window_bytes[channels])
+            p.channels.bytes_per_s[channels]
+            * round_trips_ms(p, a, b)
+            / (1000 * p.channels.window_bytes[channels])
         )
-        return np.where((a != b) & p.live[channels], share, 0.0)
+        return np.where((a != b) & p.channels.live[channels], share, 0.0)
 
 
 def formulate(
@@ -246,8 +239,9 @@ def formulate(
         candidates = p.allowed() if soft_rates else p.keeps_up
     if may is not None:
         candidates = candidates & may
-    with_latency = "latency" in objective or p.rules.max_latency_ms is not None
-    with_moves = "moves" in objective or p.rules.max_moves is not None
+    bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
+    with_latency = "latency" in {*objective, *bounded}
+    with_moves = "moves" in {*objective, *bounded}
     apart = explicit or with_latency or with_moves or "throughput" in objective
     units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
     running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
@@ -285,8 +279,11 @@ def formulate(
         slowest = power_of_two(wanted) if wanted > 0 else 1.0
         latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
     k = units.first[choices.unit]
-    cores = np.where(p.is_server[choices.tm], p.cores[k, p.tm_class[choices.tm]], 0.0)
+    cores = np.where(
+        p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
+    )
     model.objectives["server_cores"] = _affine(choices.column, cores)
+    bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
 
 
@@ -327,13 +324,13 @@ def _not_below(c: PlacementColumns, cost: Floats, constant: Floats) -> Affine:
 
 def _largest_utilisation(p: Problem) -> float:
     """Return a utilisation that no placement exceeds."""
-    cores = p.cores.max(axis=1, initial=0.0).sum() / p.node_cores.min(initial=np.inf)
+    cores = p.work.cores.max(axis=1, initial=0.0).sum() / p.tms.node_cores.min(initial=np.inf)
     capacity = p.network.capacity_bytes_per_s.min(initial=np.inf)
-    bytes_ = (p.bytes_per_s.sum() + p.checkpoint_bytes_per_s.sum()) / capacity
+    bytes_ = (p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum()) / capacity
     transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s
     trip = 2 * p.network.delay_ms.sum() + transfer.sum()
-    credit = (p.bytes_per_s * trip / (1000 * p.window_bytes)).max(initial=0.0)
-    return float(1 + max(cores, bytes_, credit, p.busy.max(initial=0.0)))
+    credit = (p.channels.bytes_per_s * trip / (1000 * p.channels.window_bytes)).max(initial=0.0)
+    return float(1 + max(cores, bytes_, credit, p.work.busy.max(initial=0.0)))
 
 
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
@@ -343,15 +340,15 @@ def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Fl
     streams between the same two subtasks share their crossings.
     """
     # On a tree every channel has a route: those without traffic do not matter.
-    matters = (p.bytes_per_s > 0) | (with_latency & p.live)
+    matters = (p.channels.bytes_per_s > 0) | (with_latency & p.channels.live)
     if p.network.tree is None:
         matters[:] = True
-    a, b = units.of[p.source], units.of[p.target]
+    a, b = units.of[p.channels.source], units.of[p.channels.target]
     pair = a * len(units.size) + b
     pairs, inverse = np.unique(pair[matters], return_inverse=True)
     pair_of = np.full(len(pair), -1, np.intp)
     pair_of[matters] = inverse
-    total = np.bincount(inverse, weights=p.bytes_per_s[matters], minlength=len(pairs))
+    total = np.bincount(inverse, weights=p.channels.bytes_per_s[matters], minlength=len(pairs))
     u, v = np.divmod(pairs, len(units.size))
     return pairs, pair_of, total / (units.size[u] * units.size[v])
 
@@ -393,7 +390,7 @@ def _links(
             np.concatenate([load[2] / unit, -np.ones(len(rows))]),
         )
         bound /= unit
-    model.all_at_most(*load, bound, "link bandwidth", np.flatnonzero(limited))
+    model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
 
 
 def _wan(
@@ -426,12 +423,12 @@ def _wan(
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
     """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
-    written = p.checkpoint_bytes_per_s[c.units.first[c.unit]]
+    written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     i = np.flatnonzero(written)
     if p.storage_site is None or not len(i):
         none = np.zeros(0, np.intp)
         return none, none, np.zeros(0)
-    site, storage = p.tm_site[c.tm[i]], np.full(len(i), p.storage_site)
+    site, storage = p.tms.site[c.tm[i]], np.full(len(i), p.storage_site)
     lost = i[~p.network.joined_by_route(site, storage)]
     rows = np.arange(len(lost))
     model.all_at_most(
@@ -439,7 +436,7 @@ def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries
         c.column[lost],
         np.ones(len(lost)),
         np.zeros(len(lost)),
-        "route",
+        LimitKind.ROUTE,
         np.zeros(len(lost), np.intp),
     )
     steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]

@@ -40,14 +40,12 @@ def latency(
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
     worst = model.column(Kind.REAL, horizon)
     model.objectives["latency"] = Affine({worst: unit})
-    if p.rules.max_latency_ms is not None:
-        model.at_most(Affine({worst: 1.0}), p.rules.max_latency_ms / unit, ("latency", 0))
-    live = np.flatnonzero(p.live)
-    source, target = p.source[live], p.target[live]
-    service = np.minimum(p.service_ms[c.unit, p.tm_class[c.tm]] / unit, longest)
+    live = np.flatnonzero(p.channels.live)
+    source, target = p.channels.source[live], p.channels.target[live]
+    service = np.minimum(p.work.service_ms[c.unit, p.tms.node_class[c.tm]] / unit, longest)
     done = model.columns(Kind.REAL, np.full(p.n, horizon))
     ended = done
-    if p.spread_ms.any():
+    if p.channels.spread_ms.any():
         # Paths to a subtask before, and after, they had their longest exchange.
         ended = model.columns(Kind.REAL, np.full(p.n, horizon))
     layers = (done,) if ended is done else (done, ended)
@@ -74,7 +72,7 @@ def latency(
 
     def on_link(at: Ints, link: Ints) -> Floats:
         """Return how long channels take over links, in units."""
-        ms = net.delay_ms[link] + p.buffer_bytes[live[at]] * per_byte_ms[link]
+        ms = net.delay_ms[link] + p.channels.buffer_bytes[live[at]] * per_byte_ms[link]
         ms += waits_ms(p, live[at], link)
         return np.minimum(ms / unit, longest)
 
@@ -89,13 +87,13 @@ def latency(
     fixed = np.bincount(at, weights=still, minlength=len(live))
     steps = [(layer, layer, np.zeros(len(live))) for layer in layers]
     if ended is not done:
-        steps.append((done, ended, p.spread_ms[live]))
+        steps.append((done, ended, p.channels.spread_ms[live]))
     for before, after, spread in steps:
         model.all_at_most(
             np.concatenate([way[0], served, row, row]),
             np.concatenate([way[1], c.column[of], before[source], after[target]]),
             np.concatenate([way[2], service[of], np.ones(len(live)), -np.ones(len(live))]),
-            -(p.exchange_ms[live] + spread) / unit - fixed,
+            -(p.channels.exchange_ms[live] + spread) / unit - fixed,
         )
 
 
@@ -115,10 +113,10 @@ def horizon_ms(p: Problem) -> float:
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
     worst = np.zeros(len(p.subtasks.operators))
-    np.maximum.at(worst, p.subtasks.operator_of, p.service_ms.max(axis=1, initial=0.0))
+    np.maximum.at(worst, p.subtasks.operator_of, p.work.service_ms.max(axis=1, initial=0.0))
     # A buffer waits for two round trips at most; see `waits_ms`.
     trips = np.maximum(net.turn_ms, 0) + p.cluster.buffer_bytes * per_byte_ms
     longest = float((net.delay_ms + 2 * trips).sum())
-    longest += float(p.buffer_bytes.max(initial=0.0) * per_byte_ms.sum())
-    exchange = float((p.exchange_ms + p.spread_ms).max(initial=0.0))
+    longest += float(p.channels.buffer_bytes.max(initial=0.0) * per_byte_ms.sum())
+    exchange = float((p.channels.exchange_ms + p.channels.spread_ms).max(initial=0.0))
     return 1.0 + float(worst.sum()) + len(worst) * (exchange + longest)

@@ -1,13 +1,14 @@
-"""Slots, CPU, memory and disk as rows of a linear model.
+"""Slots, CPU, memory, disk and bounds on terms of the objective as rows of a linear model.
 
 A limit that everything that may come together would not exceed has no row.
 """
 
 import numpy as np
 
+from edgeplace.model import AMOUNTS, BOUNDS, RATED, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
-from edgeplace.solver.linear.model import Kind, LinearModel
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
 
@@ -17,10 +18,10 @@ def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
     operator = p.subtasks.operator_of[c.units.first][c.unit]
     pairs, at = np.unique(operator * p.m + c.tm, return_inverse=True)
     most = _total(at, c.size, len(pairs))
-    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
     largest = np.zeros(len(groups))
     np.maximum.at(largest, of, most)
-    tight = _total(groups % p.m, largest, p.m) > p.tm_slots
+    tight = _total(groups % p.m, largest, p.m) > p.tms.slots
     shared = (np.bincount(of, minlength=len(groups)) > 1) & tight[groups % p.m]
     column = np.full(len(groups), -1, np.intp)
     column[shared] = model.columns(Kind.IMPLIED, largest[shared])
@@ -41,9 +42,9 @@ def slots(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
         np.concatenate([c.tm[direct], groups[shared] % p.m]),
         np.concatenate([c.column[direct], column[shared]]),
         np.ones(direct.sum() + shared.sum()),
-        p.tm_slots.astype(float),
+        p.tms.slots.astype(float),
         tight,
-        "slots",
+        LimitKind.SLOTS,
     )
 
 
@@ -65,16 +66,16 @@ def cpu(
         What one unit of that column stands for.
     """
     k = c.units.first[c.unit]
-    node = p.tm_node[c.tm]
-    share = p.cores[k, p.tm_class[c.tm]] / p.node_cores[node]
-    _, one = np.unique(c.unit * len(p.node_cores) + node, return_index=True)
-    whole = _total(node[one], (share * c.size)[one], len(p.node_cores))
-    _rated(model, node, c.column, share, whole, rho, unit, "node cpu")
-    busy = p.busy[k, p.tm_class[c.tm]]
+    node = p.tms.node[c.tm]
+    share = p.work.cores[k, p.tms.node_class[c.tm]] / p.tms.node_cores[node]
+    _, one = np.unique(c.unit * len(p.tms.node_cores) + node, return_index=True)
+    whole = _total(node[one], (share * c.size)[one], len(p.tms.node_cores))
+    _rated(model, node, c.column, share, whole, rho, unit, LimitKind.NODE_CPU)
+    busy = p.work.busy[k, p.tms.node_class[c.tm]]
     if rho is not None or (explicit and busy.max(initial=0.0) > 1):
         highest = np.zeros(p.n)
         np.maximum.at(highest, k, busy)
-        _rated(model, k, c.column, busy, highest, rho, unit, "subtask busy")
+        _rated(model, k, c.column, busy, highest, rho, unit, LimitKind.SUBTASK_BUSY)
 
 
 def _rated(
@@ -99,20 +100,40 @@ def _rated(
 
 
 def space(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
-    """Memory and disk of each TaskManager.
+    """Amounts that each TaskManager has, such as memory.
 
     Scaled to about 1, since HiGHS can run in circles over rows of billions. Limits hold to the
     byte all the same: `Formulation.missed` forbids what the scaling lets in.
     """
-    for what, each, room in (
-        ("memory", p.memory_bytes, p.tm_memory),
-        ("disk", p.disk_bytes, p.tm_disk),
-    ):
+    for what, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         need = each[c.units.first[c.unit]]
         tight = np.isfinite(room) & (_total(c.tm, need * c.size, p.m) > room)
         # Powers of two round nothing.
         unit = np.exp2(np.floor(np.log2(np.where(tight, np.maximum(room, 1.0), 1.0))))
         _rows(model, c.tm, c.column, need / unit[c.tm], room / unit, tight, what)
+
+
+def bounds(p: Problem, model: LinearModel, rho: int | None, unit: float) -> None:
+    """State the bounds on terms of the objective, once the model has all of these.
+
+    Scaled so that the largest coefficient is about 1: solvers' tolerances are absolute.
+
+    Parameters
+    ----------
+    rho, unit
+        As for `cpu`.
+    """
+    for kind in BOUNDS:
+        most, term = kind.bound(p.rules), kind.facts.bounds
+        if most is None or term is None:
+            continue
+        total = model.objectives[term]
+        scale = power_of_two(max(map(abs, total.terms.values()), default=1.0))
+        row = Affine().add(total, 1 / scale)
+        if rho is not None and kind in RATED:
+            model.at_most(row.add_term(rho, -most * unit / scale), 0.0, (kind, 0))
+        else:
+            model.at_most(row, most / scale, (kind, 0))
 
 
 def _rows(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
@@ -16,7 +17,7 @@ def rules(p: Problem, model: LinearModel, c: PlacementColumns, explicit: bool) -
                 if explicit:
                     own = c.x[np.ix_(c.units.of[rule.subtasks], np.flatnonzero(~rule.allowed))]
                     terms = dict.fromkeys(own[own >= 0].tolist(), 1.0)
-                    model.at_most(Affine(terms), 0.0, ("rule", r))
+                    model.at_most(Affine(terms), 0.0, (LimitKind.RULE, r))
             case Together():
                 _together(model, c, rule, r)
             case Capped():
@@ -41,7 +42,7 @@ def _together(model: LinearModel, c: PlacementColumns, rule: Together, r: int) -
         np.concatenate(column),
         np.concatenate(value),
         np.zeros(len(numbers)),
-        "rule",
+        LimitKind.RULE,
         np.full(len(numbers), r),
     )
 
@@ -55,7 +56,7 @@ def _capped(model: LinearModel, c: PlacementColumns, rule: Capped, r: int) -> No
         own[at, tm],
         np.ones(len(at)),
         np.full(n, float(rule.count)),
-        "rule",
+        LimitKind.RULE,
         np.full(n, r),
     )
 
@@ -73,7 +74,7 @@ def _alone(model: LinearModel, c: PlacementColumns, rule: Alone, r: int) -> None
             np.concatenate([own[at, tm], taken[numbers % n]]),
             np.concatenate([np.ones(len(at)), np.full(len(rows), sign)]),
             np.full(len(rows), bound),
-            "rule" if bound else None,
+            LimitKind.RULE if bound else None,
             np.full(len(rows), r) if bound else None,
         )
 
@@ -87,5 +88,3 @@ def moves(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
     stays = c.x[c.units.of[known], p.current[known]]
     total.constant = float(p.n)
     total.terms = dict.fromkeys(stays[stays >= 0].tolist(), -1.0)
-    if p.rules.max_moves is not None:
-        model.at_most(total, float(p.rules.max_moves), ("moves", 0))

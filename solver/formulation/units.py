@@ -73,9 +73,10 @@ def _numbered(names: list[tuple[object, ...]] | list[tuple[int, int]]) -> tuple[
 def _signatures(p: Problem, candidates: Bools) -> list[tuple[object, ...]]:
     numbers = np.concatenate(
         [
-            p.busy,
-            p.cores,
-            np.stack([p.memory_bytes, p.disk_bytes, p.checkpoint_bytes_per_s], axis=1),
+            p.work.busy,
+            p.work.cores,
+            p.footprint.takes,
+            p.footprint.checkpoint_bytes_per_s[:, None],
         ],
         axis=1,
     )
@@ -91,7 +92,10 @@ def _signatures(p: Problem, candidates: Bools) -> list[tuple[object, ...]]:
             case Capped():
                 for k in c.subtasks.tolist():
                     own[k].append(r)
-    sent, got = _exchanged(p, p.source, p.target), _exchanged(p, p.target, p.source)
+    sent, got = (
+        _exchanged(p, p.channels.source, p.channels.target),
+        _exchanged(p, p.channels.target, p.channels.source),
+    )
     places = np.packbits(candidates, axis=1)
     return [
         (
@@ -108,16 +112,16 @@ def _signatures(p: Problem, candidates: Bools) -> list[tuple[object, ...]]:
 
 def _exchanged(p: Problem, near: Ints, far: Ints) -> list[bytes]:
     """Return, of each subtask, whom it exchanges how much with over which stream."""
-    order = np.lexsort((p.stream, far, near))
+    order = np.lexsort((p.channels.stream, far, near))
     cuts = np.searchsorted(near[order], np.arange(p.n + 1)).tolist()
-    whom = np.stack([far[order], p.stream[order], p.live[order]], axis=1)
-    flow = np.stack([p.bytes_per_s[order], p.window_bytes[order]], axis=1)
+    whom = np.stack([far[order], p.channels.stream[order], p.channels.live[order]], axis=1)
+    flow = np.stack([p.channels.bytes_per_s[order], p.channels.window_bytes[order]], axis=1)
     return [whom[a:b].tobytes() + flow[a:b].tobytes() for a, b in pairwise(cuts)]
 
 
 def _neighbours_of_counted(p: Problem, of: Ints, size: Ints) -> Bools:
     """Return which units to take apart, so that no two counted ones exchange anything."""
-    a, b = of[p.source], of[p.target]
+    a, b = of[p.channels.source], of[p.channels.target]
     both = (size[a] > 1) & (size[b] > 1)
     near: dict[int, set[int]] = {}
     for u, v in set(zip(a[both].tolist(), b[both].tolist(), strict=True)):

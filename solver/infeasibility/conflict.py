@@ -9,13 +9,13 @@ figures are tried as they are printed. Last, a clashing set comes from QuickXpla
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from edgeplace.model import RATED, Change, Conflict, Limit
+from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, Place
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.infeasibility.nearest import Nearest, any_plan, kept, nearest, rule_of_thumb
 from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged
-from edgeplace.solver.infeasibility.shortages import ROUTE, Shortages
+from edgeplace.solver.infeasibility.shortages import Shortages
 from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.linear.model import Affine, Limited
 from edgeplace.solver.out_of_time import OutOfTimeError
@@ -27,29 +27,9 @@ _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
 """Time to state one place of one subtask with all its limits, measured."""
-_HELPS: dict[str, set[str]] = {
-    "link bandwidth": {"latency", "credit window"},
-    "credit window": {"latency"},
-    "subtask busy": {"latency", "node cpu"},
-    "route": {"latency", "credit window", "link bandwidth"},
-}
-"""By kind of limit: those that may hold, too, once it is raised. A buffer takes less time over a
-wider link, a faster thread takes fewer cores, a new link may be on the way of others."""
 _ROUNDS = 6
 """How often a cure may show what it lacks: a link that did not exist has a credit window, too, and
-what helps others is changed before them (`_HELPS` goes three steps deep)."""
-_PREFERRED = (
-    "rule",
-    "moves",
-    "latency",
-    "route",
-    "slots",
-    "memory",
-    "disk",
-    "subtask busy",
-    "node cpu",
-    "link bandwidth",
-)
+what helps other kinds of limits is changed before them, three steps deep."""
 
 
 def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict | None:
@@ -95,7 +75,7 @@ def _nearest(
             if needed.members:
                 plan, _ = any_plan(base, soft)
                 if plan is not None:
-                    lost = sum(v.kind == "route" for v in assess(problem, plan).violations)
+                    lost = sum(v.kind is LimitKind.ROUTE for v in assess(problem, plan).violations)
                     return None, Nearest(plan, lost == needed.cut_off)
             # What no link joins cannot be weighed against anything.
             form = _explicit(base if needed.cut_off else problem, soft)
@@ -130,18 +110,18 @@ def _cured(
     tuple
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
-    parts = _mended(problem, needed, found, soft)
+    parts = _mended(problem, needed.changes, found, soft)
     # Without the rules that hold it somewhere, what was short there need not be.
-    held = all(c.kind != "rule" for c in parts)
+    held = all(c.kind is not LimitKind.RULE for c in parts)
     certain = {(c.kind, c.where) for c in needed.changes if held}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
     kinds = {c.kind for c in parts}
-    apart = not any(kinds & _HELPS.get(kind, set()) for kind in kinds)
-    routes = sum(c.kind == "route" for c in parts)
+    apart = not any(kinds.intersection(kind.facts.helps) for kind in kinds)
+    routes = sum(c.kind is LimitKind.ROUTE for c in parts)
     if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
         # With a part less, a plan would break less than the one that breaks least.
         return parts, found, True
-    minimal = apart or "subtask busy" not in kinds
+    minimal = apart or LimitKind.SUBTASK_BUSY not in kinds
     left = running().left()
     with limited(None if left is None else left * _CURE_SHARE):
         # All of one kind at once, then one by one.
@@ -157,40 +137,49 @@ def _cured(
                 plan, none = None, False
             if plan is not None:
                 found = Nearest(plan, False)
-                parts = _mended(problem, needed, found, soft)
+                parts = _mended(problem, rest, found, soft)
             elif len(out) == 1 and not none:
                 minimal = False
     return parts, found, minimal
 
 
-def _mended(problem: Problem, needed: Shortages, found: Nearest, soft: bool) -> tuple[Change, ...]:
-    """Return the changes that let a plan hold, with only those links that it needs."""
-    joins = [c for c in needed.changes if c.kind == "route"]
-    parts: tuple[Change, ...] = ()
-    if joins:
-        # Both ways, where one may do: only what the plan uses is part of the cure.
-        for c in joins:
-            others = tuple(other for other in joins if other != c)
-            if len(kept(assess(applied(problem, others), found.assignment), soft)) > len(
-                kept(assess(applied(problem, joins), found.assignment), soft)
-            ):
-                parts = (*parts, c)
+def _mended(
+    problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool
+) -> tuple[Change, ...]:
+    """Return the changes that let a plan hold.
+
+    Parameters
+    ----------
+    parts
+        A cure. Of its links those are taken that the plan needs, also where others might do.
+    """
+    joins = tuple(c for c in parts if c.kind is LimitKind.ROUTE)
+    parts = joins
+    broken = _n_broken(problem, parts, found, soft)
+    for c in joins:
+        rest = tuple(other for other in parts if other != c)
+        if _n_broken(problem, rest, found, soft) <= broken:
+            parts = rest
     for _ in range(_ROUNDS):
         short = kept(assess(applied(problem, parts), found.assignment), soft)
         if not short:
             break
         # What helps others comes first: they may need less then, or nothing.
         kinds = {v.kind for v in short}
-        first = [v for v in short if not any(v.kind in _HELPS.get(kind, ()) for kind in kinds)]
+        first = [v for v in short if not any(v.kind in kind.facts.helps for kind in kinds)]
         parts = merged((*parts, *changes(applied(problem, parts), first)))
-    return parts
+    return tuple(parts)
+
+
+def _n_broken(problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool) -> int:
+    return len(kept(assess(applied(problem, parts), found.assignment), soft))
 
 
 def _shortfalls(
     problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool
 ) -> tuple[Limit, ...]:
     """Return what a plan exceeds, also of the limits that show once there is a route."""
-    joins = [c for c in parts if c.kind == "route"]
+    joins = [c for c in parts if c.kind is LimitKind.ROUTE]
     short = kept(assess(problem, found.assignment), soft)
     if not joins:
         return short
@@ -237,7 +226,7 @@ def _told(
 
 
 def _no_task_managers(problem: Problem) -> Conflict:
-    need = Limit(kind="slots", where="cluster", used=problem.n, capacity=0, unit="slots")
+    need = Limit.of(LimitKind.SLOTS, "cluster", problem.n, 0, ())
     return Conflict(
         members=("the cluster has no TaskManagers",),
         irreducible=True,
@@ -251,7 +240,8 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
     """Return limits that cannot all hold, and whether each was shown to be needed."""
     limits = list(dict.fromkeys(r.limit for r in form.model.rows if r.limit is not None))
     # Earlier ones are preferred in the answer: what people can change most easily comes first.
-    limits.sort(key=lambda limit: _PREFERRED.index(limit[0]))
+    order = [kind.value for kind in LimitKind]
+    limits.sort(key=lambda limit: order.index(limit[0]))
 
     def infeasible(kept: Sequence[Limited]) -> bool | None:
         from edgeplace.solver.linear.highs import Milp
@@ -267,14 +257,12 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
             found = assess(form.problem, assignment)
             # What a solver's tolerance let in, although it is stated.
             short = tuple(
-                v
-                for v in found.violations
-                if v.kind in ("memory", "disk") and (v.kind, tm[v.where]) in stated
+                v for v in found.violations if v.kind in AMOUNTS and (v.kind, tm[v.where]) in stated
             )
             if not short:
                 return False
             short_only = found.model_copy(update={"violations": short})
-            loaded.add_rows(form.missed(answer.values, assignment, short_only))
+            loaded.add_rows(form.missed(answer.values, assignment, short_only) or ())
 
     try:
         if not infeasible(limits):
@@ -307,29 +295,31 @@ def _quick_xplain(
 
 
 def _title(p: Problem, limit: Limited) -> str:
-    kind, i = limit
-    match kind:
-        case "slots" | "memory" | "disk":
-            tm = p.cluster.task_managers[i]
-            room = {"slots": p.tm_slots, "memory": p.tm_memory, "disk": p.tm_disk}[kind][i]
-            unit = "slots" if kind == "slots" else f"bytes of {kind}"
-            return f"TaskManager {tm.id} has {room:,.0f} {unit}"
-        case "node cpu":
-            node = p.cluster.nodes[i]
-            return (
-                f"node {node.id} has {node.cores:g} cores, of which plans may use "
-                f"{p.node_cores[i]:g}"
-            )
-        case "subtask busy":
-            return f"a thread of {p.subtasks.title(i)} is busy at most all of the time"
-        case "link bandwidth":
-            room = p.network.capacity_bytes_per_s[i]
-            return f"link {p.network.names[i]} carries {room:,.0f} bytes/s"
-        case "latency":
-            return f"the worst path takes at most {p.rules.max_latency_ms:g} ms"
-        case "moves":
-            return f"at most {p.rules.max_moves} subtasks move"
-        case "route":
-            return ROUTE
+    kind, i = LimitKind.named(limit[0]), limit[1]
+    where, room = _thing(p, kind, i)
+    target = getattr(p.cluster, kind.facts.target) if kind.facts.target else 1.0
+    return kind.in_words(where, room, room / target)
+
+
+def _thing(p: Problem, kind: LimitKind, i: int) -> tuple[str, float]:
+    """Return what a limit is at, by its kind and its index among those of the kind, and how much.
+
+    Nothing is to be said of how much where the limit is no amount.
+    """
+    match kind.facts.at:
+        case Place.TASK_MANAGER:
+            slots = kind is LimitKind.SLOTS
+            room = p.tms.slots[i] if slots else p.tms.has[i, AMOUNTS.index(kind)]
+            return p.cluster.task_managers[i].id, float(room)
+        case Place.NODE:
+            return p.cluster.nodes[i].id, float(p.tms.node_cores[i])
+        case Place.LINK:
+            return p.network.names[i], float(p.network.capacity_bytes_per_s[i])
+        case Place.SUBTASK:
+            return p.subtasks.title(i), 1.0
+        case Place.PLAN:
+            return kind.facts.where, kind.bound(p.rules) or 0.0
+        case Place.RULE:
+            return p.constraints[i].title, 0.0
         case _:
-            return p.constraints[i].title
+            return "", 0.0

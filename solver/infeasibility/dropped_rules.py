@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeplace.model import AnyRule, Change, Freed, Match, NeverMove, Operator, Pin
+from edgeplace.model import Change, Freed, Match, NeverMove, Operator, Pin
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Constraint, Restriction, compile_rule
@@ -13,25 +13,18 @@ from edgeplace.solver.problem.places import Places
 from edgeplace.solver.problem.source_places import source_restrictions
 
 
-def rule_of(p: Problem, title: str) -> str:
-    """Return the title of the rule that a constraint states a part of."""
-    return next((r.title() for r in p.rules.rules if _states(title, r)), title)
-
-
 def freed_by(p: Problem, title: str) -> tuple[Freed, ...]:
     """Return the subtasks of sources that must be let run anywhere where a rule is dropped.
 
     A source that no rule speaks of is held where it runs now, and is refused without a place.
+
+    Parameters
+    ----------
+    title
+        Of the rule, or of what holds a source without one.
     """
-    rule = rule_of(p, title)
-    dropped = [r for r in p.rules.rules if r.title() == rule]
-    holding = [r for r in dropped if isinstance(r, Pin | Match | NeverMove)]
-    held = {
-        k
-        for c in p.constraints
-        if (c.title == title and not dropped) or any(_states(c.title, r) for r in holding)
-        for k in _held(c)
-    }
+    dropped = any(r.title() == title for r in p.rules.rules)
+    held = {k for c in p.constraints for k in _held(c) if _is_of(c, title)}
     found = []
     for o in _sources(p):
         job, op = p.subtasks.operators[o]
@@ -63,7 +56,7 @@ def without_rules(p: Problem, dropped: Sequence[Change]) -> Problem:
             op = freed(op, own, _homes(p, o)) if own else op
             constraints += source_restrictions(p.subtasks, o, job, op, places, rules, p.current, [])
         for rule in rules.rules:
-            constraints += compile_rule(rule, p.subtasks, places, p.current, p.feeding)
+            constraints += compile_rule(rule, p.subtasks, places, p.current, p.channels.feeding)
     return dataclasses.replace(p, constraints=tuple(constraints), rules=rules)
 
 
@@ -84,21 +77,17 @@ def freed(op: Operator, subtasks: set[int], homes: Sequence[str]) -> Operator:
 def _homes(p: Problem, o: int) -> list[str]:
     """Return the node where each subtask of a source runs now; `anywhere` if rules hold it."""
     own = p.subtasks.range_of(o)
-    stays = {
-        int(k)
-        for c in p.constraints
-        if isinstance(c, Restriction) and c.title.endswith(" stays on its node")
-        for k in c.subtasks
-    }
+    # Where nothing says where its data is born, what holds a source beside rules is its node.
+    stays = {k for c in p.constraints if c.rule is None for k in _held(c)}
     nodes = [n.id for n in p.cluster.nodes]
     return [
-        nodes[p.tm_node[p.current[k]]] if p.current is not None and int(k) in stays else "anywhere"
+        nodes[p.tms.node[p.current[k]]] if p.current is not None and int(k) in stays else "anywhere"
         for k in own.tolist()
     ]
 
 
 def _sources(p: Problem) -> list[int]:
-    fed = set(np.unique(p.subtasks.operator_of[p.feeding[1]]).tolist())
+    fed = set(np.unique(p.subtasks.operator_of[p.channels.feeding[1]]).tolist())
     return [o for o in range(len(p.subtasks.operators)) if o not in fed]
 
 
@@ -106,7 +95,8 @@ def _held(c: Constraint) -> list[int]:
     return c.subtasks.tolist() if isinstance(c, Restriction) else []
 
 
-def _states(title: str, rule: AnyRule) -> bool:
-    """Tell whether a constraint of this title is of a rule."""
-    own = rule.title()
-    return title == own or title.startswith((f"{own} <= ", f"{own} (subtask "))
+def _is_of(c: Constraint, title: str) -> bool:
+    """Tell whether a constraint says where sources run, and is of a rule or has this title."""
+    if c.rule is None:
+        return c.title == title
+    return isinstance(c.rule, Pin | Match | NeverMove) and c.rule.title() == title

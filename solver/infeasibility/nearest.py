@@ -9,7 +9,7 @@ import dataclasses
 from contextlib import suppress
 from dataclasses import dataclass
 
-from edgeplace.model import RATED, Evaluation, Limit, ObjectiveLevel
+from edgeplace.model import RATED, Evaluation, Limit, LimitKind, ObjectiveLevel
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import limited, look, running
@@ -52,7 +52,7 @@ def any_plan(problem: Problem, soft: bool) -> tuple[Ints | None, bool]:
         search.run()
     if search.best is not None:
         return search.best.assignment, False
-    return None, search.infeasible
+    return None, search.state.proof.infeasible
 
 
 def nearest(form: Formulation, soft: bool) -> Nearest | None:
@@ -84,13 +84,13 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
             if least is None or broken < least:
                 best, least = assignment, broken
             # Credit windows are stated only where they are met: let the model know and try again.
-            windows = tuple(v for v in found.violations if v.kind == "credit window")
+            windows = tuple(v for v in found.violations if v.kind is LimitKind.CREDIT_WINDOW)
             if soft or not windows:
                 outcomes = (first.outcome, second.outcome if second else Outcome.STOPPED)
                 proved = outcomes == (Outcome.OPTIMAL, Outcome.OPTIMAL)
                 break
             met = found.model_copy(update={"violations": windows})
-            model.single.extend(form.missed(values, assignment, met))
+            model.single.extend(form.missed(values, assignment, met) or ())
     return None if best is None else Nearest(best, proved)
 
 
@@ -116,7 +116,7 @@ def _load(model: LinearModel) -> Backend:
 def _broken(problem: Problem, assignment: Ints, soft: bool) -> tuple[int, int]:
     """Return how many rules an assignment breaks, and how many limits in all."""
     found = kept(assess(problem, assignment), soft)
-    return sum(v.kind == "rule" for v in found), len(found)
+    return sum(v.kind is LimitKind.RULE for v in found), len(found)
 
 
 def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
@@ -141,6 +141,7 @@ def _elastic(rigid: LinearModel) -> tuple[LinearModel, Affine, Affine]:
         model.single.append(dataclasses.replace(row, terms=terms))
     # A rule states what users know of the world; capacity can be bought. So a rule weighs more
     # than all other limits together.
-    others = sum(limit[0] != "rule" for limit in exceeded)
-    count = Affine({c: 1.0 if n[0] != "rule" else others + 1.0 for n, c in exceeded.items()})
+    others = sum(what != LimitKind.RULE for what, _ in exceeded)
+    weight = {limit: others + 1.0 if limit[0] == LimitKind.RULE else 1.0 for limit in exceeded}
+    count = Affine({c: weight[limit] for limit, c in exceeded.items()})
     return model, count, amount

@@ -7,8 +7,8 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from edgeplace.model import Change, Freed, Limit, Link
-from edgeplace.solver.infeasibility.dropped_rules import freed_by, rule_of, without_rules
+from edgeplace.model import AMOUNTS, BOUNDS, Change, Limit, LimitKind, Link, Step
+from edgeplace.solver.infeasibility.dropped_rules import freed_by, without_rules
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.network import Network
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
@@ -21,18 +21,19 @@ def changes(problem: Problem, shortfalls: Sequence[Limit]) -> tuple[Change, ...]
 
 def merged(parts: Sequence[Change]) -> tuple[Change, ...]:
     """Return changes made one after the other as one for each thing that is changed."""
-    found: dict[tuple[str, str], Change] = {}
+    found: dict[tuple[LimitKind, str], Change] = {}
     for c in parts:
         # All channels have the same number of buffers.
-        key = c.kind, "" if c.kind == "credit window" else c.where
+        everywhere = c.kind is LimitKind.CREDIT_WINDOW
+        key = c.kind, "" if everywhere else c.where
         before = found.get(key)
         if before is None:
             found[key] = c
             continue
         amount = before.amount + c.amount
-        if c.kind == "credit window":
+        if everywhere:
             amount = max(before.amount, c.amount)
-        elif c.kind == "subtask busy":
+        elif c.kind.facts.step is Step.FACTOR:
             amount = _rounded_up(product := before.amount * c.amount, product.__le__)
         frees = tuple(dict.fromkeys((*before.frees, *c.frees)))
         found[key] = before.model_copy(update={"amount": amount, "frees": frees})
@@ -42,43 +43,36 @@ def merged(parts: Sequence[Change]) -> tuple[Change, ...]:
 def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     """Return the problem with all changes made."""
     p = problem
-    slots, memory, disk = p.tm_slots.copy(), p.tm_memory.copy(), p.tm_disk.copy()
-    cores, capacity = p.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
+    slots = p.tms.slots.copy()
+    has = p.tms.has.copy()
+    cores, capacity = p.tms.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
     bandwidth = p.network.bandwidth_bytes_per_s.copy()
-    busy, windows, rules = p.busy.copy(), p.window_bytes.copy(), p.rules
+    busy, windows, rules = p.work.busy.copy(), p.channels.window_bytes.copy(), p.rules
     tm = {t.id: i for i, t in enumerate(p.cluster.task_managers)}
     node = {n.id: i for i, n in enumerate(p.cluster.nodes)}
     joined: list[Link] = []
     for c in parts:
-        match c.kind:
-            case "slots":
-                slots[tm[c.where]] += int(c.amount)
-            case "memory":
-                memory[tm[c.where]] += c.amount
-            case "disk":
-                disk[tm[c.where]] += c.amount
-            case "node cpu":
-                cores[node[c.where]] += c.amount * p.cluster.cpu_target
-            case "link bandwidth":
-                link = p.network.names.index(c.where)
-                capacity[link] += c.amount * p.cluster.link_target
-                bandwidth[link] += c.amount
-            case "subtask busy":
-                titled = (f"{p.subtasks.title(k)} on " for k in range(p.n))
-                busy[[c.where.startswith(title) for title in titled]] /= c.amount
-            case "credit window":
-                windows *= c.amount
-            case "latency":
-                most = (rules.max_latency_ms or 0.0) + c.amount
-                rules = rules.model_copy(update={"max_latency_ms": most})
-            case "moves":
-                most_moves = (rules.max_moves or 0) + int(c.amount)
-                rules = rules.model_copy(update={"max_moves": most_moves})
-            case "route":
-                a, _, b = c.where.partition(" -> ")
-                joined.append(Link(source=a, target=b))
-            case "rule":
-                pass
+        if c.kind in AMOUNTS:
+            has[tm[c.where], AMOUNTS.index(c.kind)] += c.amount
+        elif c.kind is LimitKind.SLOTS:
+            slots[tm[c.where]] += int(c.amount)
+        elif c.kind in BOUNDS:
+            more = int(c.amount) if c.kind.facts.step is Step.WHOLE else c.amount
+            most = (c.kind.bound(rules) or 0) + more
+            rules = rules.model_copy(update={c.kind.facts.by: most})
+        elif c.kind is LimitKind.NODE_CPU:
+            cores[node[c.where]] += c.amount * p.cluster.cpu_target
+        elif c.kind is LimitKind.LINK_BANDWIDTH:
+            link = p.network.names.index(c.where)
+            capacity[link] += c.amount * p.cluster.link_target
+            bandwidth[link] += c.amount
+        elif c.kind is LimitKind.SUBTASK_BUSY:
+            busy[p.subtasks.of_ids(c.subject)] /= c.amount
+        elif c.kind is LimitKind.CREDIT_WINDOW:
+            windows *= c.amount
+        elif c.kind is LimitKind.ROUTE:
+            a, b = c.subject
+            joined.append(Link(source=a, target=b))
     network = dataclasses.replace(
         p.network, capacity_bytes_per_s=capacity, bandwidth_bytes_per_s=bandwidth
     )
@@ -89,16 +83,13 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
         network.bandwidth_bytes_per_s[: len(capacity)] = bandwidth
     changed = dataclasses.replace(
         p,
-        tm_slots=slots,
-        tm_memory=memory,
-        tm_disk=disk,
-        node_cores=cores,
-        busy=busy,
-        window_bytes=windows,
+        tms=dataclasses.replace(p.tms, slots=slots, has=has, node_cores=cores),
+        work=dataclasses.replace(p.work, busy=busy),
+        channels=dataclasses.replace(p.channels, window_bytes=windows),
         rules=rules,
         network=network,
     )
-    dropped = [c for c in parts if c.kind == "rule"]
+    dropped = [c for c in parts if c.kind is LimitKind.RULE]
     return without_rules(changed, dropped) if dropped else changed
 
 
@@ -108,33 +99,29 @@ def describe(parts: Sequence[Change]) -> str:
 
 
 def _change(p: Problem, v: Limit) -> Change:
-    room, short = v.capacity or 0.0, v.shortfall
-    amount, where = 0.0, v.where
-    frees: tuple[Freed, ...] = ()
-    match v.kind:
-        case "slots" | "moves":
-            amount = math.ceil(short)
-        case "memory" | "disk":
-            amount = _whole_up(short, lambda x: v.used <= (room + x) * (1 + BYTES_TOLERANCE))
-        case "node cpu":
-            target = p.cluster.cpu_target
-            amount = _rounded_up(short / target, lambda x: _holds(v, room + x * target))
-        case "link bandwidth":
-            target = p.cluster.link_target
-            amount = _whole_up(short / target, lambda x: _holds(v, room + x * target))
-        case "subtask busy" | "credit window":
-            amount = _rounded_up(v.utilisation, lambda x: _holds(v, room * x))
-        case "latency":
-            amount = _rounded_up(short, lambda x: _holds(v, room + x))
-        case "rule":
-            where, frees = rule_of(p, v.where), freed_by(p, v.where)
-        case "route":
-            pass
-    return Change(kind=v.kind, where=where, amount=amount, frees=frees)
+    """Return what lets a limit hold, by an amount that is rounded up to what suffices."""
+    facts, room = v.kind.facts, v.capacity or 0.0
+    target = getattr(p.cluster, facts.target) if facts.target else 1.0
+    allowed = BYTES_TOLERANCE if v.kind in AMOUNTS else TOLERANCE
 
+    def enough(more: float) -> bool:
+        raised = room * more if facts.step is Step.FACTOR else room + more * target
+        return v.used <= raised * (1 + allowed)
 
-def _holds(v: Limit, room: float) -> bool:
-    return v.used <= room * (1 + TOLERANCE)
+    match facts.step:
+        case Step.WHOLE:
+            amount = _whole_up(v.shortfall / target, enough)
+        case Step.DIGITS:
+            amount = _rounded_up(v.shortfall / target, enough)
+        case Step.FACTOR:
+            amount = _rounded_up(v.utilisation, enough)
+        case Step.NONE:
+            amount = 0.0
+    if v.kind is LimitKind.RULE:
+        (rule,) = v.subject
+        frees = freed_by(p, rule)
+        return Change(kind=v.kind, where=rule, subject=v.subject, frees=frees)
+    return Change(kind=v.kind, where=v.where, subject=v.subject, amount=amount)
 
 
 def _rounded_up(amount: float, enough: Callable[[float], bool]) -> float:
@@ -152,33 +139,10 @@ def _whole_up(amount: float, enough: Callable[[float], bool]) -> float:
 
 
 def _in_words(c: Change) -> str:
-    match c.kind:
-        case "slots":
-            return f"{c.amount:.0f} more slot{'s' if c.amount > 1 else ''} on {c.where}"
-        case "memory" | "disk":
-            return f"{c.amount:,.0f} more bytes of {c.kind} on {c.where}"
-        case "node cpu":
-            return f"{c.amount:.4g} more cores on {c.where}"
-        case "link bandwidth":
-            return f"{c.amount:,.0f} more bytes/s of bandwidth on link {c.where}"
-        case "subtask busy":
-            return f"{c.amount:.4g} times the speed of one thread for {c.where}: a faster node"
-        case "credit window":
-            return (
-                f"{c.amount:.4g} times the network buffers (buffers_per_channel and "
-                f"floating_buffers_per_gate), for {c.where}"
-            )
-        case "latency":
-            return f"{c.amount:.4g} ms more for the worst path"
-        case "moves":
-            return f"{c.amount:.0f} more moves"
-        case "route":
-            return f"a link that joins {c.where}"
-        case "rule":
-            text = f"drop or change the rule “{c.where}”"
-            if not c.frees:
-                return text
-            sources = dict.fromkeys(f.operator for f in c.frees)
-            own = {s: sorted(f.subtask + 1 for f in c.frees if f.operator == s) for s in sources}
-            named = ", ".join(f"{s} {', '.join(map(str, which))}" for s, which in own.items())
-            return f"{text}, and say `anywhere` in born_at for source subtasks {named}"
+    text = c.kind.cure(c.where, c.amount)
+    if not c.frees:
+        return text
+    sources = dict.fromkeys(f.operator for f in c.frees)
+    own = {s: sorted(f.subtask + 1 for f in c.frees if f.operator == s) for s in sources}
+    named = ", ".join(f"{s} {', '.join(map(str, which))}" for s, which in own.items())
+    return f"{text}, and say `anywhere` in born_at for source subtasks {named}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from edgeplace.model import RATED, Change, Limit
+from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.infeasibility.repair import changes
@@ -23,7 +23,6 @@ _MOST_NAMED = 5
 """Subtasks, beyond which what they must share is told by their number."""
 _PAIR_S = 5e-9
 """Time to see whether a subtask must run at a place, measured."""
-ROUTE = "streams run only between sites that a route joins"
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,13 @@ def _cut_off(p: Problem) -> Shortages:
     part_of = np.empty(p.network.n_sites, np.intp)
     for i, inside in enumerate(parts):
         part_of[inside] = i
-    held = _held(p, part_of[p.tm_site], len(parts))
+    held = _held(p, part_of[p.tms.site], len(parts))
     talking: nx.Graph[int] = nx.Graph()
     talking.add_nodes_from(range(p.n))
-    talking.add_edges_from(zip(p.source.tolist(), p.target.tolist(), strict=True))
-    cores = np.bincount(part_of[p.tm_site], weights=p.node_cores[p.tm_node], minlength=len(parts))
+    talking.add_edges_from(zip(p.channels.source.tolist(), p.channels.target.tolist(), strict=True))
+    cores = np.bincount(
+        part_of[p.tms.site], weights=p.tms.node_cores[p.tms.node], minlength=len(parts)
+    )
     joins: dict[tuple[int, int], tuple[int, int]] = {}
     for together in nx.connected_components(talking):
         own = np.array(sorted(together))
@@ -114,16 +115,22 @@ def _cut_off(p: Problem) -> Shortages:
     found, made = [], []
     for (_, main), (k, _) in joins.items():
         a, b = (p.cluster.sites[s].id for s in (_site(p, k), _hub(p, part_of == main)))
-        found.append(Limit(kind="route", where=f"{a} -> {b}", used=1, capacity=0, unit="channels"))
+        found.append(Limit.of(LimitKind.ROUTE, f"{a} -> {b}", 1, 0, (a, b)))
         made += [
-            Change(kind="route", where=f"{a} -> {b}"),
-            Change(kind="route", where=f"{b} -> {a}"),
+            Change(kind=LimitKind.ROUTE, where=f"{x} -> {y}", subject=(x, y))
+            for x, y in ((a, b), (b, a))
         ]
     first = next(iter(joins.values()))
     titles = [_titles(p, k) for k in first]
     members = dict.fromkeys(title for own in titles for title in own)
     irreducible = all(len(own) == 1 for own in titles)
-    return Shortages(tuple(found), tuple(made), (*members, ROUTE), irreducible, len(joins))
+    return Shortages(
+        tuple(found),
+        tuple(made),
+        (*members, LimitKind.ROUTE.in_words("", 0, 0)),
+        irreducible,
+        len(joins),
+    )
 
 
 def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool]]:
@@ -133,36 +140,33 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     at = held[fixed]
     names = [t.id for t in p.cluster.task_managers]
     for t, used in enumerate(_slots(p, fixed, at).tolist()):
-        if used > p.tm_slots[t]:
-            yield _shortage(p, "slots", names[t], used, p.tm_slots[t], "slots", fixed[at == t])
-    for kind, each, room in (
-        ("memory", p.memory_bytes, p.tm_memory),
-        ("disk", p.disk_bytes, p.tm_disk),
-    ):
+        if used > p.tms.slots[t]:
+            yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tms.slots[t], fixed[at == t])
+    for kind, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
         total = np.bincount(at, weights=each[fixed], minlength=p.m)
         for t in np.flatnonzero(total > room * (1 + BYTES_TOLERANCE)).tolist():
-            yield _shortage(p, kind, names[t], total[t], room[t], "bytes", fixed[at == t])
+            yield _shortage(p, kind, names[t], total[t], room[t], fixed[at == t])
     if soft:
         return
-    held = _held(p, p.tm_node, len(p.node_cores))
+    held = _held(p, p.tms.node, len(p.tms.node_cores))
     fixed = np.flatnonzero(held >= 0)
     at = held[fixed]
-    node_class = np.zeros(len(p.node_cores), np.intp)
-    node_class[p.tm_node] = p.tm_class
-    cores = np.bincount(at, weights=p.cores[fixed, node_class[at]], minlength=len(p.node_cores))
-    for v in np.flatnonzero(cores > p.node_cores * (1 + TOLERANCE)).tolist():
+    node_class = np.zeros(len(p.tms.node_cores), np.intp)
+    node_class[p.tms.node] = p.tms.node_class
+    cores = np.bincount(
+        at, weights=p.work.cores[fixed, node_class[at]], minlength=len(p.tms.node_cores)
+    )
+    for v in np.flatnonzero(cores > p.tms.node_cores * (1 + TOLERANCE)).tolist():
         name = p.cluster.nodes[v].id
-        yield _shortage(p, "node cpu", name, cores[v], p.node_cores[v], "cores", fixed[at == v])
+        yield _shortage(p, LimitKind.NODE_CPU, name, cores[v], p.tms.node_cores[v], fixed[at == v])
 
 
 def _shortage(
-    p: Problem, kind: str, where: str, used: float, room: float, unit: str, own: Ints
+    p: Problem, kind: LimitKind, where: str, used: float, room: float, own: Ints
 ) -> tuple[Limit, tuple[str, ...], bool]:
-    limit = Limit.model_validate(
-        {"kind": kind, "where": where, "used": used, "capacity": float(room), "unit": unit}
-    )
+    limit = Limit.of(kind, where, used, float(room))
     titles = dict.fromkeys(title for k in own.tolist() for title in _titles(p, k))
-    what = "cores that plans may use" if kind in RATED else unit
+    what = "cores that plans may use" if kind in RATED else limit.unit
     said = list(titles)
     if len(said) > _MOST_NAMED:
         said = [*said[:_MOST_NAMED], f"and {len(said) - _MOST_NAMED:,} more such rules"]
@@ -191,22 +195,22 @@ def _held(p: Problem, at: Ints, n: int) -> Ints:
 def _site(p: Problem, k: int) -> int:
     """Return the first site where a subtask may run; a cloud site if there is one."""
     tms = np.flatnonzero(p.allowed()[k])
-    cloud = tms[p.is_server[tms]]
-    return int(p.tm_site[(cloud if len(cloud) else tms)[0]])
+    cloud = tms[p.tms.is_server[tms]]
+    return int(p.tms.site[(cloud if len(cloud) else tms)[0]])
 
 
 def _hub(p: Problem, among: Bools) -> int:
     """Return the site with most cores of some sites, shape (n_sites,); of cloud sites, if any."""
     n = p.network.n_sites
-    cores = np.bincount(p.tm_site, weights=p.node_cores[p.tm_node], minlength=n)
-    cloud = np.bincount(p.tm_site, weights=p.is_server, minlength=n) > 0
+    cores = np.bincount(p.tms.site, weights=p.tms.node_cores[p.tms.node], minlength=n)
+    cloud = np.bincount(p.tms.site, weights=p.tms.is_server, minlength=n) > 0
     return int(np.lexsort((-cores, ~cloud, ~among))[0])
 
 
 def _slots(p: Problem, subtasks: Ints, at: Ints) -> Ints:
     """Return the slots that some subtasks take on each TaskManager."""
     pairs, count = np.unique(p.subtasks.operator_of[subtasks] * p.m + at, return_counts=True)
-    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
     most = np.zeros(len(groups), np.intp)
     np.maximum.at(most, of, count)
     used = np.zeros(p.m, np.intp)

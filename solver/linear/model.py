@@ -11,11 +11,6 @@ import numpy as np
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import afford
 
-LARGE = 4000
-"""Columns from which on a model is helped: by rows for what goes together, by looking first where
-its relaxation points to. Of smaller ones HiGHS makes more by itself: queries 8,3,1 of
-benchmarks/engine.py takes half the time, and it finds plans of the bench's multi-query-6-3."""
-
 _MERGING_S = 1e-7
 """Time to sort an entry in among others, measured."""
 

@@ -13,7 +13,36 @@ from edgeplace.solver.problem.wire import on_wire
 
 @dataclass(frozen=True)
 class Channels:
-    """Channels of records, and behind them what their receivers answer; see `Problem`."""
+    """Channels of records, and behind them what their receivers answer, from them to the senders.
+
+    Arrays have the shape (n_channels,).
+
+    Attributes
+    ----------
+    source, target
+        Subtasks, by index.
+    bytes_per_s
+        As a link carries them, see `wire`.
+    n_feeding
+        Number of channels of records.
+    live
+        Channels with records; answers have none.
+    exchange_ms
+        How long a record waits until its buffer is sent, filled or at the buffer timeout: half of
+        that time, and the other half where it is longer than all before it.
+    spread_ms
+        That other half where paths to the channel differ in what is before it: a path has it of
+        one of its channels. 0 everywhere if `exchange_ms` says all.
+    buffer_bytes
+        Bytes of the channel that are sent at once: what a buffer then holds, at least a record.
+    fill_ms
+        How long the channel takes to fill a buffer; infinite without traffic.
+    window_bytes
+        Credit window of the channel: bytes in flight before the receiver must answer, as a link
+        carries them.
+    stream
+        Stream of the channel, by index; answers have numbers of their own.
+    """
 
     source: Ints
     target: Ints
@@ -26,6 +55,11 @@ class Channels:
     fill_ms: Floats
     window_bytes: Floats
     stream: Ints
+
+    @property
+    def feeding(self) -> tuple[Ints, Ints]:
+        """Producer and consumer of each channel of records: they form no cycle."""
+        return self.source[: self.n_feeding], self.target[: self.n_feeding]
 
     @classmethod
     def of(cls, traffic: Traffic, cluster: Cluster) -> "Channels":

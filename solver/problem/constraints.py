@@ -1,7 +1,7 @@
 """Rules compiled to four forms over subtask and TaskManager indices."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Restriction:
     title: str
     subtasks: Ints
     allowed: Bools
+    rule: AnyRule | None = None
+    """Whose part it is; None: it holds a source where its data is born."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Together:
     first: Ints
     second: Ints
     place: Ints
+    rule: AnyRule | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Capped:
     subtasks: Ints
     count: int
     place: Ints
+    rule: AnyRule | None = None
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Alone:
     subtasks: Ints
     others: Ints
     place: Ints
+    rule: AnyRule | None = None
 
 
 Constraint = Restriction | Together | Capped | Alone
@@ -86,6 +91,16 @@ def compile_rule(
         If the rule names an operator, subtask or place that does not exist, or needs a current
         placement and there is none.
     """
+    return [replace(c, rule=rule) for c in _parts(rule, subtasks, places, current, channels)]
+
+
+def _parts(
+    rule: AnyRule,
+    subtasks: Subtasks,
+    places: Places,
+    current: Ints | None,
+    channels: tuple[Ints, Ints],
+) -> list[Constraint]:
     title = rule.title()
     try:
         members = [subtasks.of(ref, rule.job) for ref in rule.operators]

@@ -45,7 +45,7 @@ def waits_ms(p: Problem, channel: Ints, link: Ints) -> Floats:
     with np.errstate(divide="ignore"):
         transfer = 1000 * p.cluster.buffer_bytes / p.network.bandwidth_bytes_per_s[link]
     trip = p.network.turn_ms[link] + transfer
-    return wait_ms(p.fill_ms[channel], trip, p.cluster.buffers_per_channel)
+    return wait_ms(p.channels.fill_ms[channel], trip, p.cluster.buffers_per_channel)
 
 
 def wait_ms(fill_ms: Floats, trip_ms: Floats, exclusive: int) -> Floats:

@@ -3,7 +3,7 @@
 Subtasks of different operators of a group share a slot, subtasks of one operator never do. The
 decomposition by site, the fleet and the balance of workers count here. Others count themselves:
 the evaluator (evaluation/usage.py) because it checks all of them, models because they state it as
-rows, and the baselines' state because it counts on from the step before.
+rows, and the baselines (baselines/slots_taken.py) because they count on from the step before.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def slots_of_places(problem: Problem, subtask: Ints, tm: Ints) -> Floats:
     p = problem
     # Most operators are on few of many TaskManagers: only what is there is counted.
     pairs, count = np.unique(p.subtasks.operator_of[subtask] * p.m + tm, return_counts=True)
-    groups, of = np.unique(p.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
+    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
     largest = np.zeros(len(groups))
     np.maximum.at(largest, of, count)
     return np.bincount(groups % p.m, weights=largest, minlength=p.m).astype(float, copy=False)

@@ -21,6 +21,8 @@ class Subtasks:
     """First subtask of each operator, and the total; shape (n_operators + 1,)."""
     operator_of: Ints
     """Operator of each subtask, shape (n_subtasks,)."""
+    group: Ints
+    """Slot sharing group of each operator, shape (n_operators,)."""
 
     @classmethod
     def number(cls, jobs: Sequence[JobGraph]) -> "Subtasks":
@@ -38,11 +40,14 @@ class Subtasks:
             )
         operators = tuple((j.name, op) for j in jobs for op in j.operators)
         counts = np.array([op.parallelism for _, op in operators])
+        groups = [(job, op.slot_sharing_group) for job, op in operators]
+        group_index = {g: i for i, g in enumerate(sorted(set(groups)))}
         return cls(
             tuple(jobs),
             operators,
             np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
             np.repeat(np.arange(len(operators)), counts),
+            np.array([group_index[g] for g in groups], np.intp),
         )
 
     @property
@@ -102,6 +107,18 @@ class Subtasks:
         same = len(self._names[job][1][op.name])
         which = f" [{op.id}]" if same > 1 else ""
         return f"{prefix}{op.name}{which} ({k - self.first[o] + 1}/{op.parallelism})"
+
+    def ids(self, k: int) -> tuple[str, str, str]:
+        """Return job, operator id and index (from 0) of a subtask, as `Limit.subject` has them."""
+        o = int(self.operator_of[k])
+        job, op = self.operators[o]
+        return job, op.id, str(k - self.first[o])
+
+    def of_ids(self, ids: tuple[str, ...]) -> int:
+        """Return the index of the subtask that `ids` names."""
+        job, operator, i = ids
+        names = [(name, op.id) for name, op in self.operators]
+        return int(self.first[names.index((job, operator))]) + int(i)
 
 
 def assignment_of(subtasks: Subtasks, cluster: Cluster, plan: Plan) -> Ints:

@@ -1,4 +1,4 @@
-"""What subtasks cost on each class of node, and what they keep."""
+"""What subtasks cost on each class of node."""
 
 import math
 from dataclasses import dataclass
@@ -7,9 +7,11 @@ import numpy as np
 
 from edgeplace.model import Cluster, InvalidInputError, Operator
 from edgeplace.model.cost import ENOUGH_BUSY_SHARE, ClassCost
-from edgeplace.solver.arrays import Floats
+from edgeplace.solver.arrays import Bools, Floats
+from edgeplace.solver.clock import look
 from edgeplace.solver.problem.subtasks import Subtasks
-from edgeplace.solver.problem.wire import checkpoint_on_wire
+from edgeplace.solver.problem.task_managers import node_classes
+from edgeplace.solver.problem.traffic import Traffic
 
 MAX_QUEUE_FACTOR = 20.0
 """Queueing is capped at this many service times: M/M/1 waiting at 95 % busy."""
@@ -17,8 +19,20 @@ MAX_QUEUE_FACTOR = 20.0
 
 @dataclass(frozen=True)
 class Work:
-    """What subtasks take of each node class, shape (n_subtasks, n_classes); see `Problem`."""
+    """What subtasks have to do, and what they take of each node class for it.
 
+    Attributes
+    ----------
+    rate_per_s
+        Records in (out, for sources) of each subtask, shape (n_subtasks,).
+    busy, cores
+        Busy share of the task thread, and cores used, of each subtask on each node class, shape
+        (n_subtasks, n_classes). 0 where the cost is not known (see `Problem.notes`).
+    service_ms
+        Service and M/M/1 queueing time of a record, shape (n_subtasks, n_classes).
+    """
+
+    rate_per_s: Floats
     busy: Floats
     cores: Floats
     service_ms: Floats
@@ -29,7 +43,44 @@ class Work:
         rate = rate_per_s[:, None]
         busy = rate * busy_s
         queue = np.minimum(1 / np.maximum(1 - busy, 1e-12), MAX_QUEUE_FACTOR)
-        return cls(busy, rate * cpu_s, np.where(rate > 0, 1000 * busy_s * queue, 0.0))
+        service_ms = np.where(rate > 0, 1000 * busy_s * queue, 0.0)
+        return cls(rate_per_s, busy, rate * cpu_s, service_ms)
+
+    @classmethod
+    def measured(
+        cls,
+        subtasks: Subtasks,
+        cluster: Cluster,
+        traffic: Traffic,
+        reached: Bools,
+        notes: list[str],
+    ) -> "Work":
+        """Return it for the costs of the operators.
+
+        Parameters
+        ----------
+        reached
+            Whether each subtask may run on each node class, shape (n_subtasks, n_classes).
+        notes
+            Gets what is an estimate, weak or not known.
+
+        Raises
+        ------
+        InvalidInputError
+            If the cost of an operator is known on other node classes only, without their speeds.
+        """
+        classes = node_classes(cluster)
+        needed = np.logical_or.reduceat(reached, subtasks.first[:-1], axis=0)
+        per_operator = [
+            class_costs(op, cluster, classes, set(np.flatnonzero(needed[o]).tolist()), notes)
+            for o, (_, op) in enumerate(subtasks.operators)
+        ]
+        shape = (len(subtasks.operators), len(classes))
+        busy_s = np.array([c[0] for c in per_operator]).reshape(shape)
+        cpu_s = np.array([c[1] for c in per_operator]).reshape(shape)
+        op_of = subtasks.operator_of
+        look()
+        return cls.of(traffic.rate_per_s, busy_s[op_of], cpu_s[op_of])
 
 
 def class_costs(
@@ -92,25 +143,3 @@ def _weak(op: Operator, seen: ClassCost) -> str:
         f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: record a log "
         f"while it runs there at {rate}, or state its cost"
     )
-
-
-def kept(subtasks: Subtasks, mtu_bytes: int | None) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return state bytes, checkpoint bytes/s on the wire, memory and disk of each subtask."""
-    state = np.zeros(subtasks.count)
-    written = np.zeros(subtasks.count)
-    memory = np.zeros(subtasks.count)
-    disk = np.zeros(subtasks.count)
-    jobs = {j.name: j for j in subtasks.jobs}
-    fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
-    for o, (job, op) in enumerate(subtasks.operators):
-        own = subtasks.range_of(o)
-        cost = op.cost
-        state[own] = (cost.state_bytes or 0.0) / op.parallelism if cost else 0.0
-        interval = jobs[job].checkpoint_interval_ms
-        if interval:
-            of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
-            on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, mtu_bytes)
-            written[own] = on_wire / (interval / 1000)
-        memory[own] = op.memory_bytes
-        (memory if jobs[job].state_backend == "heap" else disk)[own] += state[own]
-    return state, written, memory, disk

@@ -5,29 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import Evaluation, ObjectiveName
+from edgeplace.model import AMOUNTS, Evaluation, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
-from edgeplace.solver.formulation import Formulation, SubtasksCountedError, formulate
+from edgeplace.solver.formulation import Formulation, formulate
 from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.linear.backend import Answer, Backend, Outcome
-from edgeplace.solver.linear.model import LARGE, Affine, Limited, LinearModel, Row
+from edgeplace.solver.linear.model import Affine, Limited, LinearModel, Row
 from edgeplace.solver.search.groups import Groups
+from edgeplace.solver.search.parameters import SearchParameters
+from edgeplace.solver.search.reduced_model import Undealt
 
-_STEPS = 4
-"""Functions by which the cores of a group are counted in machines."""
-_MACHINES = ("slots", "node cpu", "memory", "disk")
-
-
-class DisaggregationError(Exception):
-    """A group gets what its TaskManagers cannot share out."""
-
-    def __init__(self, full: Bools, near: Bools) -> None:
-        super().__init__("a group gets what its TaskManagers cannot share out")
-        self.full = full
-        """The TaskManagers of such groups, shape (n_tms,)."""
-        self.near = near
-        """Where subtasks may run in plans that differ in what such groups get, shape
-        (n_subtasks, n_tms)."""
+_MACHINES = (LimitKind.SLOTS, LimitKind.NODE_CPU, *AMOUNTS)
 
 
 @dataclass(frozen=True)
@@ -50,6 +38,7 @@ class AggregatedFormulation:
         load: Callable[[LinearModel], Backend],
         seconds_left: Callable[[], float | None],
         deadline: float,
+        parameters: SearchParameters,
         may: Bools | None = None,
         room: Floats | None = None,
         most: Mapping[ObjectiveName, float] | None = None,
@@ -74,8 +63,8 @@ class AggregatedFormulation:
         joined = None if may is None else groups.joined(may)
         joint = groups.joint if room is None else groups.with_room(room)
         form = formulate(joint, [name], counted=True, may=joined, most=most, deadline=deadline)
-        if len(form.model.upper) >= LARGE:
-            _pack(groups, form)
+        if len(form.model.upper) >= parameters.large_model:
+            _pack(groups, form, parameters.packing_steps)
         return cls(groups, form, load, seconds_left)
 
     @property
@@ -95,14 +84,8 @@ class AggregatedFormulation:
         """Return the columns of a plan."""
         return self.form.start(self.groups.of[assignment])
 
-    def assignment(self, values: Floats) -> Ints:
-        """Return a plan that deals out to TaskManagers what their groups get.
-
-        Raises
-        ------
-        DisaggregationError
-            If there is none.
-        """
+    def assignment(self, values: Floats) -> Ints | Undealt:
+        """Return a plan that deals out to TaskManagers what their groups get, if there is one."""
         groups = self.groups
         may = groups.places(self.form.assignment(values))
         dealt = formulate(groups.problem, (), may=may)
@@ -111,7 +94,7 @@ class AggregatedFormulation:
             return dealt.assignment(answer.values)
         full = self._full(dealt.model)
         near = may | (groups.problem.keeps_up & (may @ full)[:, None])
-        raise DisaggregationError(full, near)
+        return Undealt(full, near)
 
     def within(self, growth: Floats, slack: float) -> Bools:
         """Return where subtasks may run, as `Formulation.within` does."""
@@ -129,7 +112,7 @@ class AggregatedFormulation:
 
         def group(limit: Limited) -> int:
             kind, i = limit
-            return int(of[p.tm_node == i][0] if kind == "node cpu" else of[i])
+            return int(of[p.tms.node == i][0] if kind == LimitKind.NODE_CPU else of[i])
 
         full = np.zeros(p.m, bool)
         for g in sorted({group(limit) for limit in limits}):
@@ -139,30 +122,24 @@ class AggregatedFormulation:
         # Where each group could be by itself, rules tie them to one another.
         return full if full.any() else np.ones(p.m, bool)
 
-    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row]:
+    def missed(self, values: Floats, assignment: Ints, found: Evaluation) -> list[Row] | None:
         """Return rows for what the model leaves out, as `Formulation.missed` does.
 
-        Raises
-        ------
-        SubtasksCountedError
-            If only a model without groups can state it.
+        None if only a model without groups can state it.
         """
-        windows = tuple(v for v in found.violations if v.kind == "credit window")
+        windows = tuple(v for v in found.violations if v.kind is LimitKind.CREDIT_WINDOW)
         if not windows:
-            raise SubtasksCountedError
+            return None
         met = found.model_copy(update={"violations": windows})
-        rows = self.form.missed(values, self.groups.of[assignment], met)
-        if not rows:
-            raise SubtasksCountedError
-        return rows
+        return self.form.missed(values, self.groups.of[assignment], met) or None
 
 
-def _pack(groups: Groups, form: Formulation) -> None:
+def _pack(groups: Groups, form: Formulation, steps: int) -> None:
     """State what the machines of a group take, whoever is dealt to which; see `Groups.packed`."""
     c = form.choices
     k = c.units.first[c.unit]
     nodes = groups.nodes()
-    for g, share in groups.packed(_STEPS):
+    for g, share in groups.packed(steps):
         own = np.flatnonzero((c.tm == g) & (share[k] > 0))
         if (share[k] * c.size)[own].sum() > nodes[g]:
             row = np.zeros(len(own), np.intp)

@@ -15,6 +15,7 @@ import numpy as np
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Constraint, Restriction, Together
+from edgeplace.solver.problem.task_managers import TaskManagers
 from edgeplace.solver.tolerances import SHARE_ROOM, SHARE_WHOLE
 
 
@@ -51,13 +52,13 @@ class Groups:
         names: dict[int, set[tuple[object, ...]]] = {}
         for t in range(p.m):
             own = t if apart is not None and apart[t] else -1
-            name = (int(p.tm_site[t]), int(p.tm_class[t]), who[:, t].tobytes(), own)
-            names.setdefault(int(p.tm_node[t]), set()).add(name)
+            name = (int(p.tms.site[t]), int(p.tms.node_class[t]), who[:, t].tobytes(), own)
+            names.setdefault(int(p.tms.node[t]), set()).add(name)
         if any(len(same) > 1 for same in names.values()):
             return None
         index: dict[object, int] = {}
         of = np.array(
-            [index.setdefault(next(iter(names[v])), len(index)) for v in p.tm_node.tolist()],
+            [index.setdefault(next(iter(names[v])), len(index)) for v in p.tms.node.tolist()],
             np.intp,
         )
         if len(index) == p.m:
@@ -81,7 +82,10 @@ class Groups:
         """Return the joint problem with a share of the cores, shape (n_tms,) for TaskManagers."""
         least = np.ones(self.joint.m)
         np.minimum.at(least, self.of, room)
-        return dataclasses.replace(self.joint, node_cores=self.joint.node_cores * least)
+        tms = self.joint.tms
+        return dataclasses.replace(
+            self.joint, tms=dataclasses.replace(tms, node_cores=tms.node_cores * least)
+        )
 
     def packed(self, steps: int) -> Iterator[tuple[int, Floats]]:
         """Yield what each subtask takes at least of the machines of a group, counted in machines.
@@ -97,17 +101,17 @@ class Groups:
             A group of several nodes, and the share of each subtask, shape (n_subtasks,).
         """
         p = self.problem
-        pairs = np.unique(np.stack([self.of, p.tm_node]), axis=1)
+        pairs = np.unique(np.stack([self.of, p.tms.node]), axis=1)
         for g in np.flatnonzero(np.bincount(pairs[0]) > 1).tolist():
-            room = p.node_cores[pairs[1, pairs[0] == g]].max() * (1 + SHARE_ROOM)
-            share = p.cores[:, self.joint.tm_class[g]] / room
+            room = p.tms.node_cores[pairs[1, pairs[0] == g]].max() * (1 + SHARE_ROOM)
+            share = p.work.cores[:, self.joint.tms.node_class[g]] / room
             for k in range(1, steps + 1):
                 whole = np.floor((k + 1) * share)
                 yield g, np.where((k + 1) * share - whole < SHARE_WHOLE, share, whole / k)
 
     def nodes(self) -> Ints:
         """Return the number of nodes of each group."""
-        pairs = np.unique(np.stack([self.of, self.problem.tm_node]), axis=1)
+        pairs = np.unique(np.stack([self.of, self.problem.tms.node]), axis=1)
         return np.bincount(pairs[0], minlength=self.joint.m)
 
     def places(self, joint: Ints) -> Bools:
@@ -119,8 +123,8 @@ class Groups:
 def _joint(p: Problem, of: Ints, n: int) -> Problem:
     first = np.full(n, p.m)
     np.minimum.at(first, of, np.arange(p.m))
-    nodes = np.unique(np.stack([p.tm_node, of]), axis=1)
-    cores = _total(nodes[1], p.node_cores[nodes[0]], n)
+    nodes = np.unique(np.stack([p.tms.node, of]), axis=1)
+    cores = _total(nodes[1], p.tms.node_cores[nodes[0]], n)
     held: list[Constraint] = []
     for c in p.constraints:
         if isinstance(c, Restriction):
@@ -136,14 +140,15 @@ def _joint(p: Problem, of: Ints, n: int) -> Problem:
     return dataclasses.replace(
         p,
         constraints=tuple(held),
-        tm_slots=_total(of, p.tm_slots, n).astype(np.intp),
-        tm_memory=_total(of, p.tm_memory, n),
-        tm_disk=_total(of, p.tm_disk, n),
-        tm_node=np.arange(n),
-        tm_site=p.tm_site[first],
-        tm_class=p.tm_class[first],
-        node_cores=cores,
-        is_server=p.is_server[first],
+        tms=TaskManagers(
+            slots=_total(of, p.tms.slots, n).astype(np.intp),
+            has=np.stack([_total(of, has, n) for has in p.tms.has.T], axis=1),
+            node=np.arange(n),
+            site=p.tms.site[first],
+            node_class=p.tms.node_class[first],
+            is_server=p.tms.is_server[first],
+            node_cores=cores,
+        ),
         current=None,
     )
 

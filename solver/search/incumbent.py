@@ -15,7 +15,7 @@ class BestPlan:
 
     Attributes
     ----------
-    verdict
+    usage
         None: no plan that holds was offered.
     caps
         What the levels that are done may come to: up to there they do not count.
@@ -30,7 +30,7 @@ class BestPlan:
         self._levels = levels
         self._soft = soft
         self._began = began
-        self.verdict: Usage | None = None
+        self.usage: Usage | None = None
         self.caps: list[float] = []
         self.incumbents: list[Incumbent] = []
 
@@ -41,13 +41,13 @@ class BestPlan:
     def offer(self, assignment: Ints) -> Usage:
         """Keep an assignment if it holds and is better, level by level; return what it comes to."""
         found = measure_usage(self._problem, assignment)
-        known = self.verdict
+        known = self.usage
         if (
             self.holds(found)
             and self.keeps_caps(found)
             and (known is None or self._better(found, known))
         ):
-            self.verdict = found
+            self.usage = found
             value = found.value(self._levels[0].name)
             before = self.incumbents[-1].value if self.incumbents else float("inf")
             if value < before - OPTIMAL_GAP * abs(value):

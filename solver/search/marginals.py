@@ -24,8 +24,6 @@ from edgeplace.solver.tolerances import TOLERANCE
 
 _CELLS = 5e7
 """Sites x sites x subtasks from which on the tables would not fit."""
-_FEWEST = 4
-"""Sites of a subtask that are always looked at."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +61,23 @@ class Marginals:
         """Return an assignment to TaskManagers of `site`, the least used first."""
         filler = Filler(problem)
         for k in range(problem.n):
-            there = np.flatnonzero(problem.keeps_up[k] & (problem.tm_site == self.site[k]))
+            there = np.flatnonzero(problem.keeps_up[k] & (problem.tms.site == self.site[k]))
             filler.place(k, there.tolist())
         return filler.assignment
 
-    def near(self, wan: float) -> Bools:
+    def near(self, wan: float, fewest: int) -> Bools:
         """Return the sites in plans with at most so much `wan`, and each subtask's cheapest few.
 
         Some limits can be met only if subtasks with much traffic have a choice, too. Shape
         (n_subtasks, n_sites).
+
+        Parameters
+        ----------
+        fewest
+            Sites of a subtask that are always among them, if it may run at so many.
         """
         near: Bools = self.least <= wan
-        cheapest = np.argsort(self.least, axis=1, kind="stable")[:, :_FEWEST]
+        cheapest = np.argsort(self.least, axis=1, kind="stable")[:, :fewest]
         np.put_along_axis(near, cheapest, values=True, axis=1)
         return near & np.isfinite(self.least)
 
@@ -144,8 +147,8 @@ class _Forest:
         flow: dict[tuple[int, int], float] = {}
         graph: nx.Graph[int] = nx.Graph()
         graph.add_nodes_from(range(p.n))
-        ends = zip(p.source.tolist(), p.target.tolist(), strict=True)
-        for (a, b), bytes_per_s in zip(ends, p.bytes_per_s.tolist(), strict=True):
+        ends = zip(p.channels.source.tolist(), p.channels.target.tolist(), strict=True)
+        for (a, b), bytes_per_s in zip(ends, p.channels.bytes_per_s.tolist(), strict=True):
             flow[a, b] = flow.get((a, b), 0.0) + bytes_per_s
             graph.add_edge(a, b, weight=flow[a, b] + flow.get((b, a), 0.0))
         forest = nx.maximum_spanning_tree(graph)
@@ -196,14 +199,18 @@ class _Forest:
 
 def _alone(p: Problem) -> Floats:
     """Return the cost of each subtask's checkpoints at each site, infinite where it cannot be."""
-    fits = p.keeps_up & (p.cores[:, p.tm_class] <= p.node_cores[p.tm_node] * (1 + TOLERANCE))
+    fits = p.keeps_up & (
+        p.work.cores[:, p.tms.node_class] <= p.tms.node_cores[p.tms.node] * (1 + TOLERANCE)
+    )
     may = np.zeros((p.n, p.network.n_sites), bool)
     k, t = np.nonzero(fits)
-    may[k, p.tm_site[t]] = True
+    may[k, p.tms.site[t]] = True
     alone = np.where(may, 0.0, np.inf)
     if p.storage_site is not None:
-        writes = p.checkpoint_bytes_per_s > 0
-        alone[writes] += p.checkpoint_bytes_per_s[writes, None] * _prices(p)[:, p.storage_site]
+        writes = p.footprint.checkpoint_bytes_per_s > 0
+        alone[writes] += (
+            p.footprint.checkpoint_bytes_per_s[writes, None] * _prices(p)[:, p.storage_site]
+        )
     return alone
 
 

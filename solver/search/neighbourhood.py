@@ -14,10 +14,11 @@ from edgeplace.solver.problem import Problem
 class Neighbourhoods:
     """Parts of plans by turns: some sites, then some chains; larger where they are soon decided."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem: Problem, seed: int, few_sites: int, few_subtasks: int) -> None:
         self._problem = problem
         self._rng = np.random.default_rng(seed)
-        self._n_sites, self._n_free = 2, 8
+        self._few_sites, self._few_free = few_sites, max(few_subtasks // 2, 1)
+        self._n_sites, self._n_free = few_sites, few_subtasks
         self._sites_turn = False
 
     def near(self, plan: Ints) -> Bools:
@@ -30,9 +31,9 @@ class Neighbourhoods:
     def decided(self, soon: bool) -> None:
         """Learn whether the last part was decided in time."""
         if self._sites_turn:
-            self._n_sites = self._n_sites + 1 if soon else max(self._n_sites - 1, 2)
+            self._n_sites = self._n_sites + 1 if soon else max(self._n_sites - 1, self._few_sites)
         else:
-            self._n_free = self._n_free * 2 if soon else max(self._n_free // 2, 4)
+            self._n_free = self._n_free * 2 if soon else max(self._n_free // 2, self._few_free)
 
 
 def sites_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_sites: int) -> Bools:
@@ -41,9 +42,9 @@ def sites_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_sites
     Shape (n_subtasks, n_tms).
     """
     p = problem
-    used = np.unique(p.tm_site)
+    used = np.unique(p.tms.site)
     chosen = rng.choice(used, size=min(n_sites, len(used)), replace=False)
-    there = np.isin(p.tm_site, chosen)
+    there = np.isin(p.tms.site, chosen)
     return _with_plan(p, plan, p.keeps_up & there & there[plan][:, None])
 
 
@@ -60,12 +61,12 @@ def chains_nearby(problem: Problem, plan: Ints, rng: np.random.Generator, n_free
         k = int(rng.choice(choice))
         for _ in range(p.n):
             free[k] = True
-            near = np.flatnonzero((p.source == k) | (p.target == k))
-            other = p.source[near] + p.target[near] - k
+            near = np.flatnonzero((p.channels.source == k) | (p.channels.target == k))
+            other = p.channels.source[near] + p.channels.target[near] - k
             new = ~free[other] & (p.keeps_up[other].sum(axis=1) > 1)
             if not new.any() or free.sum() >= n_free:
                 break
-            k = int(other[new][np.argmax(p.bytes_per_s[near][new])])
+            k = int(other[new][np.argmax(p.channels.bytes_per_s[near][new])])
         choice = choice[~free[choice]]
         n_free = min(n_free, int(free.sum()) + len(choice))
     return _with_plan(p, plan, p.keeps_up & free[:, None])

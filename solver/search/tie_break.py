@@ -1,98 +1,262 @@
-"""The last tie-break: among plans that are equal in every term, less traffic between machines.
+"""The last tie-break: of plans that are equal in every term, the one that people would choose.
 
-Traffic inside a site is free in the model, so solvers scatter neighbours over a site's nodes at
-random. People would not: each hop costs a serialisation and a network buffer. Subtasks of a site
-change places, by steepest descent, as long as no term of the objective, no headroom and no limit
-suffers for it.
+Machines of a site that are alike, and traffic inside a site, are free in the model, so solvers
+scatter subtasks over them at random. Among plans that are as good in every term, in headroom and
+in every limit, this prefers, in this order:
+
+1. subtasks where they run now;
+2. fewer bytes between TaskManagers: each hop costs a serialisation and a network buffer;
+3. nodes that are loaded alike, then TaskManagers with as many subtasks each.
+
+First, TaskManagers that are alike change their names; then subtasks, and chains of subtasks that
+send most to one another, move or change places. All of it is the same on every run.
 """
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
 from edgeplace.model import OBJECTIVES
-from edgeplace.solver.arrays import Ints
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TIE
 
 _JUDGED = 400
-_WEIGHED = 100_000
-"""Exchanges that are judged, and weighed, at most: budgets that do not depend on the clock."""
+_JUDGED_WORK = 20_000_000
+_WEIGHED = 200_000
+"""Changes that are judged, subtasks and channels in all of these, and channels that are weighed, at
+most: budgets that do not depend on the clock."""
+_LONGEST_CHAIN = 8
+_MOST_ALIKE = 200
+"""TaskManagers of a kind that are renamed at most: each pair of them is looked at."""
 
 
-def break_ties(problem: Problem, assignment: Ints) -> Ints:
-    """Return an assignment as good in every term, with no more bytes between TaskManagers."""
-    p = problem
-    allowed = p.allowed()
-    now = assignment.copy()
-    found = measure_usage(p, now)
-    neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
-    for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
-        if w > 0:
-            neighbours[k].append((j, w))
-            neighbours[j].append((k, w))
-    judged = weighed = 0
-    refused: set[tuple[int, int]] = set()
-    while judged < _JUDGED and weighed < _WEIGHED:
-        gains = []
-        for k in range(p.n):
+def break_ties(problem: Problem, assignment: Ints, near: Ints | None = None) -> Ints:
+    """Return an assignment as good in every term, and better in the order above.
+
+    Parameters
+    ----------
+    near
+        Where subtasks stay if nothing speaks against it, shape (n_subtasks,), -1: anywhere.
+        None: where they run now.
+    """
+    if near is None:
+        near = problem.current
+    if near is None:
+        near = np.full(problem.n, -1, np.intp)
+    search = _Search(problem, assignment, near)
+    search.rename()
+    search.descend()
+    return search.now
+
+
+class _Search:
+    """A local search among plans that are as good in every term."""
+
+    def __init__(self, problem: Problem, assignment: Ints, near: Ints) -> None:
+        p = self._p = problem
+        self._near = near
+        self._allowed: Bools = p.allowed()
+        self.now = assignment.copy()
+        self._found = measure_usage(p, self.now)
+        self._left = min(_JUDGED, _JUDGED_WORK // (p.n + len(p.channels.source)))
+        self._refused: set[bytes] = set()
+        self._neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
+        ends = zip(
+            p.channels.source.tolist(),
+            p.channels.target.tolist(),
+            p.channels.bytes_per_s.tolist(),
+            strict=True,
+        )
+        for k, j, w in ends:
+            if w > 0:
+                self._neighbours[k].append((j, w))
+                self._neighbours[j].append((k, w))
+        self._heaviest = [max(n, key=lambda e: e[1])[0] if n else -1 for n in self._neighbours]
+        self._movable = self._allowed.sum(axis=1) > 1
+        self._on: dict[int, set[int]] = defaultdict(set)
+        for k, t in enumerate(self.now.tolist()):
+            self._on[t].add(k)
+        self._at: dict[int, list[int]] = defaultdict(list)
+        for t, s in enumerate(p.tms.site.tolist()):
+            self._at[s].append(t)
+
+    def rename(self) -> None:
+        """Let TaskManagers that are alike change their names, so that most subtasks stay."""
+        for alike in self._kinds():
             look()
-            for other in _exchanges(p, now, k, neighbours[k]):
-                weighed += len(neighbours[k])
-                if (k, other) not in refused:
-                    gain = _gain(neighbours, now, k, other, p.n)
-                    gains += [(gain, k, other)] if gain > 0 else []
-            if weighed >= _WEIGHED:
-                break
-        for _, k, other in sorted(gains, reverse=True):
-            new = _exchanged(now, k, other, p.n)
-            moved = np.flatnonzero(new != now)
-            if not allowed[moved, new[moved]].all():
-                refused.add((k, other))
-                continue
-            judged += 1
-            look()
-            after = measure_usage(p, new)
-            if _as_good(after, found):
-                now, found = new, after
-                refused.clear()
-                break
-            refused.add((k, other))
-            if judged >= _JUDGED:
-                break
-        else:
-            break
-    return now
+            renamed = self._renamed(alike)
+            if (renamed != self.now).any():
+                self._offer(renamed)
 
+    def _kinds(self) -> list[Ints]:
+        """Return the groups of TaskManagers of a site that are alike, each alone on its node."""
+        p = self._p
+        alone = np.bincount(p.tms.node, minlength=len(p.tms.node_cores))[p.tms.node] == 1
+        kinds: dict[tuple[float, ...], list[int]] = {}
+        used = set(self._near.tolist())
+        for t in np.flatnonzero(alone).tolist():
+            size = (p.tms.node_cores[p.tms.node[t]], p.tms.slots[t], *p.tms.has[t])
+            kinds.setdefault((p.tms.site[t], p.tms.node_class[t], *size), []).append(t)
+        return [
+            np.array(k)
+            for k in kinds.values()
+            if 1 < len(k) <= _MOST_ALIKE and not used.isdisjoint(k)
+        ]
 
-def _exchanges(p: Problem, now: Ints, k: int, near: list[tuple[int, float]]) -> list[int]:
-    """Return what brings subtask k to a neighbour: change with subtask j, or (n + t) go to t."""
-    own = now[k]
-    tms = {int(now[j]) for j, _ in near if now[j] != own and p.tm_site[now[j]] == p.tm_site[own]}
-    return [other for t in sorted(tms) for other in (*np.flatnonzero(now == t).tolist(), p.n + t)]
+    def _renamed(self, alike: Ints) -> Ints:
+        """Return the assignment with TaskManagers renamed, those first that keep most subtasks."""
+        index = {t: i for i, t in enumerate(alike.tolist())}
+        here = [k for t in alike.tolist() for k in sorted(self._on[t])]
+        kept: Counter[tuple[int, int]] = Counter(
+            (int(self.now[k]), int(self._near[k])) for k in here if int(self._near[k]) in index
+        )
+        name: dict[int, int] = {}
+        # Then, who has no name yet keeps its own if that is free.
+        wishes = sorted(kept, key=lambda pair: (-kept[pair], pair[0] != pair[1], pair))
+        rest = [(t, other) for t in index for other in (t, *index)]
+        for t, other in (*wishes, *rest):
+            if t not in name and other not in name.values() and self._may(t, other):
+                name[t] = other
+        renamed = self.now.copy()
+        if len(name) == len(index):
+            renamed[here] = [name[int(self.now[k])] for k in here]
+        return renamed
 
+    def _may(self, t: int, other: int) -> bool:
+        """Return whether all that is on a TaskManager may run on another."""
+        return bool(self._allowed[sorted(self._on[t]), other].all())
 
-def _exchanged(now: Ints, k: int, other: int, n: int) -> Ints:
-    new = now.copy()
-    if other >= n:
-        new[k] = other - n
-    else:
-        new[k], new[other] = now[other], now[k]
-    return new
+    def descend(self) -> None:
+        """Move what is better elsewhere, until nothing is or the budgets are spent."""
+        weighed, again = 0, True
+        # It ends: each change is better in a strict order, and the budget of judgements shrinks.
+        while again:
+            again = False
+            for k in self._by_traffic():
+                look()
+                for unit in self._units(k):
+                    for new in self._changes(unit):
+                        weighed += sum(len(self._neighbours[i]) for i in new)
+                        if self._left <= 0 or weighed > _WEIGHED:
+                            return
+                        if self._better(new) and self._offer(self._changed(new)):
+                            again = True
+                            break
+                    else:
+                        continue
+                    break
 
+    def _by_traffic(self) -> list[int]:
+        """Return the subtasks that may move, those first that send most to other machines."""
+        apart = [
+            sum(w for j, w in self._neighbours[k] if self.now[j] != self.now[k])
+            for k in range(self._p.n)
+        ]
+        return sorted(np.flatnonzero(self._movable).tolist(), key=lambda k: (-apart[k], k))
 
-def _gain(
-    neighbours: list[list[tuple[int, float]]], now: Ints, k: int, other: int, n: int
-) -> float:
-    """Return the bytes per second that stop leaving their TaskManager."""
-    new = _exchanged(now, k, other, n)
-    moved = [k] if other >= n else [k, other]
-    gain = 0.0
-    for i in moved:
-        for j, w in neighbours[i]:
-            share = w / 2 if j in moved else w
-            gain += share * (float(new[i] == new[j]) - float(now[i] == now[j]))
-    return gain
+    def _units(self, k: int) -> Iterator[tuple[int, ...]]:
+        """Yield what may move with a subtask: itself, and the chain on its TaskManager."""
+        yield (k,)
+        chain, open_ends = {k}, [k]
+        while open_ends and len(chain) < _LONGEST_CHAIN:
+            i = open_ends.pop()
+            for j, _ in self._neighbours[i]:
+                near = self._heaviest[i] == j or self._heaviest[j] == i
+                if near and self._movable[j] and j not in chain and self.now[j] == self.now[k]:
+                    chain.add(j)
+                    open_ends.append(j)
+        if len(chain) > 1:
+            yield tuple(sorted(chain))
+
+    def _changes(self, unit: tuple[int, ...]) -> Iterator[dict[int, int]]:
+        """Yield where subtasks would go: the unit to a TaskManager of its site, or in exchange."""
+        p, own = self._p, int(self.now[unit[0]])
+        site = p.tms.site[own]
+        wanted = {int(self._near[i]) for i in unit}
+        wanted |= {int(self.now[j]) for i in unit for j, _ in self._neighbours[i]}
+        wanted = {t for t in wanted if t >= 0 and t != own and p.tms.site[t] == site}
+        others = [t for t in self._at[site] if t != own]
+        if others:
+            wanted.add(min(others, key=self._load_of))
+        operators = p.subtasks.operator_of[list(unit)].tolist()
+        for t in sorted(wanted):
+            yield dict.fromkeys(unit, t)
+            for j in sorted(self._on[t]):
+                if not self._movable[j]:
+                    continue
+                for other in self._units(j):
+                    # Like for like; a single subtask changes places with any.
+                    alike = p.subtasks.operator_of[list(other)].tolist() == operators
+                    if alike or len(other) == len(unit) == 1:
+                        yield dict.fromkeys(unit, t) | dict.fromkeys(other, own)
+
+    def _load_of(self, t: int) -> tuple[float, int, int]:
+        node = self._p.tms.node[t]
+        return self._found.cores[node] / self._p.tms.node_cores[node], len(self._on[t]), t
+
+    def _better(self, new: dict[int, int]) -> bool:
+        """Return whether a change is better in the order, before anything is judged."""
+        if not all(self._allowed[k, t] for k, t in new.items()):
+            return False
+        away = sum(
+            int(t != self._near[k]) - int(self.now[k] != self._near[k]) for k, t in new.items()
+        )
+        if away:
+            return away < 0
+        sent = weight = 0.0
+        for k, t in new.items():
+            for j, w in self._neighbours[k]:
+                share = w / 2 if j in new else w
+                sent += share * (
+                    float(t != new.get(j, self.now[j])) - float(self.now[k] != self.now[j])
+                )
+                weight += w
+        if abs(sent) > TIE * weight:
+            return bool(sent < 0)
+        return self._lighter(new)
+
+    def _lighter(self, new: dict[int, int]) -> bool:
+        p = self._p
+        cores: dict[int, float] = defaultdict(float)
+        held: dict[int, int] = defaultdict(int)
+        for k, t in new.items():
+            for at, sign in ((int(self.now[k]), -1), (t, 1)):
+                cores[int(p.tms.node[at])] += sign * float(p.work.cores[k, p.tms.node_class[at]])
+                held[at] += sign
+        before = {n: float(self._found.cores[n]) for n in cores}
+        rooms: Floats = p.tms.node_cores
+        change = sum(
+            ((before[n] + more) / rooms[n]) ** 2 - (before[n] / rooms[n]) ** 2
+            for n, more in cores.items()
+        )
+        size = sum((before[n] / rooms[n]) ** 2 for n in cores)
+        if abs(change) > TIE * max(size, abs(change)) and abs(change) > TIE:
+            return bool(change < 0)
+        return sum((len(self._on[t]) + m) ** 2 - len(self._on[t]) ** 2 for t, m in held.items()) < 0
+
+    def _changed(self, new: dict[int, int]) -> Ints:
+        changed = self.now.copy()
+        changed[list(new)] = list(new.values())
+        return changed
+
+    def _offer(self, new: Ints) -> bool:
+        """Take an assignment if it is as good in every term; tell whether it was."""
+        if new.tobytes() in self._refused:
+            return False
+        self._left -= 1
+        after = measure_usage(self._p, new)
+        if not _as_good(after, self._found):
+            self._refused.add(new.tobytes())
+            return False
+        for k in np.flatnonzero(new != self.now).tolist():
+            self._on[int(self.now[k])].discard(k)
+            self._on[int(new[k])].add(k)
+        self.now, self._found = new, after
+        return True
 
 
 def _as_good(after: Usage, before: Usage) -> bool:

@@ -46,7 +46,7 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     if (width == 0).any():
         return None
     free = np.flatnonzero(width > 1)
-    node = np.where(relaxed.has_slack, -1, p.tm_node)
+    node = np.where(relaxed.has_slack, -1, p.tms.node)
     if _too_crowded(places, width, node):
         return None
     anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
@@ -85,14 +85,14 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     """Return the TaskManagers of each subtask; at a site with room, one that has it."""
     afford(_SORTING_S * int(relaxed.may.sum()))
     p = relaxed.problem
-    order = np.lexsort((np.arange(p.m), ~relaxed.has_slack, p.tm_site))
+    order = np.lexsort((np.arange(p.m), ~relaxed.has_slack, p.tms.site))
     rank = np.empty(p.m, np.intp)
     rank[order] = np.arange(p.m)
     k, t = np.nonzero(relaxed.may)
     # By subtask, then site; at each site those with room first.
     sorting = np.lexsort((rank[t], k))
     k, t = k[sorting], t[sorting]
-    place = k * p.network.n_sites + p.tm_site[t]
+    place = k * p.network.n_sites + p.tms.site[t]
     first = np.ones(len(place), bool)
     first[1:] = place[1:] != place[:-1]
     leader = t[np.flatnonzero(first)[np.cumsum(first) - 1]] if len(t) else t
@@ -121,8 +121,10 @@ def _too_crowded(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
 
 def _neighbours(p: Problem, free: Bools) -> dict[int, set[int]]:
     near: dict[int, set[int]] = {}
-    both = free[p.source] & free[p.target] & (p.bytes_per_s > 0)
-    for k, j in zip(p.source[both].tolist(), p.target[both].tolist(), strict=True):
+    both = free[p.channels.source] & free[p.channels.target] & (p.channels.bytes_per_s > 0)
+    for k, j in zip(
+        p.channels.source[both].tolist(), p.channels.target[both].tolist(), strict=True
+    ):
         near.setdefault(k, set()).add(j)
         near.setdefault(j, set()).add(k)
     return near

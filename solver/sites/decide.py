@@ -77,7 +77,7 @@ class RelaxedOptimum:
         for t in self._blocks.places[k][gone].tolist():
             may[k, t] = False
             if has_slack[t]:
-                may[k, p.tm_site == p.tm_site[t]] = False
+                may[k, p.tms.site == p.tms.site[t]] = False
 
 
 def decide(problem: Problem, may: Bools, slack: float | None = None) -> RelaxedOptimum | None:
@@ -159,21 +159,24 @@ def unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
     net = p.network
     width = np.array([len(t) for t in found.places])
     first = np.concatenate([[0], np.cumsum(width)])
-    site = p.tm_site[np.concatenate(found.places)]
+    site = p.tms.site[np.concatenate(found.places)]
     cost = np.zeros(len(site))
     if p.storage_site is not None:
-        written = np.repeat(p.checkpoint_bytes_per_s, width)
+        written = np.repeat(p.footprint.checkpoint_bytes_per_s, width)
         storage = np.full(len(site), p.storage_site)
         cost += written * net.along(net.price, site, storage)
     where = site[first[:-1]]
-    for own, other, out in ((p.source, p.target, True), (p.target, p.source, False)):
+    for own, other, out in (
+        (p.channels.source, p.channels.target, True),
+        (p.channels.target, p.channels.source, False),
+    ):
         # Between two fixed subtasks the channel is charged once, to its producer.
-        one = (width[other] == 1) & ((width[own] > 1) | out) & (p.bytes_per_s > 0)
+        one = (width[other] == 1) & ((width[own] > 1) | out) & (p.channels.bytes_per_s > 0)
         k, ends = own[one], where[other[one]]
         count = width[k]
         start = np.repeat(first[k] - np.cumsum(count) + count, count)
         at = start + np.arange(count.sum())
-        ends, flow = np.repeat(ends, count), np.repeat(p.bytes_per_s[one], count)
+        ends, flow = np.repeat(ends, count), np.repeat(p.channels.bytes_per_s[one], count)
         price = (
             net.along(net.price, site[at], ends) if out else net.along(net.price, ends, site[at])
         )
@@ -193,10 +196,15 @@ def _linking(p: Problem, found: Blocks, unary: list[Floats]) -> Floats:
     position = {k: g for g, k in enumerate(found.linking)}
     for g, k in enumerate(found.linking):
         total = total + unary[k].reshape([-1 if i == g else 1 for i in range(n)])
-    for k, j, w in zip(p.source.tolist(), p.target.tolist(), p.bytes_per_s.tolist(), strict=True):
+    for k, j, w in zip(
+        p.channels.source.tolist(),
+        p.channels.target.tolist(),
+        p.channels.bytes_per_s.tolist(),
+        strict=True,
+    ):
         look()
         if k in position and j in position:
-            a, b = p.tm_site[found.places[k]], p.tm_site[found.places[j]]
+            a, b = p.tms.site[found.places[k]], p.tms.site[found.places[j]]
             pairs = np.repeat(a, len(b)), np.tile(b, len(a))
             price = p.network.along(p.network.price, *pairs).reshape(len(a), len(b))
             axes = [-1 if i in (position[k], position[j]) else 1 for i in range(n)]

@@ -60,7 +60,7 @@ class Hub:
             return None
         home = int(count.argmax())
         branch = branches(tree)
-        at = branch[p.tm_site]
+        at = branch[p.tms.site]
         return cls(relaxed, tree, home, branch, at, _reach(relaxed.may, at, branch))
 
     def without_unrelated_branches(self, slack: float | None) -> Bools:
@@ -85,8 +85,12 @@ class Hub:
         if self.tm_branch[self.home] >= 0:
             return relaxed.may
         n_branches, free = self.may_reach.shape[1], relaxed.free
-        heavy = p.bytes_per_s > 0
-        source, target, flow = p.source[heavy], p.target[heavy], p.bytes_per_s[heavy]
+        heavy = p.channels.bytes_per_s > 0
+        source, target, flow = (
+            p.channels.source[heavy],
+            p.channels.target[heavy],
+            p.channels.bytes_per_s[heavy],
+        )
         part = _parts(p.n, source, target, free)
         touches = np.zeros((p.n, n_branches), bool)
         held = np.where(free, -1, self.tm_branch[relaxed.may.argmax(axis=1)])
@@ -97,7 +101,7 @@ class Hub:
             at = free[own] & (held[other] >= 0)
             touches[part[own[at]], held[other[at]]] = True
             tied[part[own[free[own] & ~free[other]]]] = True
-        writes = free & (p.checkpoint_bytes_per_s > 0)
+        writes = free & (p.footprint.checkpoint_bytes_per_s > 0)
         if p.storage_site is not None and self.site_branch[p.storage_site] >= 0:
             touches[part[writes], self.site_branch[p.storage_site]] = True
         tops = np.flatnonzero(self.tree.parent == self.tree.root)
@@ -155,18 +159,18 @@ class Hub:
         may = relaxed.may.copy()
         tree = self.tree
         # U: on the links of each branch, its link to the hub with them.
-        cost = bytes_on_links(p, p.tm_site[plan])[0] * price
+        cost = bytes_on_links(p, p.tms.site[plan])[0] * price
         below = np.flatnonzero(self.site_branch >= 0)
         each = cost[tree.up[below]] + cost[tree.down[below]]
         u = np.bincount(self.site_branch[below], weights=each, minlength=n)
         # M: what is sent, checkpoints too, and what is got, whichever way costs more.
-        sent = p.checkpoint_bytes_per_s + np.bincount(
-            p.source, weights=p.bytes_per_s, minlength=p.n
+        sent = p.footprint.checkpoint_bytes_per_s + np.bincount(
+            p.channels.source, weights=p.channels.bytes_per_s, minlength=p.n
         )
-        got = np.bincount(p.target, weights=p.bytes_per_s, minlength=p.n)
+        got = np.bincount(p.channels.target, weights=p.channels.bytes_per_s, minlength=p.n)
         hub = np.full(p.m, tree.root)
         way = np.maximum(
-            p.network.along(price, p.tm_site, hub), p.network.along(price, hub, p.tm_site)
+            p.network.along(price, p.tms.site, hub), p.network.along(price, hub, p.tms.site)
         )
         m = (sent + got) * way[self.home] @ (reach & free[:, None])
         there = branch[plan]
@@ -185,9 +189,9 @@ class Hub:
         least = (u + m) * (1 + ROUNDING) + slack
         for g in np.flatnonzero(free & (sent + got > 0) & (reach.sum(axis=1) > 1)).tolist():
             # D, by both ways of the link between each branch and the hub.
-            sends, gets = p.source == g, p.target == g
-            d = up * (p.bytes_per_s[sends] @ ~reach[p.target[sends]])
-            d += down * (p.bytes_per_s[gets] @ ~reach[p.source[gets]])
+            sends, gets = p.channels.source == g, p.channels.target == g
+            d = up * (p.channels.bytes_per_s[sends] @ ~reach[p.channels.target[sends]])
+            d += down * (p.channels.bytes_per_s[gets] @ ~reach[p.channels.source[gets]])
             gone = goes & reach[g] & (d > least)
             if gone.any():
                 may[g] &= ~(gone[branch] & (branch >= 0))

@@ -127,11 +127,13 @@ def _channels(
     free = np.array([len(t) > 1 for t in found.places], bool)
     inner: list[list[tuple[int, int, float]]] = [[] for _ in found.members]
     outer: list[list[tuple[int, int, bool, float]]] = [[] for _ in found.members]
-    matters = np.flatnonzero(free[p.source] & free[p.target] & (p.bytes_per_s > 0))
+    matters = np.flatnonzero(
+        free[p.channels.source] & free[p.channels.target] & (p.channels.bytes_per_s > 0)
+    )
     for k, j, w in zip(
-        p.source[matters].tolist(),
-        p.target[matters].tolist(),
-        p.bytes_per_s[matters].tolist(),
+        p.channels.source[matters].tolist(),
+        p.channels.target[matters].tolist(),
+        p.channels.bytes_per_s[matters].tolist(),
         strict=True,
     ):
         look()
@@ -174,9 +176,9 @@ def _shape(
         inner=tuple(inner),
         outer=tuple(outer),
         tm_of_member=tm_of_member,
-        node_of_tm=_counted(p.tm_node[list(seats)].tolist()),
+        node_of_tm=_counted(p.tms.node[list(seats)].tolist()),
         operator=_counted(operator.tolist()),
-        group=_counted(p.group[operator].tolist()),
+        group=_counted(p.subtasks.group[operator].tolist()),
     )
 
 
@@ -197,11 +199,11 @@ def _priced(
 ) -> Stack:
     n_blocks, m = members.shape
     places, pattern, cost = costs(p, found, shape, members, flow, unary)
-    site, linked = p.tm_site[places], shape.linked
+    site, linked = p.tms.site[places], shape.linked
     sizes = [len(found.places[found.linking[g]]) for g in linked]
     total = cost.reshape(n_blocks, -1, *(1 for _ in linked))
     for c, (i, g, sends) in enumerate(shape.outer, start=len(shape.inner)):
-        there = p.tm_site[found.places[found.linking[g]]]
+        there = p.tms.site[found.places[found.linking[g]]]
         there = np.broadcast_to(there, (n_blocks, len(there)))
         own = site[:, i, : shape.width[i]]
         table = _price(p, own, there) if sends else _price(p, there, own).swapaxes(1, 2)
@@ -246,7 +248,7 @@ def costs(
         places[:, i, : shape.width[i]] = [found.places[k] for k in own]
         alone[:, i, : shape.width[i]] = [unary[k] for k in own]
     pattern = np.stack(np.unravel_index(np.arange(np.prod(shape.width)), shape.width), axis=1)
-    site = p.tm_site[places]
+    site = p.tms.site[places]
     cost = np.zeros((n_blocks, len(pattern)))
     for i in range(m):
         cost += alone[:, i, pattern[:, i]]
@@ -283,15 +285,15 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
             here = np.flatnonzero(node_of_tm[list(tm_of_member)] == v)
             if len(here):
                 tm = places[:, i, here[0]]
-                room = p.node_cores[p.tm_node[tm]]
-                share = p.cores[members[:, i], p.tm_class[tm]]
+                room = p.tms.node_cores[p.tms.node[tm]]
+                share = p.work.cores[members[:, i], p.tms.node_class[tm]]
                 cores += share[:, None] * (node_of_tm[seats[i]] == v)
         ok &= cores <= room[:, None] * (1 + TOLERANCE)
     group = np.zeros(max(shape.operator) + 1, np.intp)
     group[list(shape.operator)] = shape.group
     counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
-        memory, disk = np.zeros(ok.shape), np.zeros(ok.shape)
+        taken = np.zeros((p.tms.has.shape[1], *ok.shape))
         tms = np.zeros(n_blocks, np.intp)
         held = np.zeros((len(pattern), len(group)), np.intp)
         for i, tm_of_member in enumerate(shape.tm_of_member):
@@ -299,10 +301,8 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 continue
             tms = places[:, i, tm_of_member.index(t)]
             there = seats[i] == t
-            memory += p.memory_bytes[members[:, i], None] * there
-            disk += p.disk_bytes[members[:, i], None] * there
+            taken += p.footprint.takes[members[:, i]].T[:, :, None] * there
             held[:, shape.operator[i]] += there
-        ok &= counter.slots(held)[None, :] <= p.tm_slots[tms, None]
-        ok &= memory <= p.tm_memory[tms, None] * (1 + BYTES_TOLERANCE)
-        ok &= disk <= p.tm_disk[tms, None] * (1 + BYTES_TOLERANCE)
+        ok &= counter.slots(held)[None, :] <= p.tms.slots[tms, None]
+        ok &= (taken <= p.tms.has[tms].T[:, :, None] * (1 + BYTES_TOLERANCE)).all(axis=0)
     return ok

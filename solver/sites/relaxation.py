@@ -66,7 +66,7 @@ class Relaxation:
         count = (self.may & self.free[:, None]).sum(axis=0) * ~self.has_slack
         if tree is None:
             return -1
-        count[self.problem.tm_site != tree.root] = 0
+        count[self.problem.tms.site != tree.root] = 0
         return int(count.argmax()) if count.any() else -1
 
 
@@ -79,12 +79,11 @@ def _has_slack(p: Problem, may: Bools) -> Bools:
         return np.bincount(t, weights=each, minlength=p.m).astype(float, copy=False)
 
     # A subtask that may run on several TaskManagers of a node counts more than once: never less.
-    cores = most(p.cores[k, p.tm_class[t]])
-    node = np.bincount(p.tm_node, weights=cores, minlength=len(p.node_cores))
-    has_slack: Bools = (
-        (node <= p.node_cores * (1 - TOLERANCE))[p.tm_node]
-        & (slots_of_places(p, k, t) <= p.tm_slots)
-        & (most(p.memory_bytes[k]) <= p.tm_memory)
-        & (most(p.disk_bytes[k]) <= p.tm_disk)
+    cores = most(p.work.cores[k, p.tms.node_class[t]])
+    node = np.bincount(p.tms.node, weights=cores, minlength=len(p.tms.node_cores))
+    has_slack: Bools = (node <= p.tms.node_cores * (1 - TOLERANCE))[p.tms.node] & (
+        slots_of_places(p, k, t) <= p.tms.slots
     )
+    for takes, has in zip(p.footprint.takes.T, p.tms.has.T, strict=True):
+        has_slack &= most(takes[k]) <= has
     return has_slack

@@ -82,7 +82,7 @@ def shared_plan(problem: Problem, deadline: float) -> Ints | None:
     for front in fronts:
         decided[front.members] = True
     fixed = ~decided & (np.array([t[0] for t in found.places]) == home)
-    room = p.node_cores[p.tm_node[home]] - p.cores[fixed, p.tm_class[home]].sum()
+    room = p.tms.node_cores[p.tms.node[home]] - p.work.cores[fixed, p.tms.node_class[home]].sum()
     chosen = _fill(fronts, room)
     if chosen is None:
         return None
@@ -101,10 +101,10 @@ def _own_or_home(relaxed: Relaxation, home: int) -> Bools:
     p, tree = relaxed.problem, relaxed.problem.network.tree
     if tree is None:
         raise ValueError("the sites do not form a tree")
-    tm_branch = branches(tree)[p.tm_site]
+    tm_branch = branches(tree)[p.tms.site]
     own = np.where(relaxed.free, -2, tm_branch[relaxed.may.argmax(axis=1)])
     """-2: not known yet, -1: none."""
-    source, target = p.feeding
+    source, target = p.channels.feeding
     while True:
         open_ = own[target] == -2
         ready = np.ones(p.n, bool)
@@ -141,7 +141,7 @@ def _front(
     sets, first = np.unique(taken[order], return_index=True)
     least = np.minimum.reduceat(cost[:, order], first, axis=1)
     at_home = (sets[:, None] >> np.arange(members.shape[1]) & 1).astype(bool)
-    cores = p.cores[members, p.tm_class[home]] @ at_home.T.astype(float)
+    cores = p.work.cores[members, p.tms.node_class[home]] @ at_home.T.astype(float)
     return _Front(shape, members, flow, sets, least, cores)
 
 

@@ -45,16 +45,16 @@ def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | N
         more[k] += 1
         taken = loads.slots(more.T)
         in_time = time.monotonic() < deadline
-        full = loads.of_all(more) if in_time else taken - p.tm_slots
+        full = loads.of_all(more) if in_time else taken - p.tms.slots
         for _ in range(missing):
-            may = kinds.allowed[k] & (taken <= p.tm_slots)
+            may = kinds.allowed[k] & (taken <= p.tms.slots)
             if not may.any():
                 return None
             w = int(np.argmin(np.where(may, full, np.inf)))
             count[k, w] += 1
             more[k, w] += 1
             taken[w] = loads.slots(more[:, w])
-            full[w] = loads.of_worker(more[:, w], w) if in_time else taken[w] - p.tm_slots[w]
+            full[w] = loads.of_worker(more[:, w], w) if in_time else taken[w] - p.tms.slots[w]
     return count
 
 

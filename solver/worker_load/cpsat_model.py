@@ -90,14 +90,14 @@ class WholeLoads:
         for i, w in enumerate(workers):
             look()
             own = [row[i] for row in self.count]
-            self._within_slots(own, min(int(p.tm_slots[w]), p.n))
+            self._within_slots(own, min(int(p.tms.slots[w]), p.n))
             self._within_limit(own, w)
 
     def _most(self, kind: int, workers: Sequence[int]) -> list[int]:
         """Return how many of a kind each worker has slots for."""
         kinds = self._loads.kinds
         most: list[int] = np.minimum(
-            len(kinds.members[kind]), kinds.problem.tm_slots[list(workers)]
+            len(kinds.members[kind]), kinds.problem.tms.slots[list(workers)]
         ).tolist()
         return most
 
@@ -105,7 +105,9 @@ class WholeLoads:
         kinds = self._loads.kinds
         groups: dict[int, dict[int, list[cp_model.IntVar]]] = {}
         for column, o in zip(own, kinds.operator.tolist(), strict=True):
-            groups.setdefault(int(kinds.problem.group[o]), {}).setdefault(o, []).append(column)
+            groups.setdefault(int(kinds.problem.subtasks.group[o]), {}).setdefault(o, []).append(
+                column
+            )
         taken: list[cp_model.LinearExprT] = []
         for operators in groups.values():
             each = [cp_model.LinearExpr.sum(columns) for columns in operators.values()]
@@ -158,7 +160,7 @@ class WholeLoads:
 
     def _most_of(self, targets: tuple[tuple[int, int], ...], worker: int) -> int:
         """Return the largest sum of kinds of one operator that a worker has slots for."""
-        slots = int(self._loads.kinds.problem.tm_slots[worker])
+        slots = int(self._loads.kinds.problem.tms.slots[worker])
         dearest = max(times for _, times in targets) * slots
         return min(dearest, sum(t * self._most(k, [worker])[0] for k, t in targets))
 

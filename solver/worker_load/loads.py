@@ -52,7 +52,7 @@ class Loads:
         everyone = [(j, each) for j, each in joined if j.everyone]
         for j, each in everyone:
             sent[j.source] += each * j.outs
-        group = kinds.problem.group
+        group = kinds.problem.subtasks.group
         return cls(
             kinds=kinds,
             compute=kinds.compute * per_span[0],
@@ -98,6 +98,6 @@ class Loads:
         """Return whether a worker may have such counts, of shape (n, n_kinds)."""
         kinds = self.kinds
         most = np.where(kinds.allowed[:, worker], kinds.size, 0)
-        slots = self.slots(count) <= kinds.problem.tm_slots[worker]
+        slots = self.slots(count) <= kinds.problem.tms.slots[worker]
         held: Bools = ((count >= 0) & (count <= most)).all(axis=1) & slots
         return held

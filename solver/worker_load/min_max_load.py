@@ -15,6 +15,7 @@ from edgeplace.model import (
     Evaluation,
     InvalidInputError,
     JobGraph,
+    LimitKind,
     Plan,
     PlanMismatchError,
     Rules,
@@ -143,7 +144,7 @@ def balance(
     if found.assignment is None:
         return Balance(None, None, found.value, found.bound, found.proved)
     evaluation = assess(problem, found.assignment)
-    if any(v.kind == "slots" for v in evaluation.violations):
+    if any(v.kind is LimitKind.SLOTS for v in evaluation.violations):
         raise PlanMismatchError("the balanced plan takes more slots than there are")
     return Balance(
         problem.plan(found.assignment), evaluation, found.value, found.bound, found.proved
@@ -204,7 +205,7 @@ def _at_once(problem: Problem, reading: Reading) -> Decided:
             return nothing
     verdict = measure_usage(problem, assignment)
     allowed = problem.allowed()[np.arange(problem.n), assignment]
-    if not allowed.all() or (verdict.slots > problem.tm_slots).any():
+    if not allowed.all() or (verdict.slots > problem.tms.slots).any():
         return nothing
     return Decided(assignment, largest_load(problem, assignment, reading), 0.0)
 

@@ -88,14 +88,15 @@ class Kinds:
     @classmethod
     def find(cls, problem: Problem, reading: Reading = "flink") -> "Kinds":
         """Return the coarsest kinds that counts of them say all about."""
-        p, weights = problem, Weights.of(problem, reading)
+        p = problem
         afford(_PAIR_S * p.n * p.m)
+        weights = Weights.of(p, reading)
         if reading == "caps":
             colour, joined = p.subtasks.operator_of, list(_as_caps(p))
         else:
             colour, joined = _told_apart(p, weights)
         _, first = np.unique(colour, return_index=True)
-        machine = np.stack([p.tm_class, p.tm_slots, p.node_cores[p.tm_node]])
+        machine = np.stack([p.tms.node_class, p.tms.slots, p.tms.node_cores[p.tms.node]])
         machine = np.concatenate([machine, p.allowed()[first]])
         return cls(
             problem=p,
@@ -140,10 +141,12 @@ class Kinds:
     def _join(self, at: Ints, joined: Joined, leaf: int, count: Ints) -> None:
         """Place the leaves of a kind whose hubs are placed."""
         p = self.problem
-        a, b = p.feeding
+        a, b = p.channels.feeding
         # Other streams, and channels without traffic, may join the two kinds as well.
         which = (self.of[a] == joined.source) & (self.of[b] == joined.target)
-        which &= (p.stream[: p.n_feeding] == joined.stream) & (p.bytes_per_s[: p.n_feeding] > 0)
+        which &= (p.channels.stream[: p.channels.n_feeding] == joined.stream) & (
+            p.channels.bytes_per_s[: p.channels.n_feeding] > 0
+        )
         hubs, leaves = (b, a) if leaf == joined.source else (a, b)
         left = count.copy()
         for h, k in zip(hubs[which].tolist(), leaves[which].tolist(), strict=True):
@@ -196,13 +199,13 @@ def _numbered(rows: list[NDArray[np.generic]]) -> Ints:
 
 def _refined(p: Problem, colour: Ints) -> Ints:
     """Split colours until those of one have as many partners of every colour, on like channels."""
-    a, b = p.feeding
-    flow = p.bytes_per_s[: p.n_feeding]
+    a, b = p.channels.feeding
+    flow = p.channels.bytes_per_s[: p.channels.n_feeding]
     heard = flow > 0
     ends = np.concatenate([a[heard], b[heard]])
     partners = np.concatenate([b[heard], a[heard]])
     outwards = np.repeat([0, 1], int(heard.sum()))
-    like = np.tile(_numbered([p.stream[: p.n_feeding][heard], flow[heard]]), 2)
+    like = np.tile(_numbered([p.channels.stream[: p.channels.n_feeding][heard], flow[heard]]), 2)
     while True:
         look()
         met = _numbered([outwards, like, colour[partners]])
@@ -221,10 +224,10 @@ def _refined(p: Problem, colour: Ints) -> Ints:
 
 def _joined(p: Problem, colour: Ints) -> Iterator[Joined]:
     """Yield what the kinds send to each other."""
-    a, b = p.feeding
-    flow = p.bytes_per_s[: p.n_feeding]
+    a, b = p.channels.feeding
+    flow = p.channels.bytes_per_s[: p.channels.n_feeding]
     heard = np.flatnonzero(flow > 0)
-    a, b, flow, stream = a[heard], b[heard], flow[heard], p.stream[heard]
+    a, b, flow, stream = a[heard], b[heard], flow[heard], p.channels.stream[heard]
     size = np.bincount(colour)
     like = _numbered([stream, flow, colour[b], colour[a]])
     _, first, times = np.unique(like, return_index=True, return_counts=True)

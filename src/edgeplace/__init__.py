@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from edgeplace.model import (
+        Case,
         Cluster,
         Costs,
         EdgeplaceError,
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
         read,
         write,
     )
-    from edgeplace.solver import evaluate, solve
+    from edgeplace.solver import SearchParameters, evaluate, solve, solve_case
     from edgeplace.solver.fleet import Fleet, Replicas, solve_fleet
     from edgeplace.solver.worker_load import balance
 
 __version__ = "0.2.0"
 __all__ = [
+    "Case",
     "Cluster",
     "Costs",
     "EdgeplaceError",
@@ -34,20 +36,24 @@ __all__ = [
     "Replicas",
     "Result",
     "Rules",
+    "SearchParameters",
     "__version__",
     "balance",
     "evaluate",
     "read",
     "solve",
+    "solve_case",
     "solve_fleet",
     "write",
 ]
 _ROOMS = {
     "Replicas": "edgeplace.solver.fleet",
     "Fleet": "edgeplace.solver.fleet",
+    "SearchParameters": "edgeplace.solver",
     "balance": "edgeplace.solver.worker_load",
     "evaluate": "edgeplace.solver",
     "solve": "edgeplace.solver",
+    "solve_case": "edgeplace.solver",
     "solve_fleet": "edgeplace.solver.fleet",
 }
 

@@ -17,9 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from edgeplace.model import Plan
+from edgeplace.model import RATED, Plan
 from edgeplace.model.errors import EdgeplaceError, InvalidInputError
-from edgeplace.model.result import RATED
 from tests.conformance.cure_check import cure_differences
 from tests.conformance.document_oracle import SAME, Document, Truth
 from tests.conformance.parsed import Case, Parsed

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Self
 
-from edgeplace.model import Cluster, JobGraph, Plan, Rules
-from edgeplace.model.result import ObjectiveLevel
+from edgeplace.model import Cluster, JobGraph, ObjectiveLevel, Plan, Rules
 from tests.conformance.document_oracle import Document
 
 Case = dict[str, Any]

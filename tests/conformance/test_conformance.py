@@ -32,7 +32,15 @@ def test_a_case_that_once_differed_does_not(path: Path, solver: Solver) -> None:
     assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
 
 
-@pytest.mark.parametrize("first", range(0, GENERATED, AT_ONCE))
+def _seeds() -> list[object]:
+    """Return the first of each portion of seeds; all but one portion take `make test`."""
+    return [
+        pytest.param(first, marks=[pytest.mark.slow] if first else [])
+        for first in range(0, GENERATED, AT_ONCE)
+    ]
+
+
+@pytest.mark.parametrize("first", _seeds())
 def test_generated_cases(first: int, solver: Solver) -> None:
     wrong = {}
     for seed in range(first, min(first + AT_ONCE, GENERATED)):

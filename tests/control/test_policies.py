@@ -43,6 +43,7 @@ def test_a_steady_load_ends_in_rest(kind):
     assert OPTIONS[int(outcome.option[-1])].capacity_per_s >= 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL, ids=lambda k: k.__name__)
 def test_it_is_deterministic(kind):
     load = step(500.0, PEAK, 3)
@@ -51,6 +52,7 @@ def test_it_is_deterministic(kind):
     assert one.decided_s.tolist() == two.decided_s.tolist()
 
 
+@pytest.mark.slow
 def test_ours_changes_once_for_a_steady_load():
     """At constant demand the option entered has no regret: nothing changes any more.
 
@@ -72,6 +74,7 @@ def test_ours_does_not_follow_a_sawtooth(period_s):
     assert outcome.late_share <= 0.001
 
 
+@pytest.mark.slow
 def test_ours_foresees_the_third_day():
     """The step comes at nine each day; once seen, it is met before it comes."""
     outcome = run(Edgeplace(), step(500.0, PEAK, 5))
@@ -87,6 +90,7 @@ def test_ours_meets_a_flash_crowd():
     assert outcome.late_s <= 240, "two crowds, each served again within two minutes"
 
 
+@pytest.mark.slow
 def test_a_shorter_pause_is_never_later():
     load = step(500.0, PEAK, 3)
     for kind in (DS2, Edgeplace, FlinkAutoscaler):

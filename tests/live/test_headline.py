@@ -19,6 +19,9 @@ SCHEDULE = headline.Schedule(
     records_a_window=1.0,
     idle_s=10.0,
     measure_s=20,
+    # What a record costs a processor need not be exact, and no state here is sized by a rate.
+    warm_up_s=8.0,
+    state_s=3.0,
     settle_s=3.0,
     fill_s=5.0,
     busy_limit=1.01,

@@ -3,7 +3,7 @@
 import pytest
 
 from edgeplace.model import Cluster, InvalidInputError, Link, Node, Site, TaskManager
-from edgeplace.model.cluster_changes import (
+from edgeplace.model.what_if.cluster_changes import (
     with_bandwidth,
     with_cores,
     with_node_like,

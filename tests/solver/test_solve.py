@@ -18,7 +18,7 @@ from edgeplace.model import (
     StoppedBy,
     TaskManager,
 )
-from edgeplace.solver import assumptions, evaluate, policies, solve, why
+from edgeplace.solver import SearchParameters, assumptions, evaluate, policies, solve, why
 from tests.support.seeds import filter_cluster, filter_job, one_site, two_operators
 
 BACKENDS = ("milp", "cp-sat", "pulp:CBC")
@@ -350,15 +350,12 @@ def test_a_latency_of_nought_is_proved(backend):
 def test_ctrl_c_in_a_solver_keeps_its_incumbent_and_its_bound():
     job, cluster = filter_job(50_000.0), filter_cluster(1e6)
     best = solve(job, cluster, objective=("wan",))
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch("edgeplace.solver.search.primal_heuristics.BASELINES", {}),
-        patch(
-            "edgeplace.solver.linear.highs._run",
-            side_effect=lambda highs, _: bool(highs.run()) and False,
-        ),
+    by_model = SearchParameters(by_site=False, baselines=False)
+    with patch(
+        "edgeplace.solver.linear.highs._run",
+        side_effect=lambda highs, _: bool(highs.run()) and False,
     ):
-        result = solve(job, cluster, objective=("wan", "latency"))
+        result = solve(job, cluster, objective=("wan", "latency"), search=by_model)
     assert result.stopped_by is StoppedBy.INTERRUPT
     assert result.status is Status.FEASIBLE
     assert result.levels[0].value == best.levels[0].value

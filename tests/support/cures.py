@@ -4,7 +4,7 @@ import math
 import re
 
 from edgeplace.model import Link
-from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_cores, with_slots
 
 
 def with_changes(job, cluster, rules, changes, current=None):

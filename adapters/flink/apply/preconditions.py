@@ -4,6 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from edgeplace.adapters.flink.apply.moves import SubtaskMove, slots_needed
+from edgeplace.adapters.flink.checks.agent import (
+    check_alive,
+    check_in_charge,
+    check_loaded,
+    unknown_job,
+)
+from edgeplace.adapters.flink.plans.agent_files import AgentInfo
 from edgeplace.adapters.flink.plans.folder import PlansFolder
 from edgeplace.adapters.flink.plans.location import agent_option, jvm_options
 from edgeplace.adapters.flink.rest.live import (
@@ -45,60 +52,18 @@ def agent_problems(
     InvalidInputError
         If the job's status file is not the agent's.
     """
-    problems = []
-    environment = live.environment()
-    if jvm_options(environment) and agent_option(environment) is None:
-        problems.append(
-            Obstacle(
-                f"the JobManager at {live.url} was started without edgeplace's agent",
-                "`edgeplace flink install FLINK_HOME`, then restart the JobManager",
-            )
-        )
+    options = live.environment()
+    loaded = (agent_option(options) is not None) if jvm_options(options) else None
     try:
-        agent = folder.agent()
+        agent: AgentInfo | InvalidInputError | None = folder.agent()
     except InvalidInputError as e:
-        return [*problems, Obstacle(e.what, e.cure)]
-    if agent is None:
-        return [
-            *problems,
-            Obstacle(
-                f"no agent works on {folder.path}: there is no agent.json",
-                "give the folder of the agent's option `plans=`, or start the JobManager with it",
-            ),
-        ]
-    if not agent.alive(now_s):
-        problems.append(
-            Obstacle(
-                f"the agent of {folder.path} {agent.silent_for(now_s)}",
-                "start the JobManager; if it runs, set the clocks of both machines",
-            )
-        )
-    elif not agent.resource_manager:
-        problems.append(
-            Obstacle(
-                "the agent's JobManager has no active ResourceManager: it can place nothing",
-                "run JobManager and ResourceManager in one process, and give the --plans of the "
-                "leader",
-            )
-        )
-    elif folder.status(job.id) is None:
-        problems.append(
-            Obstacle(
-                f"the agent of {folder.path} does not know job {job.name!r} ({job.id})",
-                "if it was submitted just now, wait a moment; else give the --plans folder of this "
-                "JobManager, and run the job as a streaming job under the default scheduler",
-            )
-        )
-    here, there = {tm.id for tm in task_managers}, {tm.id for tm in agent.task_managers}
-    if here and there and not here & there:
-        problems.append(
-            Obstacle(
-                f"{folder.path} is of another Flink: its agent sees none of the TaskManagers of "
-                f"{live.url}",
-                "give the --plans folder of this JobManager",
-            )
-        )
-    return problems
+        agent = e
+    found = [*check_loaded(loaded), *check_alive(folder.path, agent, now_s)]
+    if not found and isinstance(agent, AgentInfo):
+        found += check_in_charge(agent, live.version(), {tm.id for tm in task_managers})
+    if not found and folder.status(job.id) is None:
+        found.append(unknown_job(job.name, job.id))
+    return [Obstacle(f.what, f.cure) for f in found]
 
 
 def job_problems(

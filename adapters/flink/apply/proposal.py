@@ -15,7 +15,7 @@ from edgeplace.adapters.flink.apply.preconditions import (
     slot_problems,
 )
 from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
-from edgeplace.adapters.flink.plans.plan_file import Places, planned_places
+from edgeplace.adapters.flink.plans.plan_file import Places, Schedulercfg, planned_places
 from edgeplace.adapters.flink.rest.live import (
     LiveFlink,
     LiveTaskManager,
@@ -243,7 +243,7 @@ def places_of(
 ) -> Places | None:
     """Return the placement in a plan file; None if it is of no use for the job."""
     try:
-        return planned_places(text, graph, task_managers, None, "the plan file")
+        return planned_places(Schedulercfg(text), graph, task_managers, None, "the plan file")
     except InvalidInputError:
         return None
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Iterator
 
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity
+from edgeplace.adapters.flink.checks.agent import (
+    INSTALL,
+    check_alive,
+    check_in_charge,
+    check_loaded,
+)
+from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.snapshot import Seen
 from edgeplace.adapters.flink.install.configuration_line import KEY, shared_key
+from edgeplace.adapters.flink.plans.agent_files import AgentInfo
 from edgeplace.adapters.flink.rest.release import TESTED, standing
-
-_INSTALL = "`edgeplace flink install FLINK_HOME`, then restart the JobManager"
 
 
 def check_release(seen: Seen) -> Iterator[Finding]:
@@ -25,15 +30,11 @@ def check_release(seen: Seen) -> Iterator[Finding]:
 
 def check_agent(seen: Seen, version: str) -> Iterator[Finding]:
     """Tell whether the agent is loaded and alive, and of this version of edgeplace."""
-    if seen.lacks_agent:
-        yield Finding(
-            Severity.PROBLEM,
-            "agent",
-            "the JobManager runs without the agent: stock Flink places all jobs",
-            f"{_INSTALL} with the line that it prints",
-        )
+    loaded = seen.agent_loaded if seen.has_environment else None
+    yield from check_loaded(loaded)
+    if loaded is False:
         return
-    if not seen.has_environment:
+    if loaded is None:
         yield Finding(
             Severity.NOTE, "agent", "Flink does not tell its JVM's options: only the agent's files"
         )
@@ -51,24 +52,9 @@ def check_agent(seen: Seen, version: str) -> Iterator[Finding]:
         Finding(Severity.PROBLEM, "agent's files", e.what, e.cure) for e in seen.plans.unreadable
     )
     agent = seen.plans.agent
-    if agent is None:
-        if not any("agent.json" in e.what for e in seen.plans.unreadable):
-            yield Finding(
-                Severity.PROBLEM,
-                "agent",
-                f"no agent writes to {seen.plans.path}: there is no agent.json in it",
-                "is this the folder of this JobManager (--plans DIR)? see its standard error for "
-                "what the agent says at the start",
-            )
-        return
-    if not agent.alive(seen.now_s):
-        yield Finding(
-            Severity.PROBLEM,
-            "agent",
-            f"the agent (process {agent.pid}) of {seen.plans.path} "
-            f"{agent.silent_for(seen.now_s)}, and should write every 5 s",
-            "is this the folder of this JobManager, is its disk full, do the clocks agree?",
-        )
+    silent = list(check_alive(seen.plans.path, agent, seen.now_s))
+    yield from silent
+    if silent or not isinstance(agent, AgentInfo):
         return
     yield Finding(
         Severity.OK,
@@ -76,45 +62,14 @@ def check_agent(seen: Seen, version: str) -> Iterator[Finding]:
         f"version {agent.version} is alive in process {agent.pid}, reads plans from "
         f"{agent.plans}, lost={agent.lost}",
     )
-    yield from _consistent(seen, version)
-
-
-def _consistent(seen: Seen, version: str) -> Iterator[Finding]:
-    agent = seen.plans.agent if seen.plans else None
-    if agent is None:
-        return
     if agent.version != version:
         yield Finding(
             Severity.WARNING,
             "agent's version",
             f"the agent is version {agent.version}, this command is {version}",
-            _INSTALL,
+            INSTALL,
         )
-    if agent.flink != seen.release:
-        yield Finding(
-            Severity.PROBLEM,
-            "agent",
-            f"the agent of this folder is in a Flink {agent.flink}, the REST API is that of "
-            f"{seen.release}",
-            "give the folder of this JobManager: --plans DIR",
-        )
-    if not agent.resource_manager:
-        yield Finding(
-            Severity.PROBLEM,
-            "ResourceManager",
-            "the agent's JVM has no active ResourceManager: nothing can be placed",
-            "run JobManager and ResourceManager in one process (standalone session or application "
-            "mode); of several JobManagers, look at the leader's folder",
-        )
-    theirs, ours = {tm.id for tm in agent.task_managers}, {tm.id for tm in seen.task_managers}
-    if agent.resource_manager and ours and not theirs & ours:
-        yield Finding(
-            Severity.PROBLEM,
-            "agent",
-            "the agent and the REST API do not share one TaskManager: this folder is another "
-            "cluster's",
-            "give the folder of this JobManager: --plans DIR",
-        )
+    yield from check_in_charge(agent, seen.release, {tm.id for tm in seen.task_managers})
 
 
 def check_agent_line(seen: Seen) -> Iterator[Finding]:

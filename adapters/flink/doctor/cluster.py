@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.credit_window import (
     PER_CHANNEL,
     PER_GATE,
@@ -11,7 +12,6 @@ from edgeplace.adapters.flink.doctor.credit_window import (
     buffers,
     crossings,
 )
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenTaskManager
 from edgeplace.adapters.flink.rest.task_managers import is_generated, names_of
 from edgeplace.model import Cluster, InvalidInputError

@@ -1,5 +1,6 @@
 """Examine a Flink cluster: is the agent there, and what hinders placement?"""
 
+from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.agent import (
     check_agent,
     check_agent_line,
@@ -13,7 +14,6 @@ from edgeplace.adapters.flink.doctor.cluster import (
     check_slots,
     check_task_managers,
 )
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.job_moves import check_direct_memory, check_host_names
 from edgeplace.adapters.flink.doctor.jobs import (
     check_checkpoints,

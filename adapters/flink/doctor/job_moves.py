@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity, listed
+from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen
 
 RETRIEVE_HOSTNAME = "jobmanager.retrieve-taskmanager-hostname"

@@ -1,16 +1,15 @@
 """Jobs: do they have plans, do they run where these say, and can they be moved?"""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity, listed
+from edgeplace.adapters.flink.checks.agent import unknown_job
+from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenJob
+from edgeplace.adapters.flink.plans.agent_files import AgentInfo
 from edgeplace.adapters.flink.plans.folder import SUFFIX, clock
+from edgeplace.adapters.flink.schedulercfg.names import without_counters
 from edgeplace.model import JobGraph
-
-_COUNTER = re.compile(r"\[[0-9]+\]")
-"""What Flink's SQL planner puts into names, different in each submission."""
 
 
 def check_jobs(seen: Seen) -> Iterator[Finding]:
@@ -111,14 +110,8 @@ def check_plans(seen: Seen) -> Iterator[Finding]:
 
 def _unknown(seen: Seen, job: SeenJob) -> Iterator[Finding]:
     agent = seen.plans.agent if seen.plans else None
-    if agent and agent.alive(seen.now_s) and job.graph is not None:
-        yield Finding(
-            Severity.WARNING,
-            "plans",
-            f"the agent does not know {_of(job)}: no plan of it is obeyed",
-            "if it was submitted just now, look again; else see what the JobManager's log says of "
-            "it",
-        )
+    if isinstance(agent, AgentInfo) and agent.alive(seen.now_s) and job.graph is not None:
+        yield unknown_job(job.name, job.id)
 
 
 def _strays(job: SeenJob, planned: Mapping[str, Sequence[str]]) -> list[str]:
@@ -218,7 +211,7 @@ def check_names(seen: Seen) -> Iterator[Finding]:
 def _ambiguous(graph: JobGraph) -> Iterator[str]:
     by_name: dict[str, list[str]] = {}
     for op in graph.operators:
-        by_name.setdefault(_COUNTER.sub("", op.name), []).append(op.name)
+        by_name.setdefault(without_counters(op.name), []).append(op.name)
     for names in by_name.values():
         if len(names) > 1:
             yield f"operators that plans cannot tell apart by name: {listed(names)}"

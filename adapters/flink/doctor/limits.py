@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.cluster import buffers_of, jobs_between_sites
 from edgeplace.adapters.flink.doctor.credit_window import PER_CHANNEL, PER_GATE, SEGMENT_SIZE
-from edgeplace.adapters.flink.doctor.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.job_moves import RETRIEVE_HOSTNAME, looks_up_names
 from edgeplace.adapters.flink.doctor.snapshot import Seen
 from edgeplace.adapters.flink.rest.fetch_interval import OPTION, fetch_interval_s

@@ -90,12 +90,14 @@ class SeenPlans:
         Name of a plan file -> the locations it names. Plans that have expired are left out.
     until
         Plans that hold until a time which is to come.
+    agent
+        What `agent.json` says, or why it cannot be read; None: there is none.
     unreadable
-        What is wrong with files in it.
+        What is wrong with other files in it.
     """
 
     path: Path
-    agent: AgentInfo | None = None
+    agent: AgentInfo | InvalidInputError | None = None
     locations: Mapping[str, frozenset[str]] = field(default_factory=dict)
     until: tuple[UntilPlan, ...] = ()
     unreadable: tuple[InvalidInputError, ...] = ()
@@ -278,11 +280,10 @@ def _segment_bytes(metrics: Mapping[str, Any]) -> int | None:
 
 
 def _plans(folder: PlansFolder, unreadable: list[InvalidInputError], now_s: float) -> SeenPlans:
-    agent = None
     try:
-        agent = folder.agent()
+        agent: AgentInfo | InvalidInputError | None = folder.agent()
     except InvalidInputError as e:
-        unreadable.append(e)
+        agent = e
     until = folder.until_plans()
     expired = {u.path for u in until if u.expires_s <= now_s}
     named = {}

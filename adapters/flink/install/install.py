@@ -18,7 +18,7 @@ from edgeplace.adapters.flink.install.configuration_line import (
 )
 from edgeplace.adapters.flink.rest.release import TESTED, standing
 from edgeplace.model import InvalidInputError, MissingExtraError
-from edgeplace.model.files import put, stage
+from edgeplace.model.output import put, stage
 
 _DIST = re.compile(r"flink-dist(?:_[0-9.]+)?-([0-9].*)\.jar")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+@%:~-]+")

@@ -24,7 +24,8 @@ from edgeplace.adapters.flink.plans.agent_files import (
 )
 from edgeplace.adapters.flink.plans.plan_size import LARGEST_PLAN_BYTES
 from edgeplace.adapters.flink.rest.job_choice import is_job_id
-from edgeplace.model import InvalidInputError, files
+from edgeplace.model import InvalidInputError
+from edgeplace.model.output import put, stage
 
 SUFFIX = ".schedulercfg"
 _UNTIL = re.compile(r"(?P<key>.+)\.until-(?P<expires_s>[0-9]{1,12})")
@@ -152,7 +153,7 @@ class PlansFolder:
         """
         try:
             # The JobManager may run as another user.
-            return files.stage([_bytes(text)], self.path, _STAGED, mode=0o644)
+            return stage([_bytes(text)], self.path, _STAGED, mode=0o644)
         except OSError as e:
             raise self._not_written(e) from e
 
@@ -165,7 +166,7 @@ class PlansFolder:
             If it cannot be renamed.
         """
         try:
-            files.put(staged, path)
+            put(staged, path)
             self._sync()
         except OSError as e:
             raise self._not_written(e) from e

@@ -1,6 +1,8 @@
 """The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import getsize, isfile
 from pathlib import Path
 
 from edgeplace.adapters.flink import schedulercfg
@@ -15,9 +17,9 @@ from edgeplace.model import (
     Node,
     Plan,
     TaskManager,
-    load,
-    parse,
+    read,
 )
+from edgeplace.model.content import bytes_of
 from edgeplace.model.text import first_few
 
 Places = dict[str, tuple[str, ...]]
@@ -30,48 +32,111 @@ def is_schedulercfg(path: str | Path) -> bool:
     return not set(Path(path).suffixes) & _SUFFIXES_OF_OURS
 
 
-def read_plan(path: str | Path) -> Plan | str:
-    """Return a plan of ours, or the text of a schedulercfg.
+@dataclass(frozen=True)
+class Schedulercfg:
+    """The text of a schedulercfg: it names tasks, and no job."""
+
+    text: str
+
+
+def read_plan(path: str | Path, largest_bytes: int | None = None) -> Plan | Schedulercfg:
+    """Return a plan of ours, or a schedulercfg.
+
+    Parameters
+    ----------
+    largest_bytes
+        A file that is larger is refused before it is read; None: none is.
 
     Raises
     ------
     InvalidInputError
-        If the file cannot be read, is too large for a plan, is none, or is one for what
-        `solve --set` supposed.
+        If the file cannot be read, is too large, or is neither.
     """
-    path = Path(path)
-    try:
-        with path.open("rb") as f:
-            raw = f.read(LARGEST_PLAN_BYTES + 1)
-    except OSError as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
-    if len(raw) > LARGEST_PLAN_BYTES:
+    if largest_bytes is not None and isfile(path) and getsize(path) > largest_bytes:
         raise too_large(str(path))
+    raw = bytes_of(path)
     # The name of a task may start with a brace.
     is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
     if is_json or not is_schedulercfg(path):
-        plan = parse(load(path), Plan, str(path))
-        if plan.supposing:
-            raise InvalidInputError(
-                f"{path} is a plan for what is not there: solve --set {' '.join(plan.supposing)}",
-                "solve again without --set, for the job and the cluster as they are",
-            )
-        return plan
+        return read(path, Plan)
     try:
-        return raw.decode()
+        return Schedulercfg(raw.decode())
     except UnicodeDecodeError as e:
         line = e.object.count(b"\n", 0, e.start) + 1
         raise InvalidInputError(f"{path}:{line}: not UTF-8", "save the file as UTF-8") from e
 
 
-def planned_job(
-    plan: Plan | str,
+def read_real_plan(path: str | Path) -> Plan | Schedulercfg:
+    """Return a plan that a running Flink can obey.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `read_plan`, and if it is too large for a plan, or one for what `solve --set`
+        supposed.
+    """
+    plan = read_plan(path, LARGEST_PLAN_BYTES)
+    if isinstance(plan, Plan):
+        refuse_supposed(plan, path)
+    return plan
+
+
+def refuse_supposed(plan: Plan, path: str | Path) -> None:
+    """Refuse a plan for what is not there.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is one.
+    """
+    if plan.supposing:
+        raise InvalidInputError(
+            f"{path} is a plan for what is not there: solve --set {' '.join(plan.supposing)}",
+            "solve again without --set, for the job and the cluster as they are",
+        )
+
+
+def plan_of_jobs(
+    found: Plan | Schedulercfg, jobs: Sequence[JobGraph], cluster: Cluster, origin: str
+) -> Plan:
+    """Return what a file says of some jobs as a plan in the cluster's names.
+
+    A schedulercfg is of one job: of several, of the one that has all its tasks.
+
+    Raises
+    ------
+    InvalidInputError
+        If a schedulercfg does not belong to the jobs and the cluster.
+    """
+    if isinstance(found, Plan):
+        return found
+    own = jobs[0] if len(jobs) == 1 else _owner(found, jobs, origin)
+    return Plan(
+        jobs={own.name: schedulercfg.parse(found.text, job=own, cluster=cluster, origin=origin)}
+    )
+
+
+def _owner(found: Schedulercfg, jobs: Sequence[JobGraph], origin: str) -> JobGraph:
+    """Return the job that a schedulercfg is of."""
+    named = frozenset(_tasks_of(found.text))
+    fit = [job for job in jobs if _has_tasks(job, named)]
+    if len(fit) == 1:
+        return fit[0]
+    names = ", ".join(repr(job.name) for job in fit or jobs)
+    raise InvalidInputError(
+        f"{origin}: its tasks are those of {'each' if fit else 'none'} of the jobs {names}",
+        "give a plan (JSON or YAML), which names its jobs",
+    )
+
+
+def planned_jobs(
+    plan: Plan | Schedulercfg,
     jobs: tuple[RunningJob, ...],
     asked: str | None,
     origin: str,
     graph_of: Callable[[str], JobGraph],
-) -> RunningJob:
-    """Return the running job that a plan is for.
+) -> tuple[RunningJob, ...]:
+    """Return the running jobs that a plan is for, in the order of the plan.
 
     A schedulercfg names no job: of several that run, it is for the one that has all its tasks.
 
@@ -85,7 +150,7 @@ def planned_job(
     Raises
     ------
     InvalidInputError
-        If it is for none of the jobs that run, or for several.
+        If it is for none of the jobs that run, or it is not clear for which.
     FlinkUnreachableError
         If Flink does not answer.
     """
@@ -99,34 +164,40 @@ def planned_job(
             raise InvalidInputError(f"no job {asked!r} runs", f"running: {running}")
     if isinstance(plan, Plan):
         planned = ", ".join(map(repr, plan.jobs))
-        fit_plan = [j for j in fit if j.name in plan.jobs]
-        if not fit_plan:
+        fit = [j for name in plan.jobs for j in fit if j.name == name]
+        if not fit:
             raise InvalidInputError(
                 f"{origin} is a plan for {planned or 'no job'}, running: {running}",
                 "solve again for the job that runs",
             )
-        fit = fit_plan
     if not fit:
         raise InvalidInputError("no job runs", "submit the job first")
-    if len(fit) > 1 and isinstance(plan, str):
-        named = frozenset(_tasks_of(plan))
-        fit = [j for j in fit if _has_tasks(j, named, graph_of)]
+    if len(fit) > 1 and isinstance(plan, Schedulercfg):
+        named = frozenset(_tasks_of(plan.text))
+        fit = [j for j in fit if _runs_tasks(j, named, graph_of)]
         if not fit:
             raise InvalidInputError(
                 f"{origin} names tasks that no running job has in this parallelism",
                 f"--job NAME says what does not fit a job; running: {running}",
             )
-    if len(fit) > 1:
+    alike = fit if isinstance(plan, Schedulercfg) else _of_one_name(fit)
+    if len(alike) > 1:
         raise InvalidInputError(
-            f"{origin} can be for {len(fit)} running jobs: "
-            + ", ".join(f"{j.name!r} ({j.id})" for j in fit),
+            f"{origin} can be for {len(alike)} running jobs: "
+            + ", ".join(f"{j.name!r} ({j.id})" for j in alike),
             "say which: --job NAME or --job ID",
         )
-    return fit[0]
+    return tuple(fit)
+
+
+def _of_one_name(jobs: Sequence[RunningJob]) -> list[RunningJob]:
+    """Return the jobs that have the name of another one of them."""
+    names = [j.name for j in jobs]
+    return [j for j in jobs if names.count(j.name) > 1]
 
 
 def planned_places(
-    plan: Plan | str,
+    plan: Plan | Schedulercfg,
     job: JobGraph,
     task_managers: tuple[LiveTaskManager, ...],
     user: Cluster | None,
@@ -149,10 +220,11 @@ def planned_places(
     if isinstance(plan, Plan):
         places = _fitting(plan.of(job.name), job, origin)
     else:
-        check_plan_size(plan, job, origin)
-        named = _with_strangers(plan, cluster_of(task_managers))
-        places = schedulercfg.parse(plan, job=job, cluster=named, dialect="modern", origin=origin)
-    found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, str))
+        text = plan.text
+        check_plan_size(text, job, origin)
+        named = _with_strangers(text, cluster_of(task_managers))
+        places = schedulercfg.parse(text, job=job, cluster=named, dialect="modern", origin=origin)
+    found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, Schedulercfg))
     return {op: tuple(map(found.of, names)) for op, names in places.items()}
 
 
@@ -232,13 +304,16 @@ def _tasks_of(text: str) -> Iterator[tuple[str, int]]:
         yield (hit[1], int(hit[3])) if hit else (line, 0)
 
 
-def _has_tasks(
+def _runs_tasks(
     job: RunningJob, named: frozenset[tuple[str, int]], graph_of: Callable[[str], JobGraph]
 ) -> bool:
     try:
-        graph = graph_of(job.id)
+        return _has_tasks(graph_of(job.id), named)
     except (FlinkNotFoundError, InvalidInputError):
         return False  # It ended meanwhile, or it is a batch job.
+
+
+def _has_tasks(graph: JobGraph, named: frozenset[tuple[str, int]]) -> bool:
     tasks = TaskNames(graph)
     return all(any(op.parallelism == n for op in tasks.meant_by(key)) for key, n in named)
 

@@ -7,9 +7,15 @@ from edgeplace.model import Cluster, JobGraph, Operator, TaskManager
 
 INDEXED = re.compile(r"(.*) \(([0-9]{1,9})/([0-9]{1,9})\)", re.DOTALL)
 """`name (i/n)`"""
-
-
 _COUNTER = re.compile(r"\[[0-9]+\]")
+
+
+def without_counters(name: str) -> str:
+    """Return an operator's name without what Flink's SQL planner counts in it.
+
+    It counts on from one submission to the next: `Calc[3]`, then `Calc[8]`.
+    """
+    return _COUNTER.sub("", name)
 
 
 class TaskNames:
@@ -18,9 +24,8 @@ class TaskNames:
     Parameters
     ----------
     modern
-        A task goes by its id too, and a number in brackets counts for nothing in a name: Flink's
-        SQL planner counts on from one submission to the next (`Calc[3]`, `Calc[8]`). Otherwise
-        tasks go by their exact names.
+        A task goes by its id too, and by its name without counters. Otherwise tasks go by their
+        exact names.
     """
 
     def __init__(self, job: JobGraph, modern: bool = True) -> None:
@@ -46,7 +51,7 @@ class TaskNames:
         return None
 
     def _stem(self, name: str) -> str:
-        return _COUNTER.sub("", name) if self._modern else name
+        return without_counters(name) if self._modern else name
 
 
 def task_managers_by_key(cluster: Cluster) -> dict[str, list[TaskManager]]:

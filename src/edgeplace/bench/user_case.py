@@ -3,23 +3,17 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from edgeplace.adapters.flink import load_job
 from edgeplace.bench.record import Run, RunAnswer, RunOutcome
 from edgeplace.bench.run_tables import proofs_table, title
-from edgeplace.case.files import placed
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import percent
-from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
-    Cluster,
-    Costs,
+    Case,
     Evaluation,
     InvalidInputError,
-    JobGraph,
     Rules,
     load,
-    read,
 )
 from edgeplace.solver import policies
 from edgeplace.views.tables import show_policies
@@ -27,47 +21,31 @@ from edgeplace.views.terms import Terms
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether two words are a job and a cluster, in whichever order, not two instances.
+    """Return whether words are jobs and a cluster, in whichever order, not instances.
 
     Raises
     ------
     InvalidInputError
-        If one of them is the name of a file that is not there.
+        If one of two is the name of a file that is not there.
     """
     if len(words) == 2 and sum(Path(w).is_file() for w in words) == 1:
         other = next(w for w in words if not Path(w).is_file())
         if Path(other).suffix in (".yaml", ".yml", ".json") and not Path(other).exists():
             raise InvalidInputError(f"{other}: no such file", "check the path")
-    if len(words) != 2 or not all(Path(w).exists() for w in words) or Path(words[1]).is_dir():
+    if len(words) < 2 or not all(Path(w).exists() for w in words) or Path(words[-1]).is_dir():
         return False
-    data = load(words[1])
+    data = load(words[-1])
     return isinstance(data, dict) and ("sites" in data or "operators" in data)
 
 
-def read_user_case(
-    job_path: str, cluster_path: str, costs: str | None, rules: str | None
-) -> Instance:
-    """Return the user's job on the user's cluster as an instance.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file is not what it should be.
-    """
-    cluster = read(cluster_path, Cluster)
-    job, seen = _caps(job_path, cluster), None
-    if job is None:
-        job, seen = load_job(job_path)
-    if costs:
-        measured = read(costs, Costs)
-        job = job.with_costs(measured)
-        seen = measured.placement or seen
+def user_case(case: Case) -> Instance:
+    """Return the user's jobs on the user's cluster as an instance."""
     return Instance(
-        name=job.name,
-        jobs=(job,),
-        cluster=cluster,
-        rules=read(rules, Rules) if rules else Rules(),
-        current=placed(job, cluster, seen),
+        name=case.name,
+        jobs=case.jobs,
+        cluster=case.cluster,
+        rules=case.rules or Rules(),
+        current=case.current,
     )
 
 
@@ -136,17 +114,3 @@ def show_case(
     for r in runs:
         for said in (*r.wrong, *((r.message,) if r.message else ())):
             console.text(f"{'WRONG: ' if r.wrong else ''}{r.backend}: {said}", style="red")
-
-
-def _caps(path: str, cluster: Cluster) -> JobGraph | None:
-    """Return the job of a CAPS file, None if the file is another kind."""
-    if not path.endswith(".json") or not is_caps(load(path)):
-        return None
-    classes = {n.node_class for n in cluster.nodes}
-    if len(classes) > 1:
-        raise InvalidInputError(
-            f"{path}: a job of CAPS has the costs of one class of machines, and the cluster has "
-            f"{sorted(classes)}",
-            "give a cluster of one class, or convert the job and add the other costs",
-        )
-    return read_caps(path, next(iter(classes), "default"))

@@ -1,102 +1,184 @@
-"""What `solve` and `explain` read: a job with its costs, a cluster, rules, where the job runs."""
+"""What commands decide and judge by, read once, at their edge: jobs, cluster, rules, plans."""
 
 import argparse
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from edgeplace.adapters.flink import load_job, schedulercfg
+from edgeplace.adapters.flink import load_job
+from edgeplace.adapters.flink.plans.plan_file import plan_of_jobs, read_plan, refuse_supposed
+from edgeplace.case.taken import left_by
+from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
+    Case,
     Cluster,
     Costs,
     InvalidInputError,
     JobGraph,
     Plan,
     Rules,
+    load,
     read,
 )
-from edgeplace.model.content import bytes_of
+
+Seen = Mapping[str, tuple[str | None, ...]]
+"""Operator -> where Flink says that each subtask runs."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """Everything that a placement is decided and judged by."""
-
-    job: JobGraph
-    cluster: Cluster
-    rules: Rules | None
-    current: Plan | None
-    lost: tuple[str, ...] = ()
-    """Sites that are lost: nothing runs there."""
+def inputs_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the files that `read_case` reads."""
+    named = (*args.jobs, args.cluster, *args.costs, args.rules, *args.current, *args.taken)
+    # An empty name is a variable of a script that is not set: no file, and no leave to ignore it.
+    return tuple(path for path in named if path is not None)
 
 
 def read_case(args: argparse.Namespace) -> Case:
-    """Return what the arguments `job`, `cluster`, `costs`, `rules` and `current` name.
+    """Return what the arguments of `add_inputs` name.
 
     Raises
     ------
     InvalidInputError
         If a file is not what it should be.
     """
-    cluster = read(args.cluster, Cluster)
-    job, seen = load_job(args.job)
-    # An empty name is a variable of a script that is not set: no file, and no leave to ignore it.
-    if args.costs is not None:
-        costs = read(args.costs, Costs)
-        job = job.with_costs(costs)
-        seen = costs.placement or seen
-    rules = read(args.rules, Rules) if args.rules is not None else None
-    if args.current is not None:
-        current: Plan | None = read_plan(args.current, job, cluster)
-    else:
-        current = placed(job, cluster, seen)
-    return Case(job, cluster, rules, current)
+    return case_of(args.jobs, args.cluster, args.costs, args.rules, args.current, args.taken)
 
 
-def read_plan(path: str, job: JobGraph, cluster: Cluster) -> Plan:
+def case_of(
+    jobs: Sequence[str],
+    cluster: str,
+    costs: Sequence[str] = (),
+    rules: str | None = None,
+    current: Sequence[str] = (),
+    taken: Sequence[str] = (),
+) -> Case:
+    """Return the case that some files describe.
+
+    Raises
+    ------
+    InvalidInputError
+        If a file is not what it should be.
+    """
+    network = read(cluster, Cluster)
+    graphs: dict[str, JobGraph] = {}
+    seen: dict[str, Seen] = {}
+    for path in jobs:
+        job, where = _load_job(path, network)
+        if job.name in graphs:
+            raise InvalidInputError(
+                f"{path}: another of the jobs is named {job.name!r} too",
+                "give each job a name of its own: `name:` in its file",
+            )
+        graphs[job.name] = job
+        if where:
+            seen[job.name] = where
+    for name, measured in _costs_by_job(costs, tuple(graphs)).items():
+        graphs[name] = graphs[name].with_costs(measured)
+        if measured.placement:
+            seen[name] = measured.placement
+    known = tuple(graphs.values())
+    now = {name: _placed(graphs[name], network, where) for name, where in seen.items()}
+    for path in current:
+        now |= read_job_plan(path, known, network).jobs
+    left, notes = left_by([(path, _other_plan(path)) for path in taken], network, tuple(graphs))
+    return Case(
+        known,
+        left,
+        read(rules, Rules) if rules is not None else None,
+        Plan(jobs=now) if now else None,
+        notes=notes,
+    )
+
+
+def read_job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster) -> Plan:
     """Return a plan from a plan file or a schedulercfg.
 
     Raises
     ------
     InvalidInputError
-        If the file is neither, or does not belong to the job and the cluster.
+        If the file is neither, does not belong to the jobs and the cluster, or is of other jobs
+        beside these.
     """
-    raw = bytes_of(path)
-    # The name of a task may start with a brace.
-    is_json = raw.lstrip().startswith(b"{") and b'"jobs"' in raw
-    if is_json or set(Path(path).suffixes) & {".yaml", ".yml", ".json", ".gz"}:
-        return _of_one_job(read(path, Plan), job, path)
-    return Plan(jobs={job.name: schedulercfg.read(path, job=job, cluster=cluster)})
-
-
-def _of_one_job(plan: Plan, job: JobGraph, path: str) -> Plan:
-    """Return the plan, if it is not of other jobs beside this one."""
-    others = [name for name in plan.jobs if name != job.name]
-    if others and job.name in plan.jobs:
+    plan = plan_of_jobs(read_plan(path), jobs, cluster, path)
+    names = [job.name for job in jobs]
+    others = [name for name in plan.jobs if name not in names]
+    if others and set(names) & set(plan.jobs):
         raise InvalidInputError(
-            f"{path}: the plan places {job.name!r} and {', '.join(map(repr, others))}: the slots, "
-            "cores and links that the others take would be left out",
-            "give a plan of one job; edgeplace.evaluate and edgeplace.solve of Python take several",
+            f"{path}: the plan places {', '.join(map(repr, names))} and "
+            f"{', '.join(map(repr, others))}: the slots, cores and links that the others take "
+            "would be left out",
+            "give the files of all these jobs: JOB JOB CLUSTER",
         )
     return plan
 
 
-def placed(
-    job: JobGraph, cluster: Cluster, seen: Mapping[str, tuple[str | None, ...]] | None
-) -> Plan | None:
+def placed(job: JobGraph, cluster: Cluster, seen: Seen | None) -> Plan | None:
     """Return a placement as Flink reports it as a plan in the cluster's names.
 
     A subtask that was not seen, or whose TaskManager the cluster does not list, keeps the name
     Flink gave, which matches nothing: the solver takes its place as unknown.
     """
-    if not seen:
-        return None
+    return Plan(jobs={job.name: _placed(job, cluster, seen)}) if seen else None
 
+
+def _placed(job: JobGraph, cluster: Cluster, seen: Seen) -> dict[str, tuple[str, ...]]:
     def name(location: str | None) -> str:
         if location is None:
             return "(unassigned)"
         return cluster.resolve_task_manager(location) or location
 
-    return Plan(
-        jobs={job.name: {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}}
-    )
+    return {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}
+
+
+def _load_job(path: str, cluster: Cluster) -> tuple[JobGraph, Seen | None]:
+    """Return a job, of a CAPS file too, and where it runs if the file tells."""
+    try:
+        return load_job(path)
+    except InvalidInputError:
+        caps = False
+        with suppress(InvalidInputError):
+            caps = is_caps(load(path))
+        if not caps:
+            raise
+    return _caps(path, cluster), None
+
+
+def _caps(path: str, cluster: Cluster) -> JobGraph:
+    classes = {n.node_class for n in cluster.nodes}
+    if len(classes) > 1:
+        raise InvalidInputError(
+            f"{path}: a job of CAPS has the costs of one class of machines, and the cluster has "
+            f"{sorted(classes)}",
+            "give a cluster of one class, or convert the job and add the other costs",
+        )
+    return read_caps(path, next(iter(classes), "default"))
+
+
+def _costs_by_job(paths: Sequence[str], names: tuple[str, ...]) -> dict[str, Costs]:
+    """Return costs by the job that they are of; of one job alone, whatever name they give it."""
+    found: dict[str, Costs] = {}
+    for path in paths:
+        costs = read(path, Costs)
+        name = names[0] if len(names) == len(paths) == 1 else costs.job
+        if name not in names:
+            raise InvalidInputError(
+                f"{path}: these are the costs of job {costs.job!r}, and the jobs are "
+                f"{', '.join(map(repr, names))}",
+                "give the costs of these jobs, or name the job as its costs do",
+            )
+        if name in found:
+            raise InvalidInputError(
+                f"{path}: costs of job {name!r} were given before", "give each job one costs file"
+            )
+        found[name] = costs
+    return found
+
+
+def _other_plan(path: str) -> Plan:
+    """Return a plan of jobs that run beside those that are placed."""
+    plan = read_plan(path)
+    if not isinstance(plan, Plan):
+        raise InvalidInputError(
+            f"--taken {path}: a schedulercfg does not say which job it is of, nor what it takes",
+            "give the plan that `edgeplace solve -o` wrote",
+        )
+    refuse_supposed(plan, path)
+    return plan

@@ -1,12 +1,14 @@
 """Where output goes: tables with colours on a terminal, plain text elsewhere."""
 
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 from unicodedata import category
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console as RichConsole
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -35,8 +37,11 @@ class Console:
         self._documents.out(text, end="", highlight=False)
 
     def text(self, text: str = "", style: str = "") -> None:
-        """Print a line."""
-        self.out.print(Text(visible(text, keep="\n"), style=style), soft_wrap=True)
+        """Print a line; on a terminal, as many as it takes without a word that is broken."""
+        shown = visible(text, keep="\n")
+        if self.out.is_terminal:
+            shown = "\n".join(_wrapped(line, self.out.width) for line in shown.split("\n"))
+        self.out.print(Text(shown, style=style), soft_wrap=True)
 
     def raw(self, text: str) -> None:
         """Print text for machines, as it is."""
@@ -57,31 +62,74 @@ class Console:
         styles
             Style of each row; used on terminals only.
         """
-        table = self._table(columns, rows, styles)
         if self.out.is_terminal:
-            self.out.print(table)
+            widths = self._widths(columns, rows)
+            if widths is None:
+                self._stacked(columns, rows, styles)
+            else:
+                self.out.print(self._table(columns, rows, styles, widths))
             return
+        table = self._table(columns, rows, styles)
         # Nothing is to the right of the last column that it would have to be padded for.
         with self.out.capture() as printed:
             self.out.print(table)
         self.raw("".join(f"{line.rstrip()}\n" for line in printed.get().split("\n")[:-1]))
 
     def has_room(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-        """Return whether a table fits without a cell that is broken."""
+        """Return whether a table fits without a cell of several lines."""
+        return self._needed(self._table(columns, rows)) <= self.out.width
+
+    def _needed(self, table: Table) -> int:
         natural = self.out.options.update(max_width=_PLAIN_WIDTH)
-        needed = self.out.measure(self._table(columns, rows), options=natural).maximum
-        return needed <= self.out.width
+        return self.out.measure(table, options=natural).maximum
+
+    def _widths(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int] | None:
+        """Return the width of each column in which no word is broken; None: there is no room."""
+        cells = [
+            [title.lstrip(">"), *own]
+            for title, own in zip(columns, _turned(columns, rows), strict=True)
+        ]
+        longest = [max(cell_len(visible(c)) for c in own) for own in cells]
+        widths = [
+            max(cell_len(w) for c in own for w in visible(c).split() or [""]) for own in cells
+        ]
+        between = self._needed(self._table(columns, rows)) - sum(longest)
+        left = self.out.width - between - sum(widths)
+        if left < 0:
+            return None
+        # What is left goes to the column whose cells have most lines, again and again.
+        for _ in range(min(left, sum(longest) - sum(widths))):
+            fullest = max(range(len(cells)), key=lambda i: longest[i] / max(widths[i], 1))
+            widths[fullest] += 1
+        return widths
+
+    def _stacked(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]
+    ) -> None:
+        """Print each row as lines of title and cell, where a table has no room."""
+        for i, row in enumerate(rows):
+            self.text()
+            for title, cell in zip(columns, row, strict=True):
+                if cell:
+                    name = title.lstrip(">")
+                    self.text(f"{name}: {cell}" if name else cell, styles[i] if styles else "")
 
     def _table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        styles: Sequence[str] = (),
+        widths: Sequence[int] | None = None,
     ) -> Table:
-        table = Table(box=box.SIMPLE_HEAD if self.out.is_terminal else None, pad_edge=False)
-        for title in columns:
+        edge = box.SIMPLE_HEAD if self.out.is_terminal else None
+        table = Table(box=edge, pad_edge=False, show_edge=False)
+        for i, title in enumerate(columns):
             right = title.startswith(">")
             table.add_column(
                 Text(visible(title.lstrip(">"))),
                 justify="right" if right else "left",
                 overflow="fold",
+                width=widths[i] if widths else None,
             )
         for i, row in enumerate(rows):
             table.add_row(
@@ -117,6 +165,25 @@ class Bar:
     def __call__(self, text: str, share: float | None = None) -> None:
         """Say what is being done, and which share of the whole is behind."""
         self._progress.update(self._task, description=text, completed=share)
+
+
+def _turned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the cells of each column."""
+    return [[row[i] for row in rows] for i in range(len(columns))]
+
+
+def _wrapped(line: str, width: int) -> str:
+    """Return a line as several, none longer than a width unless it is one word."""
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
 
 
 def visible(text: str, keep: str = "") -> str:

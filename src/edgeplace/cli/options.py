@@ -10,21 +10,43 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def add_inputs(command: argparse.ArgumentParser) -> None:
-    """Add what says which job is placed on which cluster."""
+    """Add what says which jobs are placed on which cluster."""
     command.add_argument(
-        "job",
+        "jobs",
+        nargs="+",
         metavar="JOB",
         help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
-        "answers, or a metric log",
+        "answers, or a metric log; several jobs share the cluster",
     )
     command.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
-    command.add_argument("--costs", metavar="FILE", help="costs made by `edgeplace costs`")
+    command.add_argument(
+        "--costs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="costs made by `edgeplace costs`; repeat it for several jobs",
+    )
     command.add_argument("--rules", metavar="FILE", help="rules (YAML or JSON): pin, match, ...")
     command.add_argument(
         "--current",
+        action="append",
+        default=[],
         metavar="FILE",
-        help="where the subtasks run now: a plan or a schedulercfg; default: as the costs or the "
-        "job file saw it",
+        help="where the subtasks run now: a plan or a schedulercfg; repeat it for several jobs "
+        "(default: as the costs or the job file saw it)",
+    )
+    add_taken(command)
+
+
+def add_taken(command: argparse.ArgumentParser) -> None:
+    """Add what other jobs hold."""
+    command.add_argument(
+        "--taken",
+        action="append",
+        default=[],
+        metavar="PLAN",
+        help="plan of other jobs that run on the cluster, as `solve -o` writes it: what they take "
+        "of slots, cores, memory and links is not there; repeat it for several plans",
     )
 
 

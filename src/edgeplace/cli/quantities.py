@@ -1,14 +1,8 @@
 """Quantities as people read them."""
 
+from edgeplace.model.text import digits
+
 _PREFIXES = ("", "k", "M", "G", "T", "P")
-_SINGULAR = {
-    "bytes": "byte",
-    "channels": "channel",
-    "cores": "core",
-    "slots": "slot",
-    "subtasks": "subtask",
-}
-"""Units of limits that are words."""
 
 
 def count(value: float | None) -> str:
@@ -17,13 +11,15 @@ def count(value: float | None) -> str:
         return "-"
     if value == float("inf"):
         return "unlimited"
-    return _digits(value)
+    return digits(value)
 
 
 def counted(value: float, unit: str) -> str:
     """Return a number with its unit, of one thing in the singular: `1 slot`, `2 slots`."""
     number = count(value)
-    return f"{number} {_SINGULAR.get(unit, unit) if number == '1' else unit}"
+    # Units that are words: neither `ms` nor `bytes/s`.
+    one = number == "1" and len(unit) > 2 and unit.isalpha()
+    return f"{number} {unit.removesuffix('s') if one else unit}"
 
 
 def exact(value: float) -> str:
@@ -39,7 +35,7 @@ def size(value: float | None, per: str = "") -> str:
     while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
         value /= 1000
         step += 1
-    return f"{_digits(value)} {_PREFIXES[step]}B{per}"
+    return f"{digits(value)} {_PREFIXES[step]}B{per}"
 
 
 def milliseconds(value: float) -> str:
@@ -52,14 +48,9 @@ def percent(value: float) -> str:
     if value == float("inf"):
         return "no room"
     # Rounded, so that a gap of float noise is a gap of 0.
-    return f"{_digits(round(100 * value, 6))} %"
+    return f"{digits(round(100 * value, 6))} %"
 
 
 def factor(value: float) -> str:
     """Return a factor such as a headroom."""
-    return "unlimited" if value == float("inf") else f"{_digits(value)}x"
-
-
-def _digits(value: float) -> str:
-    # `.3g` alone writes 999.5 and more as 1e+03.
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value or 0.0:.3g}"
+    return "unlimited" if value == float("inf") else f"{digits(value)}x"

@@ -5,13 +5,13 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING
 
-from edgeplace.case.files import Case, read_case
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_inputs
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import exact, percent, size
-from edgeplace.model import InvalidInputError, Limit, Plan, Status
+from edgeplace.model import Case, InvalidInputError, Limit, Plan, Status
 from edgeplace.views.tables import limit, show_plan
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     outputs = Outputs(
         console,
         {_PLAN: args.output},
-        (args.job, args.cluster, args.costs, args.rules, args.current),
+        inputs_of(args),
         args.json,
     )
     case = read_case(args)
     before, unknown = _before(case)
     with console.progress("balancing"):
-        found = balance(case.job, case.cluster, case.rules, args.time_limit)
+        found = balance(case.jobs, case.cluster, case.rules, args.time_limit)
     after = _fullest(case, found.plan) if found.plan else None
     if found.plan:
         outputs.document(_PLAN, found.plan)
@@ -71,6 +71,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(json.dumps(_plain(status, found, before, after), indent=1) + "\n")
     else:
         _show(console, case, status, found, before, after)
+        for note in case.notes:
+            console.text(f"note: {note}", style="dim")
         if unknown:
             console.text(f"note: the current placement is not compared: {unknown}", style="dim")
         if found.plan:
@@ -91,7 +93,7 @@ def _before(case: Case) -> "tuple[FullestWorker | None, str]":
 def _fullest(case: Case, plan: Plan | None) -> "FullestWorker | None":
     from edgeplace.solver.worker_load import fullest_worker
 
-    return None if plan is None else fullest_worker(case.job, case.cluster, plan, case.rules)
+    return None if plan is None else fullest_worker(case.jobs, case.cluster, plan, case.rules)
 
 
 def _status(found: "Balance") -> Status:
@@ -137,7 +139,7 @@ def _show(
     if found.plan is None or after is None:
         console.text("no plan found in the time", style="yellow")
         return
-    show_plan(console, [case.job], found.plan)
+    show_plan(console, case.jobs, found.plan)
     console.heading("the fullest TaskManager")
     console.table(
         ("", "TaskManager", ">node's cores", ">checkpointed", ">sent", ">load"),

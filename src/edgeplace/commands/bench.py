@@ -13,9 +13,10 @@ from edgeplace.bench.profile import profile
 from edgeplace.bench.record import Run, RunOutcome
 from edgeplace.bench.run import Bench, Settings
 from edgeplace.bench.summary import fastest_proofs, ratios, summarise
+from edgeplace.case.files import case_of
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import GAP_HELP
+from edgeplace.cli.options import GAP_HELP, add_taken
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
@@ -31,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Run back ends on instances, each run in a process of its own with a limit on "
         "time and memory; judge every plan by the evaluator and every claim by the others and by "
-        "the best known values. With JOB and CLUSTER: compare all published placement methods on "
-        "your own case."
+        "the best known values. With JOB and CLUSTER, or several jobs and CLUSTER: compare all "
+        "published placement methods on your own case."
     )
     parser.epilog = (
         "examples:\n"
@@ -47,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "instances",
         nargs="*",
         metavar="INSTANCES",
-        help="families, names FAMILY-SIZE-SEED, instance files or folders of them; or JOB CLUSTER "
-        "(default: all shipped instances)",
+        help="families, names FAMILY-SIZE-SEED, instance files or folders of them; or "
+        "JOB ... CLUSTER (default: all shipped instances)",
     )
     parser.add_argument(
         "--backends",
@@ -69,8 +70,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="edge sites with sources, for --topology (default: 8)",
     )
-    parser.add_argument("--costs", metavar="FILE", help="costs of JOB, made by `edgeplace costs`")
+    parser.add_argument(
+        "--costs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="costs of JOB, made by `edgeplace costs`; repeat it for several jobs",
+    )
     parser.add_argument("--rules", metavar="FILE", help="rules for JOB (YAML or JSON)")
+    add_taken(parser)
     parser.add_argument(
         "--time-limit",
         default=10.0,
@@ -169,13 +177,14 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
     if case:
-        from edgeplace.bench.user_case import read_user_case
+        from edgeplace.bench.user_case import user_case
 
-        job, cluster = args.instances
-        return [read_user_case(job, cluster, args.costs, args.rules)]
-    if args.costs or args.rules:
+        *jobs, cluster = args.instances
+        return [user_case(case_of(jobs, cluster, args.costs, args.rules, taken=args.taken))]
+    if args.costs or args.rules or args.taken:
         raise InvalidInputError(
-            "--costs and --rules belong to a job of your own", "edgeplace bench JOB CLUSTER ..."
+            "--costs, --rules and --taken belong to a job of your own",
+            "edgeplace bench JOB CLUSTER ...",
         )
     sites = _SITES if args.sites is None else args.sites
     found = [from_network(args.topology, sites, args.seed)] if args.topology else []

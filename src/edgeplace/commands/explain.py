@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import Case, read_case, read_plan
+from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case
-from edgeplace.model import Cluster, ObjectiveName, Plan, objective_levels
+from edgeplace.model import Case, Cluster, ObjectiveName, Plan, objective_levels
 from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "  edgeplace explain job.json cluster.yaml plan.json --costs costs.json\n"
         "  edgeplace explain job.json cluster.yaml plan.json --subtask 'filter (2/4)'\n"
         "  edgeplace explain job.json cluster.yaml plan.json --prices --time-limit 30\n"
-        "  edgeplace explain job.json cluster.yaml new.json --against old.json\n\n" + EXIT_CODES
+        "  edgeplace explain job.json cluster.yaml new.json --against old.json\n"
+        "  edgeplace explain first.yaml second.yaml cluster.yaml plan.json\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_case(parser)
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Explain a plan, one of its subtasks, or how it differs from another plan."""
     case = read_case(args)
-    plan = read_plan(args.plan, case.job, case.cluster)
+    plan = read_job_plan(args.plan, case.jobs, case.cluster)
     objective = [level.name for level in objective_levels(args.objective.split(","))]
     if args.against:
         found = _against(args, console, case, plan, objective)
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if not args.json:
         if said := Terms.of(case.cluster).explanation():
             console.text(said, style="dim")
-        for note in cluster_notes(case.cluster):
+        for note in (*case.notes, *cluster_notes(case.cluster)):
             console.text(f"note: {note}", style="dim")
     else:
         console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -104,19 +105,19 @@ def _overview(
     from edgeplace.views.reasons import because, show_reasons
 
     began = time.monotonic()
-    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+    jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     terms = Terms.of(cluster)
-    evaluation = evaluate(job, cluster, plan, rules, current)
+    evaluation = evaluate(jobs, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
-    reasons = why(job, cluster, plan, rules, current, objective)
-    notes = assumptions(job, cluster, rules, current)
+    reasons = why(jobs, cluster, plan, rules, current, objective)
+    notes = assumptions(jobs, cluster, rules, current)
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
             seconds = args.time_limit
             if seconds > 0:
                 seconds = max(seconds - (time.monotonic() - began), 0.0)
-            worth = prices(job, cluster, plan, rules, current, objective, seconds, args.backend)
+            worth = prices(jobs, cluster, plan, rules, current, objective, seconds, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective, terms)
         console.heading("what binds, the tightest first")
@@ -146,7 +147,7 @@ def _overview(
             {**_plain(Reason, r, _NO_PLANS), "because": because(r, terms)} for r in reasons
         ],
         "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
-        "notes": list(notes),
+        "notes": [*case.notes, *notes],
     }
 
 
@@ -162,10 +163,10 @@ def _subtask(
     from edgeplace.views.reasons import because
 
     terms = Terms.of(case.cluster)
-    found = moves(case.job, case.cluster, plan, args.subtask, case.rules, case.current, objective)
+    found = moves(case.jobs, case.cluster, plan, args.subtask, case.rules, case.current, objective)
     if not args.json:
         console.text(f"{found.subtask} runs on {found.task_manager} at {found.site}", style="bold")
-        for reason in why(case.job, case.cluster, plan, case.rules, case.current, objective):
+        for reason in why(case.jobs, case.cluster, plan, case.rules, case.current, objective):
             if (reason.job, reason.operator) == (found.job, found.operator):
                 away = _away(reason, found, case.cluster)
                 if away.alternatives or not reason.alternatives:
@@ -198,8 +199,8 @@ def _against(
     from edgeplace.solver import Difference, difference
     from edgeplace.views.explain_tables import show_difference
 
-    other = read_plan(args.against, case.job, case.cluster)
-    found = difference(case.job, case.cluster, other, plan, case.rules, case.current)
+    other = read_job_plan(args.against, case.jobs, case.cluster)
+    found = difference(case.jobs, case.cluster, other, plan, case.rules, case.current)
     if not args.json:
         names = (args.against, args.plan)
         show_difference(console, found, objective, names, Terms.of(case.cluster))

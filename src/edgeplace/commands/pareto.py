@@ -6,14 +6,13 @@ from pathlib import Path
 
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import read_case
-from edgeplace.case.unplaceable import refused
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, milliseconds
 from edgeplace.model import Cluster, InvalidInputError, Status
-from edgeplace.solver import Front, pareto
+from edgeplace.solver import Front, held_at_lost_sites, pareto
 from edgeplace.views.pareto_picture import as_svg, as_text
 from edgeplace.views.tables import show_conflict
 from edgeplace.views.terms import Terms
@@ -35,17 +34,16 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             f"--pareto {args.pareto}: the picture is SVG, and the file's name does not end so",
             "name the file FILE.svg; a browser shows it, and converts it by printing",
         )
-    read_here = (args.job, args.cluster, args.costs, args.rules, args.current)
-    outputs = Outputs(console, {_PICTURE: args.pareto or None}, read_here, args.json)
-    case, said = what_if.apply(read_case(args), args.set)
-    said = (*said, *cluster_notes(case.cluster))
+    outputs = Outputs(console, {_PICTURE: args.pareto or None}, inputs_of(args), args.json)
+    case = what_if.apply(read_case(args), args.set)
+    said = (*case.notes, *cluster_notes(case.cluster))
     with console.progress("searching") as tell:
-        none = refused(case, args.backend)
+        none = held_at_lost_sites(case, args.backend)
         front = (
             Front((), 0, none)
             if none
             else pareto(
-                case.job,
+                case.jobs,
                 case.cluster,
                 case.rules,
                 case.current,

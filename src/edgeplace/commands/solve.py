@@ -3,13 +3,15 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import schedulercfg
+from edgeplace.adapters.flink.plans.folder import SUFFIX, key
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import Case, read_case
+from edgeplace.case.files import inputs_of, read_case
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_backend, add_case
@@ -18,6 +20,7 @@ from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
+    Case,
     InvalidInputError,
     JobGraph,
     Limit,
@@ -26,7 +29,16 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.tables import CURRENT, show_conflict, show_plan, show_policies, show_proof
+from edgeplace.views.summary import fullest, gain, show_places
+from edgeplace.views.tables import (
+    CURRENT,
+    proof,
+    show_conflict,
+    show_plan,
+    show_policies,
+    show_proof,
+)
+from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
     from edgeplace.solver import Advice, Policy
@@ -50,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "example:\n  edgeplace solve job.json cluster.yaml --costs costs.json "
-        "--schedulercfg schedulercfg\n\n" + EXIT_CODES
+        "--schedulercfg schedulercfg\n"
+        "  edgeplace solve first.yaml second.yaml cluster.yaml -o plan.json\n"
+        "  edgeplace solve third.yaml cluster.yaml --taken plan.json\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_case(parser)
@@ -77,9 +91,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write the plan (JSON or YAML; -: standard output)"
     )
-    parser.add_argument("--schedulercfg", metavar="FILE", help="write the plan for Flink")
+    parser.add_argument(
+        "--schedulercfg",
+        metavar="FILE",
+        help="write the plan for Flink; of several jobs, into a folder: a file for each, named as "
+        "the agent's folder of plans has it",
+    )
     parser.add_argument(
         "--report", metavar="FILE", help="write what was decided and why as a page (HTML)"
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="show the TaskManager of every subtask, the busiest links and the bounds",
     )
     parser.add_argument("--json", action="store_true", help="print result and comparison as JSON")
 
@@ -87,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    from edgeplace.solver import advice, policies
+    from edgeplace.solver import advice, job_uses, nearest_alike, policies
 
     if args.pareto is not None:
         from edgeplace.commands import pareto
@@ -99,33 +123,36 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "write the plan with -o, which says what it supposes; once it is so, solve again "
             "without --set",
         )
-    outputs = Outputs(
-        console,
-        {_PLAN: args.output, _SCHEDULERCFG: args.schedulercfg, _REPORT: args.report},
-        (args.job, args.cluster, args.costs, args.rules, args.current),
-        args.json,
-    )
     now = read_case(args)
-    case, said = what_if.apply(now, args.set)
+    texts = _schedulercfgs(args.schedulercfg, now.jobs)
+    files = {_PLAN: args.output, _REPORT: args.report, **{o: path for o, path, _ in texts}}
+    outputs = Outputs(console, files, inputs_of(args), args.json)
+    case = what_if.apply(now, args.set)
     odd = cluster_notes(now.cluster)
     with console.progress("searching") as tell:
         result = _solved(case, args, tell)
         compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
         unset, unknown = _unset(now, args, tell) if compare else (None, ())
-    result = result.model_copy(update={"notes": (*said, *odd, *result.notes, *unknown)})
-    job, cluster, rules, current = case.job, case.cluster, case.rules, case.current
+        if unset and unset.plan:
+            result = nearest_alike(
+                case.jobs, case.cluster, result, unset.plan, case.rules, case.current
+            )
+    result = result.model_copy(update={"notes": (*case.notes, *odd, *result.notes, *unknown)})
+    jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     if result.plan:
-        plan = result.plan.model_copy(update={"supposing": tuple(args.set)})
-        outputs.document(_PLAN, plan)
-        if args.schedulercfg:
-            outputs.text(_SCHEDULERCFG, schedulercfg.render(plan.of(job.name), job, cluster))
+        if outputs.wants(_PLAN):
+            uses = job_uses(jobs, cluster, result.plan)
+            written = {"supposing": tuple(args.set), "uses": uses}
+            outputs.document(_PLAN, result.plan.model_copy(update=written))
+        for option, _, job in texts:
+            outputs.text(option, schedulercfg.render(result.plan.of(job.name), job, cluster))
     others: list[Policy] = []
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.
     if result.stopped_by is not StoppedBy.INTERRUPT:
-        found = policies(job, cluster, rules, current)
+        found = policies(jobs, cluster, rules, current)
         others = [p for p in found if p.name in ("current", "all-server")]
-        local = advice(job, cluster, result, rules, current)
+        local = advice(jobs, cluster, result, rules, current)
         more: list[str] = []
         if result.status is Status.INFEASIBLE:
             more.extend(map(_doubt, _doubted(others)))
@@ -136,7 +163,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         from edgeplace.report.solution import solution_page
 
         instance = Instance(
-            name=job.name, jobs=(job,), cluster=cluster, rules=rules or Rules(), current=current
+            name=case.name, jobs=jobs, cluster=cluster, rules=rules or Rules(), current=current
         )
         objective = args.objective.split(",")
         outputs.text(_REPORT, solution_page(instance, result, others, local, objective))
@@ -144,16 +171,34 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         plain = as_json(result, others, local, unset)
         console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(console, job, result, others, local, unset)
+        _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)
-    _say_where(outputs, result, args.json)
+    titles = {_PLAN: "plan", **{option: "schedulercfg" for option, _, _ in texts}}
+    _say_where(outputs, titles, result, args.json)
     return status_of(result)
 
 
-def _say_where(outputs: Outputs, result: Result, json: bool) -> None:
+def _schedulercfgs(path: str | None, jobs: Sequence[JobGraph]) -> list[tuple[str, str, JobGraph]]:
+    """Return what the file of each job is called in messages, its path and the job."""
+    if path is None:
+        return []
+    if len(jobs) == 1:
+        return [(_SCHEDULERCFG, path, jobs[0])]
+    if not Path(path).is_dir():
+        raise InvalidInputError(
+            f"{_SCHEDULERCFG} {path}: there are {len(jobs)} jobs, and this is no folder",
+            f"make it (mkdir -p {path}): each job gets a file there",
+        )
+    return [
+        (f"{_SCHEDULERCFG} of {job.name!r}", str(Path(path, key(job.name) + SUFFIX)), job)
+        for job in jobs
+    ]
+
+
+def _say_where(outputs: Outputs, titles: Mapping[str, str], result: Result, json: bool) -> None:
     """Say which files were written, and which were not and may be older."""
-    for option, title in ((_PLAN, "plan"), (_SCHEDULERCFG, "schedulercfg")):
+    for option, title in titles.items():
         if result.plan is None:
             outputs.say_not_written(option, title, "no plan was found")
         elif not json:
@@ -180,15 +225,11 @@ def _doubt(found: Limit) -> str:
 
 
 def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -> Result:
-    from edgeplace.case.unplaceable import refused
-    from edgeplace.solver import solve
+    from edgeplace.solver import solve_case
 
-    return refused(case, args.backend) or solve(
-        case.job,
-        case.cluster,
-        case.rules,
+    return solve_case(
+        case,
         objective=args.objective.split(","),
-        current=case.current,
         # The rest is for the case without the what_if, and for what is compared.
         time_limit_s=share_s(0.6 if args.set else 0.9),
         gap=args.gap,
@@ -222,7 +263,7 @@ def _show_changes(console: Console, now: Case, then: Case, unset: Result, result
     elif result.plan:
         console.heading("what the settings change")
         sites = sites_of(now.cluster, then.cluster)
-        show_shifts(console, shifts([now.job], unset.plan, result.plan, sites))
+        show_shifts(console, shifts(now.jobs, unset.plan, result.plan, sites))
 
 
 def status_of(result: Result) -> ExitStatus:
@@ -270,26 +311,42 @@ def _finite(value: float) -> float | None:
 
 def _show(
     console: Console,
-    job: JobGraph,
+    case: Case,
     result: Result,
     others: Sequence["Policy"],
     local: Sequence["Advice"],
     unset: Result | None,
+    full: bool,
 ) -> None:
     compared = [(p.name, p.evaluation) for p in others]
     if unset and unset.evaluation:
         compared.insert(0, ("without --set", unset.evaluation))
     if result.plan and result.evaluation:
-        show_plan(console, [job], result.plan)
+        rows = [("edgeplace", result.evaluation), *compared]
+        if full:
+            show_plan(console, case.jobs, result.plan)
+        else:
+            show_places(console, case.jobs, case.cluster, result.plan)
         console.heading("compared, at the stated demand")
-        show_policies(console, [("edgeplace", result.evaluation), *compared])
+        show_policies(console, rows, by_link=full)
+        terms = Terms.of(case.cluster)
+        for p in others[:1]:
+            console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
+        if said := terms.explanation():
+            console.text(said, style="dim")
+        console.text(fullest(case.cluster, result.evaluation, case.rules))
         console.heading("proof")
-        show_proof(console, result)
+        if full:
+            show_proof(console, result)
+        else:
+            proved = result.status is Status.OPTIMAL
+            console.text(proof(result), style="green" if proved else "yellow")
         for a in local:
             now, then = size(a.wan_bytes_per_s, "/s"), size(a.local_wan_bytes_per_s, "/s")
             console.text(
-                f"a change to the job would help: with {a.source} -> {a.target} as {a.local.value} "
-                f"instead of {a.now.value}, the WAN would carry {then} instead of {now}"
+                f"a change to the job {a.job} would help: with {a.source} -> {a.target} as "
+                f"{a.local.value} instead of {a.now.value}, the WAN would carry {then} instead of "
+                f"{now}"
             )
         if result.evaluation.headroom < 1:
             console.text(
@@ -300,7 +357,7 @@ def _show(
         show_conflict(console, result)
         if compared:
             console.heading("for comparison, at the stated demand")
-            show_policies(console, compared)
+            show_policies(console, compared, by_link=full)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
     for note in result.notes:

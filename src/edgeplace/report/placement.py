@@ -66,7 +66,7 @@ class Placement:
 def placement(verdict: Usage) -> Placement:
     """Return the job on the sites; sites are put together where they are many."""
     p = verdict.problem
-    site = p.tm_site[verdict.assignment]
+    site = p.tms.site[verdict.assignment]
     n_ops = len(p.subtasks.operators)
     n_sites = len(p.cluster.sites)
     counts = np.bincount(site * n_ops + p.subtasks.operator_of, minlength=n_sites * n_ops).reshape(
@@ -145,7 +145,7 @@ def _busiest(verdict: Usage) -> NDArray[np.float64]:
     index = {s.id: i for i, s in enumerate(p.cluster.sites)}
     most = np.zeros(len(index))
     where = [index[n.site] for n in p.cluster.nodes]
-    np.maximum.at(most, where, verdict.cores / p.node_cores)
+    np.maximum.at(most, where, verdict.cores / p.tms.node_cores)
     return most
 
 
@@ -193,13 +193,13 @@ def _order(p: Problem) -> tuple[int, ...]:
 
 def _flows(p: Problem, site: Ints, box_of: Ints, boxes: int) -> tuple[Flow, ...]:
     """Return records' bytes between operators and boxes; answers and checkpoints are no stream."""
-    a, b = p.feeding
+    a, b = p.channels.feeding
     op = p.subtasks.operator_of
     n_ops = len(p.subtasks.operators)
     pairs, pair = np.unique(op[a] * n_ops + op[b], return_inverse=True)
     local = site[a] == site[b]
     key = ((pair * boxes + box_of[site[a]]) * boxes + box_of[site[b]]) * 2 + local
-    total = np.bincount(key, weights=p.bytes_per_s[: p.n_feeding])
+    total = np.bincount(key, weights=p.channels.bytes_per_s[: p.channels.n_feeding])
     found = []
     for k in np.flatnonzero(total > 0).tolist():
         rest, inside = divmod(k, 2)

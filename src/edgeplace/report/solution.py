@@ -30,6 +30,7 @@ from edgeplace.report.parts import (
 )
 from edgeplace.report.placement import Placement, placement
 from edgeplace.solver import Advice, Policy, why
+from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
 from edgeplace.views.reasons import because
@@ -96,7 +97,9 @@ def plan_sections(
     case: Instance, plan: Plan, found: Evaluation, before: tuple[str, Evaluation] | None
 ) -> list[Section]:
     """Return where the job runs and how full links and nodes are."""
-    problem = build(list(case.jobs), case.cluster, case.rules, case.current)
+    # As in the evaluator: what is there is shown, however late it is.
+    with unhurried():
+        problem = build(list(case.jobs), case.cluster, case.rules, case.current)
     verdict = measure_usage(problem, problem.assignment(plan))
     placed = placement(verdict)
     return [

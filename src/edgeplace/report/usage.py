@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.model import Cluster, Evaluation, Limit
+from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
@@ -107,6 +107,7 @@ class _Kind:
     """One thing that nodes have: what is used and what there is, of each node."""
 
     name: str
+    unit: str
     used: Floats
     room: Floats
     fullest: Floats
@@ -140,19 +141,24 @@ def _kinds(verdict: Usage) -> list[_Kind]:
     n = len(p.cluster.nodes)
 
     def summed(values: Floats) -> Floats:
-        found: Floats = np.bincount(p.tm_node, values, n).astype(float)
+        found: Floats = np.bincount(p.tms.node, values, n).astype(float)
         return found
 
-    def of_task_managers(name: str, used: Floats, room: Floats) -> _Kind:
+    def of_task_managers(kind: LimitKind, used: Floats, room: Floats) -> _Kind:
         fullest = np.zeros(n)
-        np.maximum.at(fullest, p.tm_node, _share(used, room))
-        return _Kind(name, summed(used), summed(room), fullest)
+        np.maximum.at(fullest, p.tms.node, _share(used, room))
+        return _Kind(kind, kind.facts.unit, summed(used), summed(room), fullest)
 
     return [
-        _Kind("CPU cores", verdict.cores, p.node_cores, _share(verdict.cores, p.node_cores)),
-        of_task_managers("slots", verdict.slots.astype(float), p.tm_slots.astype(float)),
-        of_task_managers("memory", verdict.memory, p.tm_memory),
-        of_task_managers("disk", verdict.disk, p.tm_disk),
+        _Kind(
+            "CPU cores",
+            "cores",
+            verdict.cores,
+            p.tms.node_cores,
+            _share(verdict.cores, p.tms.node_cores),
+        ),
+        of_task_managers(LimitKind.SLOTS, verdict.slots.astype(float), p.tms.slots.astype(float)),
+        *map(of_task_managers, AMOUNTS, verdict.taken.T, p.tms.has.T),
     ]
 
 
@@ -171,13 +177,13 @@ def _cell(kind: _Kind, n: int) -> str:
 
 
 def _amount(kind: _Kind, value: float) -> str:
-    return size(value) if kind.name in ("memory", "disk") else count(value)
+    return size(value) if kind.unit == "bytes" else count(value)
 
 
 def _by_class(verdict: Usage, kinds: list[_Kind]) -> Markup:
     p = verdict.problem
     node_class = [n.node_class for n in p.cluster.nodes]
-    subtasks = np.bincount(p.tm_node[verdict.assignment], minlength=len(node_class))
+    subtasks = np.bincount(p.tms.node[verdict.assignment], minlength=len(node_class))
     rows = []
     for name in dict.fromkeys(node_class):
         own = [n for n, c in enumerate(node_class) if c == name]

@@ -4,20 +4,14 @@ from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
-from edgeplace.model import Evaluation, Limit, ObjectiveName
+from edgeplace.model import Evaluation, Limit, ObjectiveName, some
 from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
 from edgeplace.solver.tolerances import SAME_VALUE, TIE
-from edgeplace.views.reasons import some
 from edgeplace.views.tables import limit, ranges
 from edgeplace.views.terms import Terms
 
 _MOST_LIMITS = 10
 _MOST_SHIFTS = 40
-_STEPS = {
-    "slots": "1 more slot on",
-    "node cpu": "1 more core on",
-    "link bandwidth": "1 Mbit/s more on",
-}
 
 
 def show_tightest(console: Console, found: Sequence[Tight]) -> None:
@@ -117,7 +111,7 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
             worth += f", at most {_first(terms, found, most)}"
         rows.append(
             (
-                f"{_STEPS[price.kind]} {place}",
+                f"{price.kind.facts.one_more} {place}",
                 percent(price.used),
                 worth,
                 _first(terms, found, price.value),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
+from edgeplace.model import some
 from edgeplace.solver import Alternative, Reason
 from edgeplace.views.tables import limit
 from edgeplace.views.terms import Terms
@@ -10,9 +11,13 @@ from edgeplace.views.terms import Terms
 
 def show_reasons(console: Console, reasons: Sequence[Reason], terms: Terms) -> None:
     """Print where each operator runs, and what the nearest other place would do."""
+    several = len({r.job for r in reasons}) > 1
     console.table(
         ("operator", "runs at", "because"),
-        [(r.name, some(r.sites), because(r, terms)) for r in reasons],
+        [
+            (f"{r.job}: {r.name}" if several else r.name, some(r.sites), because(r, terms))
+            for r in reasons
+        ],
     )
 
 
@@ -32,11 +37,10 @@ def _alternative(other: Alternative, terms: Terms) -> str:
     else:
         word = "be worse" if other.after > other.before else "be better"
         before, after = (terms.value(other.objective, v) for v in (other.before, other.after))
-        text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
+        if before == after:
+            # Three digits do not tell them apart.
+            by = terms.value(other.objective, abs(other.after - other.before))
+            text += f" {terms.name(other.objective)} would {word} by {by}, now {before}"
+        else:
+            text += f" {terms.name(other.objective)} would {word}: {after}, now {before}"
     return f"{text}, and break {limit(other.breaks)}" if other.breaks else text
-
-
-def some(names: Sequence[str], most: int = 4) -> str:
-    """Return a few names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names) if more < 2 else f"{', '.join(names[:most])} and {more:,} more"

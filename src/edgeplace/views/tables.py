@@ -10,6 +10,7 @@ from edgeplace.model import (
     Evaluation,
     JobGraph,
     Limit,
+    LimitKind,
     Plan,
     Result,
     SourceDemand,
@@ -103,13 +104,24 @@ def _demand(demand: SourceDemand) -> str:
 
 
 def show_policies(
-    console: Console, rows: Sequence[tuple[str, Evaluation]], best: str = "edgeplace"
+    console: Console,
+    rows: Sequence[tuple[str, Evaluation]],
+    best: str = "edgeplace",
+    by_link: bool = True,
 ) -> None:
     """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom.
 
     Where a terminal is too narrow for a row each, a few placements have a column each, and many
     are told without the links.
+
+    Parameters
+    ----------
+    by_link
+        Whether the busiest links, and what limits each placement, have columns too.
     """
+    if not by_link:
+        _show_briefly(console, rows, best)
+        return
     links = _busiest([e for _, e in rows])
     columns, lines = _policy_rows(rows, links)
     if not console.has_room(columns, lines):
@@ -122,6 +134,25 @@ def show_policies(
         columns, lines = _policy_rows(rows, [])
     styles = ["green" if name == best else "" if found.feasible else "dim" for name, found in rows]
     console.table(columns, lines, styles)
+    _say_violations(console, rows)
+
+
+def _show_briefly(console: Console, rows: Sequence[tuple[str, Evaluation]], best: str) -> None:
+    console.table(
+        ("placement", ">WAN", ">worst path", ">server cores", ">headroom", "holds"),
+        [
+            (
+                name,
+                size(e.wan_bytes_per_s, "/s"),
+                milliseconds(e.latency_ms),
+                count(e.server_cores),
+                factor(e.headroom),
+                holding(name, e),
+            )
+            for name, e in rows
+        ],
+        ["green" if name == best else "" if e.feasible else "dim" for name, e in rows],
+    )
     _say_violations(console, rows)
 
 
@@ -182,7 +213,7 @@ def binding(found: Limit | None) -> str:
 
 def limit(found: Limit) -> str:
     """Return a limit that is exceeded, in numbers."""
-    if found.kind == "rule":
+    if found.kind is LimitKind.RULE:
         return f"rule “{found.where}”"
     room = counted(found.capacity or 0.0, found.unit)
     return f"{found.kind} {found.where} {count(found.used)} of {room}"
@@ -204,17 +235,31 @@ def show_proof(console: Console, result: Result) -> None:
     )
 
 
+def proof(result: Result) -> str:
+    """Return status, and value and gap of each level, in a sentence."""
+    levels = ", ".join(
+        f"{_PROVED.get(v.name, v.name)} {exact(v.value)}"
+        + (f" (bound {exact(v.bound)}, gap {percent(v.gap)})" if percent(v.gap) != "0 %" else "")
+        for v in result.levels
+    )
+    return (
+        f"{result.status.value}, stopped by {result.stopped_by.value} after "
+        f"{result.runtime_s:.2f} s ({result.backend}): {levels}"
+    )
+
+
 def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
     """Print the TaskManagers of each operator."""
     rows = []
     for job in jobs:
+        prefix = f"{job.name}: " if len(jobs) > 1 else ""
         for op in job.operators:
             places = plan.of(job.name)[op.id]
             by_tm: dict[str, list[int]] = {}
             for i, tm in enumerate(places):
                 by_tm.setdefault(tm, []).append(i + 1)
             where = ", ".join(f"{tm} ({ranges(own)})" for tm, own in by_tm.items())
-            rows.append((op.name, str(op.parallelism), where))
+            rows.append((prefix + op.name, str(op.parallelism), where))
     console.table(("operator", ">subtasks", "TaskManager (subtask)"), rows)
 
 

@@ -45,6 +45,7 @@ def interrupt_when(condition: str) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -92,12 +93,13 @@ def test_a_second_ctrl_c_ends_at_once(job, wide):
     assert (code, err) == (130, "interrupted\n")
 
 
+@pytest.mark.slow
 def test_the_best_plan_so_far_is_kept(job, wide, tmp_path):
     """The first level ends, Ctrl-C comes in the second: what is known is shown and written."""
     before = (
-        "import edgeplace.solver.search.search as search\n"
-        "def rest(self): raise KeyboardInterrupt\n"
-        "search.Search._rest = rest\n"
+        "import edgeplace.solver.search.stages.later_levels as later_levels\n"
+        "def run(state): raise KeyboardInterrupt\n"
+        "later_levels.run = run\n"
     )
     plan = tmp_path / "plan.json"
     code, out, err = said(started("solve", job, wide, "-o", plan, before=before))
@@ -108,6 +110,7 @@ def test_the_best_plan_so_far_is_kept(job, wide, tmp_path):
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_does_not_change_the_exit_status(job, narrow, wide, tmp_path):
     for cluster, more, expected in (
         (narrow, (), 3),
@@ -129,6 +132,7 @@ def test_a_plan_is_written_though_nobody_reads_what_is_printed(job, wide, tmp_pa
     assert (tmp_path / "plan.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-"])
 def test_standard_files_that_are_closed(job, wide, tmp_path, closed):
     def run(*argv):
@@ -145,6 +149,7 @@ def test_standard_files_that_are_closed(job, wide, tmp_path, closed):
     assert run("solve", job, tmp_path / "none").returncode == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said(job, wide):
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
@@ -217,6 +222,7 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", [("demo",), ("costs", path("demo/metrics.jsonl.gz"))])
 def test_without_the_spark_extra_the_cure_is_said(argv):
     code, _, err = said(started(*argv, before=BLOCKED))
@@ -245,6 +251,7 @@ def test_spark_that_does_not_start_is_a_missing_part(needs_spark, tmp_path):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_pipe_is_read_once(job, wide, tmp_path):
     """`<(...)` gives its bytes to the first who asks."""
     words = [sys.executable, "-c", ENTRY]

@@ -86,7 +86,7 @@ def test_on_a_wide_terminal_each_placement_has_a_row(compared):
 def test_long_names_are_not_wrapped(edgeplace, filter_model, cluster, tmp_path):
     model, _ = filter_model
     write(renamed(model, lambda n: f"{n} " + "long name " * 50 + "end"), tmp_path / "long.json")
-    ran = edgeplace("solve", tmp_path / "long.json", cluster)
+    ran = edgeplace("solve", tmp_path / "long.json", cluster, "--full")
     rows = ran.out.partition("\n\n")[0].splitlines()
     assert len(rows) == 1 + len(model.operators)
     for op, row in zip(model.operators, rows[1:], strict=True):
@@ -109,7 +109,7 @@ def test_a_conflict_with_long_names_is_not_wrapped(edgeplace, filter_model, narr
 
 
 def test_columns_line_up(edgeplace, job, cluster):
-    table = edgeplace("solve", job, cluster).out.partition("\n\n")[0].splitlines()
+    table = edgeplace("solve", job, cluster, "--full").out.partition("\n\n")[0].splitlines()
     assert table[0].split() == ["operator", "subtasks", "TaskManager", "(subtask)"]
     where = table[0].index("TaskManager")
     assert [row[where:].rstrip() for row in table[1:]] == [
@@ -126,7 +126,7 @@ def test_subtasks_that_follow_one_another_are_a_range(edgeplace, filter_model, c
         model.revised(operators=(first.model_copy(update={"born_at": ("pi-0",)}), *rest)),
         tmp_path / "job.json",
     )
-    ran = edgeplace("solve", tmp_path / "job.json", cluster, "--set", "rate:source=100")
+    ran = edgeplace("solve", tmp_path / "job.json", cluster, "--full", "--set", "rate:source=100")
     assert "pi-0 (1-4)" in ran.out
 
 

@@ -287,6 +287,7 @@ def test_rules_are_named_as_what_holds(edgeplace, job, cluster, on_pis, tmp_path
     assert sink.split(maxsplit=2)[2].rstrip() == "held there: pin sink to cloud"
 
 
+@pytest.mark.slow
 def test_three_thousand_subtasks_stay_readable(edgeplace, tmp_path):
     case = generate("scale-3000-1")
     all_server = next(

@@ -18,8 +18,10 @@ from edgeplace.model import Cluster, JobGraph, Plan, read, write
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.parts import long_table
 from edgeplace.report.placement import placement
+from edgeplace.report.solution import plan_sections
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.clock import limited
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
 from tests.support.page_reader import Page
@@ -118,6 +120,16 @@ def test_where_the_job_runs_now_is_before(reported, job, wide, tmp_path):
     assert "subtasks that move" in page.text
 
 
+def test_a_plan_is_shown_when_the_time_is_over():
+    case = generate("riotbench-4-0")
+    problem = build(list(case.jobs), case.cluster, case.rules)
+    plan = problem.plan(BASELINES["all-server"](problem))
+    found = evaluate(list(case.jobs), case.cluster, plan, case.rules)
+    with limited(0.0):
+        sections = plan_sections(case, plan, found, None)
+    assert [s.name for s in sections] == ["sites", "links", "nodes"]
+
+
 def test_no_plan_is_shown_with_its_cure(reported, job, narrow):
     page = reported(job, narrow, status=ExitStatus.INFEASIBLE)
     assert "No placement exists" in page.text
@@ -203,6 +215,7 @@ def test_every_page_can_be_read_by_keyboard_and_screen_reader(pages):
         assert picture["aria-labelledby"] == "sites-picture sites-said"
 
 
+@pytest.mark.slow
 def test_no_page_fetches_anything(pages):
     for kind, page in pages.items():
         (policy,) = (
@@ -289,11 +302,11 @@ def test_boxes_hold_every_subtask_and_flows_every_byte(name, policy):
         assert sum(b.subtasks[o] for b in placed.boxes) == op.parallelism
     assert sum(b.sites for b in placed.boxes) == len({n.site for n in case.cluster.nodes})
     assert len(placed.boxes) <= 14
-    site = p.tm_site[verdict.assignment]
-    a, b = p.feeding
-    inside = p.bytes_per_s[: p.n_feeding][site[a] == site[b]].sum()
+    site = p.tms.site[verdict.assignment]
+    a, b = p.channels.feeding
+    inside = p.channels.bytes_per_s[: p.channels.n_feeding][site[a] == site[b]].sum()
     assert sum(f.bytes_per_s for f in placed.flows if f.local) == pytest.approx(inside)
-    total = p.bytes_per_s[: p.n_feeding].sum()
+    total = p.channels.bytes_per_s[: p.channels.n_feeding].sum()
     assert sum(f.bytes_per_s for f in placed.flows) == pytest.approx(total)
     for f in placed.flows:
         assert placed.boxes[f.start].subtasks[f.source] > 0
@@ -302,6 +315,7 @@ def test_boxes_hold_every_subtask_and_flows_every_byte(name, policy):
     assert all(place[f.source] < place[f.target] for f in placed.flows)
 
 
+@pytest.mark.slow
 def test_a_bench_is_shown(pages):
     page = pages["bench"]
     assert page.headings[0] == (1, "Bench of 2 back ends on 1 instances")
@@ -323,6 +337,7 @@ def test_a_wrong_answer_is_on_the_page(edgeplace, monkeypatch, tmp_path):
     assert "WRONG: milp on seed-pis-2-1: its bound" in page.text
 
 
+@pytest.mark.slow
 def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
     page = pages["case"]
     assert page.headings[0] == (1, "Placements of filter compared")

@@ -273,8 +273,10 @@ def test_nebulastream_s_ilp_never_sends_anything_down_though_it_would_pay():
 
 def never_down(problem, found):
     paths = Ascent.of(problem).paths
-    site = problem.tm_site[found]
-    for k, j in zip(problem.source.tolist(), problem.target.tolist(), strict=True):
+    site = problem.tms.site[found]
+    for k, j in zip(
+        problem.channels.source.tolist(), problem.channels.target.tolist(), strict=True
+    ):
         assert site[j] in paths[site[k]]
 
 

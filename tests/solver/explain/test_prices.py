@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from edgeplace.model import InvalidInputError, Plan, ShipStrategy
-from edgeplace.model.cluster_changes import with_bandwidth, with_cores, with_slots
+from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_cores, with_slots
 from edgeplace.solver import evaluate, prices, solve
 from edgeplace.solver.explain.prices import MBIT
 from tests.support.seeds import cost, filter_cluster, filter_job, operator, stream

@@ -62,7 +62,7 @@ def test_beside_its_input_is_the_site_that_sends_most(instance, data):
     plan = drawn(data, instance)
     p = build([job], cluster, rules, now)
     assignment = p.assignment(plan)
-    source, target = p.feeding
+    source, target = p.channels.feeding
     for o, reason in enumerate(why(job, cluster, plan, rules, now)):
         for other in reason.alternatives:
             if other.place == "beside its input":
@@ -70,8 +70,8 @@ def test_beside_its_input_is_the_site_that_sends_most(instance, data):
                 for k in p.subtasks.range_of(o).tolist():
                     sent = np.zeros(len(cluster.sites))
                     for i in np.flatnonzero(target == k).tolist():
-                        sent[p.tm_site[assignment[source[i]]]] += p.bytes_per_s[i] + 1e-12
-                    assert p.tm_site[then[k]] in np.flatnonzero(sent >= sent.max() * (1 - 1e-12))
+                        sent[p.tms.site[assignment[source[i]]]] += p.channels.bytes_per_s[i] + 1e-12
+                    assert p.tms.site[then[k]] in np.flatnonzero(sent >= sent.max() * (1 - 1e-12))
 
 
 @few
@@ -117,6 +117,6 @@ def test_of_the_placements_on_servers_the_cheapest_is_named(instance, data):
             if other.place == "on servers":
                 every = [
                     Plan(jobs={job.name: {**plan.of(job.name), reason.operator: (t,)}})
-                    for t in ids[p.allowed()[own[0]] & p.is_server].tolist()
+                    for t in ids[p.allowed()[own[0]] & p.tms.is_server].tolist()
                 ]
                 assert worth(other.plan) == min(map(worth, every))

@@ -20,14 +20,14 @@ from edgeplace.model import (
     Status,
     TaskManager,
 )
-from edgeplace.solver import solve
+from edgeplace.solver import SearchParameters, solve
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.formulation import formulate
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import build
 from edgeplace.solver.search.groups import Groups
-from tests.solver.search.test_groups import close, heavy_job, twins, two_sites
+from tests.support.groups import close, heavy_job, twins, two_sites
 from tests.support.oracle import Oracle
 from tests.support.seeds import cost, operator, stream
 from tests.support.strategies import instances
@@ -93,6 +93,7 @@ def test_part_of_a_line_is_not_left_behind():
     assert best.levels[0].value == pytest.approx(tight, rel=1e-6)
 
 
+@pytest.mark.slow
 @some
 @given(
     slots=st.integers(3, 14),
@@ -165,12 +166,8 @@ def test_looking_near_first_agrees_with_brute_force(family, data):
     if place or rules.max_moves is not None:
         return
     best = Oracle(job, cluster, rules, None).optimum([("wan", 0.0)], False)
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch("edgeplace.solver.search.search.LARGE", 0),
-        patch("edgeplace.solver.search.aggregated.LARGE", 0),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",))
+    near_first = SearchParameters(by_site=False, large_model=0)
+    result = solve(job, cluster, rules, objective=("wan",), search=near_first)
     if best is None:
         assert result.status is Status.INFEASIBLE
         return
@@ -180,12 +177,10 @@ def test_looking_near_first_agrees_with_brute_force(family, data):
 
 def test_a_large_model_without_a_plan_in_time_starts_from_a_local_search():
     job, cluster, rules = lines(6, (100, 100))
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch("edgeplace.solver.search.primal_heuristics.BASELINES", {}),
-        patch("edgeplace.solver.search.search.Search._lead", side_effect=OutOfTimeError),
-        patch("edgeplace.solver.search.primal_heuristics.PrimalHeuristics.polish"),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",), time_limit_s=60)
+    only_exact = SearchParameters(
+        by_site=False, baselines=False, growing_sites=False, aggregated=False, neighbourhoods=False
+    )
+    with patch("edgeplace.solver.search.stages.exact.run", side_effect=OutOfTimeError):
+        result = solve(job, cluster, rules, objective=("wan",), time_limit_s=60, search=only_exact)
     assert result.status is Status.FEASIBLE
     assert result.evaluation.feasible

@@ -5,7 +5,16 @@ import re
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from edgeplace.model import JobGraph, Match, Pin, Plan, Rules, ShipStrategy, SourceDemand, Status
+from edgeplace.model import (
+    JobGraph,
+    Match,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    SourceDemand,
+    Status,
+)
 from edgeplace.solver import solve
 from edgeplace.solver.infeasibility.repair import describe
 from tests.support.cures import with_changes
@@ -37,6 +46,7 @@ def test_a_cure_made_to_the_inputs_gives_a_plan(instance):
     assert solve(*mended, objective=("wan",), current=plan).plan is not None
 
 
+@pytest.mark.slow
 @some
 @given(instance=instances())
 def test_a_cure_has_no_part_that_is_not_needed(instance):

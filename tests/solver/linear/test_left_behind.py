@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from unittest.mock import patch
 
 import highspy
 import pytest
@@ -11,7 +10,7 @@ from ortools.sat.python import cp_model
 
 from edgeplace.model import Status, StoppedBy
 from edgeplace.model.errors import InvalidInputError
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import SearchParameters, evaluate, solve
 from edgeplace.solver.clock import limited
 from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.cpsat import CpSat
@@ -57,11 +56,15 @@ def two_columns():
 @pytest.mark.usefixtures("_never_return")
 def test_a_call_ends_with_its_time_and_keeps_the_plan_of_a_solver_that_does_not(backend):
     job, cluster, rules = star(4, 1)
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch("edgeplace.solver.search.primal_heuristics.BASELINES", {}),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",), backend=backend, time_limit_s=1.0)
+    result = solve(
+        job,
+        cluster,
+        rules,
+        objective=("wan",),
+        backend=backend,
+        time_limit_s=1.0,
+        search=SearchParameters(by_site=False, baselines=False),
+    )
     assert left_behind.at_work(backend)
     assert result.status is Status.FEASIBLE
     assert result.stopped_by is StoppedBy.TIME_LIMIT

@@ -25,6 +25,6 @@ def test_both_ways_to_count_agree_with_the_evaluator(instance, data):
     tm = np.array(data.draw(st.lists(st.integers(0, p.m - 1), min_size=p.n, max_size=p.n)), np.intp)
     slots = measure_usage(p, tm).slots.tolist()
     assert slots_of_places(p, np.arange(p.n), tm).tolist() == slots
-    held = np.zeros((p.m, len(p.group)), np.intp)
+    held = np.zeros((p.m, len(p.subtasks.group)), np.intp)
     np.add.at(held, (tm, p.subtasks.operator_of), 1)
-    assert SlotCounter.of(p.group).slots(held).tolist() == slots
+    assert SlotCounter.of(p.subtasks.group).slots(held).tolist() == slots

@@ -1,7 +1,6 @@
 """Equal TaskManagers taken as one, and told apart where they must be."""
 
 import os
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,63 +20,27 @@ from edgeplace.model import (
     Status,
     TaskManager,
 )
-from edgeplace.solver import solve
+from edgeplace.solver import SearchParameters, solve
 from edgeplace.solver.formulation import formulate
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.problem import build
 from edgeplace.solver.search.groups import Groups
+from tests.support.groups import close, heavy_job, twins, two_sites
 from tests.support.oracle import Oracle
 from tests.support.seeds import cost, filter_cluster, filter_job, operator, stream
-from tests.support.strategies import clusters, jobs, rule_sets
 
 EXAMPLES = int(os.environ.get("EDGEPLACE_PROOFS", "150"))
+BY_MODEL = SearchParameters(by_site=False)
 wide = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
 
 
-def close(a, b):
-    return abs(a - b) <= 2e-6 * max(abs(a), abs(b)) + 1e-6
-
-
-def two_sites(pis=2, cores=1.0):
-    """A site of equal Pis, and a cloud with a roomy server."""
-    nodes = [Node(id=f"pi-{i}", site="edge", node_class="pi", cores=cores) for i in range(pis)]
-    nodes.append(Node(id="server", site="cloud", node_class="server", cores=16))
-    return Cluster(
-        sites=(Site(id="edge"), Site(id="cloud", tier="cloud")),
-        nodes=tuple(nodes),
-        task_managers=tuple(TaskManager(id=n.id, node=n.id, slots=9) for n in nodes),
-        links=(Link(source="edge", target="cloud", both_ways=True),),
-        cpu_target=1.0,
-    )
-
-
-def heavy_job(share, parallelism):
-    """A source at the edge, and a filter of which each subtask takes a share of a Pi's core."""
-    demand = SourceDemand(rates_per_s=(100.0,) * parallelism)
-    rate = 100.0 / share
-    return JobGraph(
-        name="heavy",
-        operators=(
-            operator(
-                "source", parallelism, cost("source", 1e9, 1e9, demand=demand), born_at=("edge",)
-            ),
-            operator("filter", parallelism, cost("filter", rate, rate, selectivity=0.1)),
-            operator("sink", 1, cost("sink", 1e9, 1e9, selectivity=0.0)),
-        ),
-        streams=(
-            stream("source", "filter", ShipStrategy.FORWARD, 10),
-            stream("filter", "sink", ShipStrategy.REBALANCE, 10),
-        ),
-    )
-
-
 def test_equal_pis_are_one_group():
     groups = Groups.alike(build([heavy_job(0.5, 2)], two_sites()))
     assert groups.of.tolist() == [0, 0, 1]
-    assert groups.joint.node_cores.tolist() == [2.0, 16.0]
-    assert groups.joint.tm_slots.tolist() == [18, 9]
+    assert groups.joint.tms.node_cores.tolist() == [2.0, 16.0]
+    assert groups.joint.tms.slots.tolist() == [18, 9]
 
 
 def test_pis_that_differ_are_no_group():
@@ -98,33 +61,12 @@ def test_rules_that_count_on_nodes_keep_nodes_apart():
 def test_what_fits_a_group_but_none_of_its_members_is_told_apart(backend):
     # Three filters of 0.6 cores fit the two cores of the Pis together; only two can be dealt out.
     job = heavy_job(0.6, 3)
-    with patch("edgeplace.solver.search.search.decide", return_value=None):
-        result = solve(job, two_sites(), objective=("wan",), backend=backend)
+    result = solve(job, two_sites(), objective=("wan",), backend=backend, search=BY_MODEL)
     assert result.status is Status.OPTIMAL
     placed = result.plan.of("heavy")["filter"]
     assert sorted(placed) == ["pi-0", "pi-1", "server"]
     # The third one's input goes to the server, its output comes back to the sink.
     assert result.levels[0].value == pytest.approx(100 * 10 + 100 * 0.1 * 10)
-
-
-@st.composite
-def twins(draw):
-    """Instances in which every node stands twice."""
-    base = draw(clusters(tms=2))
-    double = base.model_copy(
-        update={
-            "nodes": tuple(
-                n.model_copy(update={"id": n.id + x}) for n in base.nodes for x in ("", "-twin")
-            ),
-            "task_managers": tuple(
-                t.model_copy(update={"id": t.id + x, "node": t.node + x})
-                for t in base.task_managers
-                for x in ("", "-twin")
-            ),
-        }
-    )
-    job = draw(jobs(base, most=40))
-    return job, double, draw(rule_sets(job, base, None))
 
 
 @pytest.mark.slow
@@ -133,8 +75,7 @@ def twins(draw):
 def test_twins_agree_with_brute_force(instance, name):
     job, cluster, rules = instance
     best = Oracle(job, cluster, rules, None).optimum([(name, 0.0)], False)
-    with patch("edgeplace.solver.search.search.decide", return_value=None):
-        result = solve(job, cluster, rules, objective=(name,))
+    result = solve(job, cluster, rules, objective=(name,), search=BY_MODEL)
     if best is None:
         assert result.status is Status.INFEASIBLE
         return

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from edgeplace.model import Status, StoppedBy
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import SearchParameters, evaluate, solve
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
 from edgeplace.solver.linear.cpsat import CpSat
 from edgeplace.solver.linear.highs import Milp
@@ -18,14 +18,14 @@ from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from tests.support.stars import star
 
 BACKENDS = ("milp", "cp-sat")
+BY_MODEL = SearchParameters(by_site=False)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_incumbents_improve_until_the_plan_that_is_returned(backend, seed):
     job, cluster, rules = star(4, seed)
-    with patch("edgeplace.solver.search.search.decide", return_value=None):
-        result = solve(job, cluster, rules, objective=("wan",), backend=backend)
+    result = solve(job, cluster, rules, objective=("wan",), backend=backend, search=BY_MODEL)
     assert result.status is Status.OPTIMAL
     values = [each.value for each in result.incumbents]
     times = [each.at_s for each in result.incumbents]
@@ -75,11 +75,8 @@ def test_a_solver_that_gives_up_without_a_limit_ends_the_search():
         assert next(asked) < 10
         return Answer(Outcome.STOPPED, None, -np.inf)
 
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch.object(Milp, "minimise", give_up),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",))
+    with patch.object(Milp, "minimise", give_up):
+        result = solve(job, cluster, rules, objective=("wan",), search=BY_MODEL)
     assert result.status is Status.FEASIBLE
     assert result.stopped_by is StoppedBy.ROUNDING
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeplace.model import Status, StoppedBy
-from edgeplace.solver import solve
+from edgeplace.solver import SearchParameters, solve
 from edgeplace.solver.linear.backend import Answer, Outcome
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.problem import build
@@ -23,7 +23,7 @@ def test_a_part_leaves_the_plan_possible_and_the_rest_as_it_is(seed, sites):
     problem = build([job], cluster, rules)
     rng = np.random.default_rng(seed)
     plan = np.array([rng.choice(np.flatnonzero(row)) for row in problem.keeps_up])
-    parts = Neighbourhoods(problem, seed)
+    parts = Neighbourhoods(problem, seed, few_sites=2, few_subtasks=8)
     for _ in range(4):
         may = parts.near(plan)
         assert may[np.arange(problem.n), plan].all()
@@ -45,10 +45,8 @@ def test_a_search_that_the_clock_ends_looks_further_around_its_plan():
             return Answer(Outcome.STOPPED, None, 0.0)
         return minimise(self, objective, **more)
 
-    with (
-        patch("edgeplace.solver.search.search.decide", return_value=None),
-        patch.object(Milp, "minimise", stopped_first),
-    ):
-        result = solve(job, cluster, rules, objective=("wan",), time_limit_s=2.0)
+    by_model = SearchParameters(by_site=False)
+    with patch.object(Milp, "minimise", stopped_first):
+        result = solve(job, cluster, rules, objective=("wan",), time_limit_s=2.0, search=by_model)
     assert result.stopped_by is StoppedBy.TIME_LIMIT
     assert result.levels[0].value == pytest.approx(best.levels[0].value, rel=1e-3)

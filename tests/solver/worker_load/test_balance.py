@@ -115,7 +115,7 @@ def every_plan(problem):
     places = [np.flatnonzero(own) for own in problem.allowed()]
     for places_of_all in itertools.product(*places):
         assignment = np.array(places_of_all)
-        if (measure_usage(problem, assignment).slots <= problem.tm_slots).all():
+        if (measure_usage(problem, assignment).slots <= problem.tms.slots).all():
             yield assignment
 
 
@@ -131,7 +131,7 @@ def confirm(problem, found, best, reading="flink"):
         return
     assert found.value == pytest.approx(best, rel=1e-6, abs=2e-9)
     assert found.value == largest_load(problem, found.assignment, reading)
-    assert (measure_usage(problem, found.assignment).slots <= problem.tm_slots).all()
+    assert (measure_usage(problem, found.assignment).slots <= problem.tms.slots).all()
     assert problem.allowed()[np.arange(problem.n), found.assignment].all()
 
 
@@ -248,16 +248,16 @@ def test_caps_own_weights_are_those_of_its_formulas():
     problem = build([row([2, 3, 1], [3, 2, 2], ships)], like_workers(2, 7))
     # Worker 0 has 2 of 3, 0 of 2 and 1 of 2 tasks, worker 1 the others.
     assignment = np.array([0, 0, 1, 1, 1, 0, 1])
-    bytes_of = [problem.bytes_per_s[problem.source == k].sum() for k in range(5)]
+    bytes_of = [problem.channels.bytes_per_s[problem.channels.source == k].sum() for k in range(5)]
     first, second = sum(bytes_of[:3]) / 3, sum(bytes_of[3:]) / 2
     compute, state, network = worker_loads(problem, assignment, "caps").T
     assert network == pytest.approx([2 * first, 2 * second * (1 - 1 / 2)])
     # By Flink's channels one of the two takes the records of two senders.
-    cores = problem.cores[:, 0] / problem.node_cores[0]
+    cores = problem.work.cores[:, 0] / problem.tms.node_cores[0]
     assert cores[3] != pytest.approx(cores[4])
     even = [cores[:3].mean(), cores[3:5].mean(), cores[5:].mean()]
     assert compute == pytest.approx([np.dot([2, 0, 1], even), np.dot([1, 2, 1], even)])
-    assert state.sum() == pytest.approx(problem.checkpoint_bytes_per_s.sum())
+    assert state.sum() == pytest.approx(problem.footprint.checkpoint_bytes_per_s.sum())
 
 
 def test_caps_own_weights_know_no_subtasks_that_are_told_apart():
@@ -312,7 +312,7 @@ def test_partners_of_a_rescaled_stream_stay_together():
     found = decide(problem)
     assert found.proved
     assert found.value == pytest.approx(0.0, abs=1e-9)
-    a, b = problem.feeding
+    a, b = problem.channels.feeding
     assert (found.assignment[a] == found.assignment[b]).all()
 
 

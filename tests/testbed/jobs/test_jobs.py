@@ -78,15 +78,20 @@ class Jobs:
         return json.loads(ran.stdout)
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def jobs(request: pytest.FixtureRequest) -> Iterator[Jobs]:
+@pytest.fixture(scope="session", params=VERSIONS)
+def flink_version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def jobs(flink_version: str) -> Iterator[Jobs]:
     for tool in ("javac", "java", "setpriv"):
         if not shutil.which(tool):
             pytest.skip(f"no {tool}: the jobs' tests need a JDK (11 or later) and util-linux")
     try:
-        home = flink_home.flink_home(request.param)
+        home = flink_home.flink_home(flink_version)
     except errors.TestbedError as error:
-        pytest.skip(f"no Flink {request.param} in the cache, and {error}")
+        pytest.skip(f"no Flink {flink_version} in the cache, and {error}")
     specs = [
         local_cluster.TaskManagerSpec(name, host, slots=2, process_memory="840m")
         for name, host in TASK_MANAGERS

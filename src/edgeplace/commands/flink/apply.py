@@ -2,9 +2,11 @@
 
 import argparse
 import time
+from collections.abc import Sequence
 
 from edgeplace.adapters.flink.apply.apply import ApplyEnd, carry_out
-from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
+from edgeplace.adapters.flink.apply.order import in_order
+from edgeplace.adapters.flink.apply.preconditions import too_many_moves
 from edgeplace.adapters.flink.apply.proposal import (
     Proposal,
     job_now,
@@ -14,15 +16,21 @@ from edgeplace.adapters.flink.apply.proposal import (
 )
 from edgeplace.adapters.flink.plans.folder import PlansFolder
 from edgeplace.adapters.flink.plans.location import find_plans_folder
-from edgeplace.adapters.flink.plans.plan_file import planned_job, planned_places, read_plan
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.plans.plan_file import (
+    Places,
+    Schedulercfg,
+    planned_jobs,
+    planned_places,
+    read_real_plan,
+)
+from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_change, add_connection
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
-from edgeplace.model import Cluster, Plan, read
+from edgeplace.model import Cluster, EdgeplaceError, Plan, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Show which subtasks of a running job a plan would move; then write the plan "
         "for the agent, wait, verify every subtask by Flink's REST API, and see the job stay "
         "healthy: running, a checkpoint completed, no restart. If any of that fails, the former "
-        "placement is restored and verified. Applied twice, a plan changes nothing."
+        "placement is restored and verified. Applied twice, a plan changes nothing. A plan of "
+        "several jobs moves one after the other, in an order in which each finds its slots free; "
+        "if one fails, those that moved return."
     )
     parser.epilog = (
         "examples:\n"
@@ -51,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_connection(parser)
     parser.add_argument(
-        "--job", metavar="NAME_OR_ID", help="which job, where the plan can be for several"
+        "--job",
+        metavar="NAME_OR_ID",
+        help="apply it to this job alone (default: to all jobs of the plan that run)",
     )
     parser.add_argument(
         "--cluster",
@@ -63,55 +75,133 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show what a plan changes, then make Flink obey it, or leave all as it was."""
-    plan = read_plan(args.plan)
+    plan = read_real_plan(args.plan)
     user = read(args.cluster, Cluster) if args.cluster else None
     report = Report(console, "apply", args.json)
     with connected(args) as live:
         folder = find_plans_folder(live, args.plans)
+        work = _Apply(args, report, live, folder, plan, user)
         if args.dry_run:
-            return _run(args, report, live, folder, plan, user)
+            return work.run()
         with folder.locked(), ended_like_ctrl_c():
-            return _run(args, report, live, folder, plan, user)
+            return work.run()
 
 
-def _run(
-    args: argparse.Namespace,
-    report: Report,
-    live: LiveFlink,
-    folder: PlansFolder,
-    plan: Plan | str,
-    user: Cluster | None,
-) -> ExitStatus:
-    proposal, problems = _proposed(args, live, folder, plan, user)
-    report.proposals([proposal])
-    if proposal.nothing_to_do:
-        # What would hinder a change does not undo what is reached already.
-        for problem in problems:
-            report.warn(str(problem))
-    elif problems:
-        report.problems(problems)
-        return report.end(ApplyEnd.REFUSED)
-    if args.dry_run:
-        would = "nothing to do" if proposal.nothing_to_do else "nothing was changed"
-        report.say(f"dry run: {would}; the plan file is {proposal.change.path}")
-        return report.end("dry run")
-    outcome = carry_out(live, folder, proposal, timeout_s=args.timeout, tell=report.say)
-    report.outcome(proposal, outcome)
-    return report.end(outcome.end)
+class _Apply:
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        report: Report,
+        live: LiveFlink,
+        folder: PlansFolder,
+        plan: Plan | Schedulercfg,
+        user: Cluster | None,
+    ) -> None:
+        self._args = args
+        self._report = report
+        self._live = live
+        self._folder = folder
+        self._plan = plan
+        self._user = user
 
+    def run(self) -> ExitStatus:
+        """Show what changes, and unless something is in the way, change it."""
+        jobs = planned_jobs(
+            self._plan, self._live.jobs(), self._args.job, self._args.plan, self._live.job_graph
+        )
+        self._say_what_does_not_run(jobs)
+        found = [self._planned(job) for job in jobs]
+        proposals, problems = in_order(self._live, found, self._live.task_managers())
+        self._report.proposals(proposals)
+        for proposal in proposals:
+            own = [*proposal.problems, *until_problems(proposal.now)]
+            if proposal.nothing_to_do:
+                # What would hinder a change does not undo what is reached already.
+                for problem in own:
+                    self._report.warn(str(problem))
+            else:
+                problems += own
+        moved = tuple(m for proposal in proposals for m in proposal.moves)
+        problems += too_many_moves(moved, self._args.max_moves)
+        if problems:
+            # A problem of the cluster is one of each job.
+            self._report.problems(list(dict.fromkeys(problems)))
+            return self._report.end(ApplyEnd.REFUSED)
+        if self._args.dry_run:
+            idle = all(proposal.nothing_to_do for proposal in proposals)
+            would = "nothing to do" if idle else "nothing was changed"
+            files = ", ".join(str(proposal.change.path) for proposal in proposals)
+            of_files = "the plan file is" if len(proposals) == 1 else "the plan files are"
+            self._report.say(f"dry run: {would}; {of_files} {files}")
+            return self._report.end("dry run")
+        return self._report.end(self._carry_out(proposals))
 
-def _proposed(
-    args: argparse.Namespace,
-    live: LiveFlink,
-    folder: PlansFolder,
-    plan: Plan | str,
-    user: Cluster | None,
-) -> tuple[Proposal, list[Obstacle]]:
-    jobs, task_managers, now_s = live.jobs(), live.task_managers(), time.time()
-    job = planned_job(plan, jobs, args.job, args.plan, live.job_graph)
-    now = job_now(live, folder, job, jobs, now_s)
-    after = planned_places(plan, now.graph, task_managers, user, args.plan)
-    change = plan_change(folder, now, after, task_managers)
-    proposal = propose(live, folder, now, after, change, task_managers, now_s)
-    problems = [*proposal.problems, *until_problems(now)]
-    return proposal, [*problems, *too_many_moves(proposal.moves, args.max_moves)]
+    def _say_what_does_not_run(self, jobs: Sequence[RunningJob]) -> None:
+        if self._args.job is None and isinstance(self._plan, Plan):
+            for name in self._plan.jobs:
+                if name not in {job.name for job in jobs}:
+                    self._report.warn(f"job {name!r} of {self._args.plan} does not run")
+
+    def _planned(self, job: RunningJob) -> Proposal:
+        """Return what the plan makes of a job, as it is at this moment."""
+        graph = self._live.job_graph(job.id)
+        task_managers = self._live.task_managers()
+        places = planned_places(self._plan, graph, task_managers, self._user, self._args.plan)
+        return self._proposal(job, places)
+
+    def _proposal(self, job: RunningJob, after: Places) -> Proposal:
+        live, folder, now_s = self._live, self._folder, time.time()
+        task_managers = live.task_managers()
+        now = job_now(live, folder, job, live.jobs(), now_s)
+        change = plan_change(folder, now, after, task_managers)
+        return propose(live, folder, now, after, change, task_managers, now_s)
+
+    def _carry_out(self, proposals: Sequence[Proposal]) -> ApplyEnd:
+        """Move the jobs one after the other; if one fails, let those return that moved."""
+        moved: list[Proposal] = []
+        for i, proposal in enumerate(proposals):
+            try:
+                # Those before have changed what is free.
+                end = self._apply(proposal if i == 0 else self._planned(proposal.now.job))
+            except EdgeplaceError as e:
+                if not moved:
+                    raise
+                self._report.warn(str(e))
+                end = ApplyEnd.REFUSED
+            if end is ApplyEnd.INTERRUPTED and moved:
+                names = ", ".join(p.now.job.name for p in moved)
+                self._report.warn(f"{names} moved already, and stays where the plan says")
+            elif end not in (ApplyEnd.APPLIED, ApplyEnd.UNCHANGED):
+                return end if self._returned(moved) else ApplyEnd.UNVERIFIED
+            if end is ApplyEnd.INTERRUPTED:
+                return end
+            if end is ApplyEnd.APPLIED:
+                moved.append(proposal)
+        return ApplyEnd.APPLIED if moved else ApplyEnd.UNCHANGED
+
+    def _apply(self, proposal: Proposal) -> ApplyEnd:
+        if proposal.problems and not proposal.nothing_to_do:
+            self._report.problems(proposal.problems)
+            return ApplyEnd.REFUSED
+        outcome = carry_out(
+            self._live,
+            self._folder,
+            proposal,
+            timeout_s=self._args.timeout,
+            tell=self._report.say,
+        )
+        self._report.outcome(proposal, outcome)
+        return outcome.end
+
+    def _returned(self, moved: Sequence[Proposal]) -> bool:
+        """Let jobs return to where they were; tell whether all were seen there."""
+        back = True
+        for proposal in reversed(moved):
+            self._report.say(f"{proposal.now.job.name}: goes back to where it was")
+            try:
+                end = self._apply(self._proposal(proposal.now.job, proposal.now.places))
+            except EdgeplaceError as e:
+                self._report.warn(str(e))
+                end = ApplyEnd.UNVERIFIED
+            back = back and end in (ApplyEnd.APPLIED, ApplyEnd.UNCHANGED)
+        return back

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Empty a node: place every job with subtasks there anew without it, apply "
         "that, and verify that nothing runs there. After --for, the jobs return by themselves. "
-        "With --cluster and --costs the solver decides where the subtasks of the measured job go "
+        "With --cluster and --costs the solver decides where the subtasks of the measured jobs go "
         "(fewest moves, then WAN traffic); others go to where most slots are free."
     )
     parser.epilog = (
@@ -72,7 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--undo", action="store_true", help="let the jobs return now")
     parser.add_argument("--cluster", metavar="FILE", help="cluster file: its names, and the solver")
     parser.add_argument(
-        "--costs", metavar="FILE", help="costs made by `edgeplace costs`: the solver decides"
+        "--costs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="costs made by `edgeplace costs`: the solver decides; repeat it for several jobs",
     )
     parser.add_argument("--rules", metavar="FILE", help="rules for the solver")
     add_change(parser)
@@ -248,15 +252,14 @@ class _Drain:
         if self._user is not None and self._args.costs:
             from edgeplace.commands.flink.drain_solution import solved_elsewhere
 
-            costs = read(self._args.costs, Costs)
+            costs = [read(path, Costs) for path in self._args.costs]
             rules = read(self._args.rules, Rules) if self._args.rules else None
-            chosen = [now for now in nows if now.job.name == costs.job]
             solved, problems = solved_elsewhere(
-                self._live, chosen, off, self._user, costs, rules, self._args.timeout
+                self._live, nows, off, self._user, costs, rules, self._args.timeout
             )
             if problems:
                 return [], problems
-            for now in chosen:
+            for now in (now for now in nows if now.job.id in solved):
                 free = free_slots_after(free, now.graph, now.places, solved[now.job.id])
         rest = [now for now in nows if now.job.id not in solved]
         if rest:

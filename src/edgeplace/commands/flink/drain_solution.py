@@ -18,16 +18,16 @@ def solved_elsewhere(
     jobs: Sequence[JobNow],
     off: Set[str],
     user: Cluster,
-    costs: Costs,
+    costs: Sequence[Costs],
     rules: Rules | None,
     time_limit_s: float,
 ) -> tuple[dict[str, Places], list[Obstacle]]:
-    """Place a job with the fewest moves, then the least WAN traffic, on all but some TaskManagers.
+    """Place jobs with the fewest moves, then the least WAN traffic, on all but some TaskManagers.
 
     Parameters
     ----------
     jobs
-        The one job that the costs are of.
+        All that have subtasks there; those are placed that the costs are of.
 
     Returns
     -------
@@ -40,18 +40,14 @@ def solved_elsewhere(
     FlinkUnreachableError
         If Flink does not answer.
     """
-    if len(jobs) != 1:
-        raise InvalidInputError(
-            f"the costs are of job {costs.job!r}: {len(jobs) or 'no'} jobs of this name run there",
-            "give the costs of a job that runs there, or drain without --costs",
-        )
-    job = jobs[0]
+    measured = {_job_of(c, jobs).job.id: c for c in costs}
+    chosen = [now for now in jobs if now.job.id in measured]
     cluster, users_id = live.users_cluster(user)
     resource_id = {mine: rid for rid, mine in users_id.items()}
     slots = {}
     for tm in cluster.task_managers:
         held = live.slots_held(resource_id[tm.id])
-        others = sum(held.values()) - held[job.job.id]
+        others = sum(held.values()) - sum(held[now.job.id] for now in chosen)
         slots[tm.id] = 0 if resource_id[tm.id] in off else tm.slots - others
     cluster = cluster.model_copy(
         update={
@@ -60,20 +56,40 @@ def solved_elsewhere(
             )
         }
     )
-    graph = job.graph.with_costs(costs)
-    current = {op: tuple(users_id.get(rid, rid) for rid in rids) for op, rids in job.places.items()}
+    current = {
+        now.graph.name: {
+            op: tuple(users_id.get(rid, rid) for rid in rids) for op, rids in now.places.items()
+        }
+        for now in chosen
+    }
     result = solve(
-        graph,
+        [now.graph.with_costs(measured[now.job.id]) for now in chosen],
         cluster,
         rules,
         objective=_OBJECTIVE,
-        current=Plan(jobs={graph.name: current}),
+        current=Plan(jobs=current),
         time_limit_s=time_limit_s,
     )
     if result.plan is None:
         return {}, [_why_not(result)]
-    found = result.plan.of(graph.name)
-    return {job.job.id: {op: tuple(resource_id[t] for t in tms) for op, tms in found.items()}}, []
+    return {
+        now.job.id: {
+            op: tuple(resource_id[t] for t in tms)
+            for op, tms in result.plan.of(now.graph.name).items()
+        }
+        for now in chosen
+    }, []
+
+
+def _job_of(costs: Costs, jobs: Sequence[JobNow]) -> JobNow:
+    """Return the one job that costs are of."""
+    named = [now for now in jobs if now.job.name == costs.job]
+    if len(named) != 1:
+        raise InvalidInputError(
+            f"the costs are of job {costs.job!r}: {len(named) or 'no'} jobs of this name run there",
+            "give the costs of a job that runs there, or drain without --costs",
+        )
+    return named[0]
 
 
 def _why_not(result: Result) -> Obstacle:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edgeplace.adapters.flink.plans.folder import PlansFolder
-from edgeplace.adapters.flink.plans.plan_file import planned_places, read_plan
+from edgeplace.adapters.flink.plans.plan_file import Schedulercfg, planned_places, read_real_plan
 from edgeplace.adapters.flink.plans.plan_size import largest_plan_bytes
 from edgeplace.adapters.flink.rest.live import LiveTaskManager
 from edgeplace.model import InvalidInputError, JobGraph
@@ -54,7 +54,7 @@ def test_the_good_plan_is_good(probe: Probe, tmp_path: Path) -> None:
     path.write_text("".join(f"{task}; {place}\n" for task, place in GOOD.items()))
     said = probe("judge", tasks_of(JOB), str(path).encode())
     assert said == {"places": [["pi-1", "server-1", "server-2"]] * 2}
-    assert planned_places(path.read_text(), JOB, TASK_MANAGERS, None, "it")
+    assert planned_places(Schedulercfg(path.read_text()), JOB, TASK_MANAGERS, None, "it")
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -74,7 +74,7 @@ def test_the_adapter_refuses_a_text(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "j.schedulercfg"
     path.write_bytes(TEXTS[kind].content)
     try:
-        plan = read_plan(path)
+        plan = read_real_plan(path)
         places = planned_places(plan, JOB, TASK_MANAGERS, None, str(path))
     except InvalidInputError as e:
         assert str(path) in e.what

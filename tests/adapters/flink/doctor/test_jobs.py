@@ -75,7 +75,7 @@ def test_a_plan_in_force():
 
 
 def test_a_job_that_the_agent_does_not_know():
-    assert "the agent does not know 'job'" in findings(with_job(status=None), "plans")[0]
+    assert "the agent does not know job 'job'" in findings(with_job(status=None), "plans")[0]
     # Who cannot say anything says nothing of this.
     dead = seen(plans=replace(seen().plans, agent=agent(now_ms=0)), jobs=(job(status=None),))
     assert not findings(dead, "plans")

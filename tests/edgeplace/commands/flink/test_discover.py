@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgeplace.adapters.flink.plans.plan_file import planned_places
+from edgeplace.adapters.flink.plans.plan_file import Schedulercfg, planned_places
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.live import LiveFlink
 from edgeplace.cli.exit_status import ExitStatus
@@ -167,7 +167,7 @@ def test_a_name_that_cannot_stand_in_a_plan_goes_by_its_id(discover, flink, tmp_
     with FlinkClient(flink.url) as client, pytest.raises(InvalidInputError) as e:
         live = LiveFlink(client)
         graph = live.job_graph("a" * 32)
-        planned_places(plan.read_text(), graph, live.task_managers(), None, str(plan))
+        planned_places(Schedulercfg(plan.read_text()), graph, live.task_managers(), None, str(plan))
     assert f"write `{2:032x} (1/2); pi-1`" in e.value.what
 
 

@@ -307,3 +307,21 @@ def test_a_time_that_is_none(drain, text):
     ran = drain("pi-1", f"--for={text}")
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "write 90s, 30m, 1h or 2d" in ran.err
+
+
+def test_the_solver_decides_about_all_jobs_with_costs(drain, flink, cluster, costs, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "rules:\n"
+        "  - {kind: pin, job: wordcount, operators: ['Source: lines'], subtasks: [0], to: lyon}\n"
+        "  - {kind: pin, job: other, operators: [x], to: nice}\n"
+    )
+    of_other = tmp_path / "other.yaml"
+    demand = "demand: {rates_per_s: [10]}"
+    of_other.write_text(f"job: other\noperators: [{{operator: '{9:032x}', {demand}}}]\n")
+    ran = drain(
+        "first", "--cluster", cluster, "--costs", costs, "--costs", of_other, "--rules", rules
+    )
+    assert ran.status is ExitStatus.OK, ran.err
+    assert flink.jobs[1].placement[f"{9:032x}"] == ("pi-2",)
+    assert "no costs given" not in ran.out

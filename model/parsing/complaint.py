@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from edgeplace.model.content import text_of
-from edgeplace.model.yaml_text import compose_yaml
+from edgeplace.model.parsing.yaml_text import compose_yaml
 
 Where = tuple[int | str, ...]
 

@@ -2,18 +2,21 @@
 
 import numpy as np
 
-from edgeplace.case.files import Case
-from edgeplace.model import Conflict, Limit, Result, Status, StoppedBy
+from edgeplace.model import Case, Conflict, Limit, LimitKind, Result, Status, StoppedBy, some
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Restriction
-from edgeplace.views.reasons import some
 
 
-def refused(case: Case, backend: str) -> Result | None:
+def held_at_lost_sites(case: Case, backend: str = "milp") -> Result | None:
     """Return why there is no plan where rules leave a subtask only TaskManagers of lost sites.
 
-    None where there is no such subtask. It is said before solving: the solver knows of a lost
-    site only that its TaskManagers have no slots.
+    None where there is no such subtask. It is to be asked before solving: the solver knows of a
+    lost site only that its TaskManagers have no slots.
+
+    Parameters
+    ----------
+    backend
+        What the result names as its back end.
 
     Raises
     ------
@@ -22,7 +25,7 @@ def refused(case: Case, backend: str) -> Result | None:
     """
     if not case.lost:
         return None
-    problem = build([case.job], case.cluster, case.rules, case.current)
+    problem = build(case.jobs, case.cluster, case.rules, case.current)
     conflict = _conflict(problem, case.lost)
     if conflict is None:
         return None
@@ -36,9 +39,9 @@ def refused(case: Case, backend: str) -> Result | None:
 
 
 def _conflict(p: Problem, lost: tuple[str, ...]) -> Conflict | None:
-    names = np.array([s.id for s in p.cluster.sites])[p.tm_site]
+    names = np.array([s.id for s in p.cluster.sites])[p.tms.site]
     # A node that a later setting added at the site works.
-    works = ~np.isin(names, lost) | (p.tm_slots > 0)
+    works = ~np.isin(names, lost) | (p.tms.slots > 0)
     # A subtask that rules leave no place at all is no matter of lost sites.
     stuck = p.allowed().any(axis=1) & ~p.allowed()[:, works].any(axis=1)
     held: dict[tuple[str, ...], list[int]] = {}
@@ -60,8 +63,7 @@ def _conflict(p: Problem, lost: tuple[str, ...]) -> Conflict | None:
         members=(*members, *(f"site {s!r} is lost" for s in gone)),
         irreducible=len(members) == len(gone) == 1,
         shortfalls=tuple(
-            Limit(kind="rule", where=rules[0], used=len(own), capacity=0, unit="subtasks")
-            for rules, own in held.items()
+            Limit.of(LimitKind.RULE, rules[0], len(own), 0) for rules, own in held.items()
         ),
         cure="; ".join(
             f"drop or move {_rules(rules)}: {some([p.subtasks.title(k) for k in own])} may run "

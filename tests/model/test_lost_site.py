@@ -5,9 +5,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.case.files import Case
-from edgeplace.case.lost_site import lose
-from edgeplace.model import Pin, Plan, Rules
+from edgeplace.model import Case, Pin, Plan, Rules
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.problem import build
 from tests.support.strategies import instances
@@ -16,7 +14,7 @@ few = settings(max_examples=80, deadline=None, suppress_health_check=list(Health
 
 
 def built(case):
-    return build([case.job], case.cluster, case.rules, case.current)
+    return build(case.jobs, case.cluster, case.rules, case.current)
 
 
 @pytest.mark.slow
@@ -46,28 +44,28 @@ def test_sources_born_there_are_silent_and_free_all_else_stays_as_it_was(instanc
         assume(current)
         now = Plan(jobs={job.name: current})
         births = current
-    case = Case(job, cluster, rules, now)
+    case = Case((job,), cluster, rules, now)
     site = data.draw(st.sampled_from(cluster.sites)).id
     assume(site != cluster.checkpoint_storage)
-    lost, notes = lose(case, site)
+    lost = case.without_site(site)
     before, after = built(case), built(lost)
-    there = before.tm_site == [s.id for s in cluster.sites].index(site)
-    assert (after.tm_slots == np.where(there, 0, before.tm_slots)).all()
+    there = before.tms.site == [s.id for s in cluster.sites].index(site)
+    assert (after.tms.slots == np.where(there, 0, before.tms.slots)).all()
     node_site = {n.id: n.site for n in cluster.nodes}
     gone = {t.id for t in cluster.task_managers if node_site[t.node] == site} | {site}
     silent = 0
     for o, (_, op) in enumerate(before.subtasks.operators):
         for i, k in enumerate(before.subtasks.range_of(o).tolist()):
             if op.id in {s.id for s in job.sources()} and births[op.id][i] in gone:
-                assert after.rate_per_s[k] == 0
+                assert after.work.rate_per_s[k] == 0
                 assert after.allowed()[k].all()
                 silent += 1
             else:
                 assert (before.allowed()[k] == after.allowed()[k]).all()
                 if op in job.sources():
                     assert after.rate_per_s[k] == before.rate_per_s[k]
-    assert notes[0] == f"site {site!r} is lost"
-    assert bool(silent) == (len(notes) > 1)
+    assert lost.notes[0] == f"site {site!r} is lost"
+    assert bool(silent) == (len(lost.notes) > 1)
 
 
 @pytest.mark.slow
@@ -78,13 +76,13 @@ def test_no_plan_uses_a_lost_site(instance, data):
     site = data.draw(st.sampled_from(cluster.sites)).id
     assume(site != cluster.checkpoint_storage)
     now = Plan(jobs={job.name: current}) if current else None
-    lost, _ = lose(Case(job, cluster, rules, now), site)
-    result = solve(lost.job, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
+    lost = Case((job,), cluster, rules, now).without_site(site)
+    result = solve(lost.jobs, lost.cluster, lost.rules, current=lost.current, time_limit_s=20)
     if result.plan:
         node_site = {n.id: n.site for n in lost.cluster.nodes}
         tm_site = {t.id: node_site[t.node] for t in lost.cluster.task_managers}
         used = {tm_site[tm] for _, _, _, tm in result.plan.subtasks()}
         assert site not in used
-        judged = evaluate(lost.job, lost.cluster, result.plan, lost.rules, lost.current)
+        judged = evaluate(lost.jobs, lost.cluster, result.plan, lost.rules, lost.current)
         assert judged == result.evaluation
         assert np.isfinite(judged.wan_cost)

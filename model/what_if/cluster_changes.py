@@ -1,10 +1,17 @@
 """Clusters that differ from another in one thing: for prices, and for what-if questions."""
 
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 
+from edgeplace.model.base import LEAST
 from edgeplace.model.cluster import Cluster, Link, TaskManager
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.job_use import JobUse
+from edgeplace.model.limits import AMOUNTS
+
+_FULL = 1 - 1e-9
+"""Share of a link's room at which background traffic leaves as good as nothing."""
 
 
 def with_slots(cluster: Cluster, task_manager: str, more: int) -> Cluster:
@@ -143,6 +150,50 @@ def with_node_like(cluster: Cluster, node_class: str, site: str) -> Cluster:
         nodes=(*cluster.nodes, node),
         task_managers=(*cluster.task_managers, *tms),
     )
+
+
+def without_use(cluster: Cluster, uses: Iterable[JobUse]) -> Cluster:
+    """Return what some jobs leave of the cluster.
+
+    Where they take more than there is, as good as nothing is left.
+    """
+    slots: Counter[str] = Counter()
+    cores = defaultdict[str, float](float)
+    held = defaultdict[tuple[str, str], float](float)
+    sent = defaultdict[tuple[str, str], float](float)
+    for use in uses:
+        slots.update(use.slots)
+        for node, amount in use.cores.items():
+            cores[node] += amount
+        for field, own in use.amounts.items():
+            for tm, amount in own.items():
+                held[field, tm] += amount
+        for a, ends in use.bytes_per_s.items():
+            for b, amount in ends.items():
+                sent[a, b] += amount
+    nodes = tuple(
+        n.model_copy(update={"cores": max(n.cores - cores[n.id] / cluster.cpu_target, LEAST)})
+        for n in cluster.nodes
+    )
+    task_managers = tuple(
+        t.model_copy(
+            update={
+                "slots": max(t.slots - slots[t.id], 0),
+                **{f: _less(getattr(t, f), held[f, t.id]) for f in (k.facts.has for k in AMOUNTS)},
+            }
+        )
+        for t in cluster.task_managers
+    )
+    links = []
+    for link in cluster.directed_links():
+        room = (link.bandwidth_bytes_per_s or float("inf")) * cluster.link_target
+        taken = link.background_bytes_per_s + sent[link.source, link.target]
+        links.append(link.model_copy(update={"background_bytes_per_s": min(taken, room * _FULL)}))
+    return _revised(cluster, nodes=nodes, task_managers=task_managers, links=tuple(links))
+
+
+def _less(room: float | None, used: float) -> float | None:
+    return None if room is None else max(room - used, 0.0)
 
 
 def _revised(cluster: Cluster, **changes: object) -> Cluster:

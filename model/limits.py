@@ -1,0 +1,325 @@
+"""Limits: what a plan may use, and one table of all that is to know of each kind.
+
+To add a kind, add its row to `LimitKind`. The evaluator, the formulation, the baselines, the cures
+and all tables read the row of two families of kinds, so that a new one of these needs nothing else:
+amounts that subtasks take of their TaskManagers, and bounds on a term of the objective.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from typing import Self
+
+from pydantic import Field
+
+from edgeplace.model.base import Frozen
+from edgeplace.model.objective import ObjectiveName
+from edgeplace.model.rules import Rules
+
+
+class Place(Enum):
+    """What a limit is at."""
+
+    TASK_MANAGER = auto()
+    NODE = auto()
+    LINK = auto()
+    SUBTASK = auto()
+    CHANNEL = auto()
+    SITES = auto()
+    """A pair of sites."""
+    PLAN = auto()
+    """The plan as a whole."""
+    RULE = auto()
+
+
+class Step(Enum):
+    """How the amount of a cure is rounded up, and what it does."""
+
+    WHOLE = auto()
+    """A whole number more."""
+    DIGITS = auto()
+    """More, in four digits."""
+    FACTOR = auto()
+    """So many times as much, in four digits."""
+    NONE = auto()
+    """There is no amount."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that is to know of a kind of limit.
+
+    Attributes
+    ----------
+    unit
+        Of what is used, and of what may be.
+    stated
+        The limit in words: `{where}`, `{room}` that plans may use, `{given}` in the documents.
+    cure
+        A change that lets a plan hold: `{amount}` more, or times as much, `{s}` for the plural,
+        `{where}`.
+    target
+        Field of the cluster with the share of what there is that plans may use; empty: all.
+    grows_with_rates
+        Whether the use grows with the rates of the sources.
+    helps
+        Kinds of limits that may hold, too, once one of this kind is raised: a buffer takes less
+        time over a wider link, a faster thread takes fewer cores, a new link may be on the way of
+        others. No kind helps itself, by others or not.
+    one_more
+        What a price is paid for; empty: it has none.
+    takes, has
+        Of an amount that subtasks take of their TaskManagers: the field of an operator, for each
+        subtask, and of a TaskManager.
+    bounds, by, where
+        Of a bound on a term of the objective: the term, the field of the rules, and what it is at
+        as a person calls it.
+    """
+
+    unit: str
+    at: Place
+    stated: str
+    cure: str
+    step: Step = Step.WHOLE
+    target: str = ""
+    grows_with_rates: bool = False
+    helps: tuple[str, ...] = ()
+    one_more: str = ""
+    takes: str = ""
+    has: str = ""
+    bounds: ObjectiveName | None = None
+    by: str = ""
+    where: str = ""
+
+
+class LimitKind(StrEnum):
+    """What a limit is of. What people can change most easily comes first."""
+
+    facts: Facts
+
+    def __new__(cls, name: str, facts: Facts) -> Self:
+        """Make a kind of a name, with its row."""
+        kind = str.__new__(cls, name)
+        kind._value_ = name
+        kind.facts = facts
+        return kind
+
+    RULE = (
+        "rule",
+        Facts(
+            unit="subtasks",
+            at=Place.RULE,
+            stated="{where}",
+            cure="drop or change the rule “{where}”",
+            step=Step.NONE,
+        ),
+    )
+    MOVES = (
+        "moves",
+        Facts(
+            unit="subtasks",
+            at=Place.PLAN,
+            stated="at most {room:.0f} subtasks move",
+            cure="{amount:.0f} more moves",
+            bounds="moves",
+            by="max_moves",
+            where="plan",
+        ),
+    )
+    LATENCY = (
+        "latency",
+        Facts(
+            unit="ms",
+            at=Place.PLAN,
+            stated="the worst path takes at most {room:g} ms",
+            cure="{amount:.4g} ms more for the worst path",
+            step=Step.DIGITS,
+            bounds="latency",
+            by="max_latency_ms",
+            where="worst path",
+        ),
+    )
+    ROUTE = (
+        "route",
+        Facts(
+            unit="channels",
+            at=Place.SITES,
+            stated="streams run only between sites that a route joins",
+            cure="a link that joins {where}",
+            step=Step.NONE,
+            helps=("link bandwidth", "credit window", "latency"),
+        ),
+    )
+    SLOTS = (
+        "slots",
+        Facts(
+            unit="slots",
+            at=Place.TASK_MANAGER,
+            stated="TaskManager {where} has {room:,.0f} slots",
+            cure="{amount:.0f} more slot{s} on {where}",
+            one_more="1 more slot on",
+        ),
+    )
+    MEMORY = (
+        "memory",
+        Facts(
+            unit="bytes",
+            at=Place.TASK_MANAGER,
+            stated="TaskManager {where} has {room:,.0f} bytes of memory",
+            cure="{amount:,.0f} more bytes of memory on {where}",
+            takes="memory_bytes",
+            has="memory_bytes",
+        ),
+    )
+    DISK = (
+        "disk",
+        Facts(
+            unit="bytes",
+            at=Place.TASK_MANAGER,
+            stated="TaskManager {where} has {room:,.0f} bytes of disk",
+            cure="{amount:,.0f} more bytes of disk on {where}",
+            has="disk_bytes",
+        ),
+    )
+    SUBTASK_BUSY = (
+        "subtask busy",
+        Facts(
+            unit="s/s",
+            at=Place.SUBTASK,
+            stated="a thread of {where} is busy at most all of the time",
+            cure="{amount:.4g} times the speed of one thread for {where}: a faster node",
+            step=Step.FACTOR,
+            grows_with_rates=True,
+            helps=("node cpu", "latency"),
+        ),
+    )
+    NODE_CPU = (
+        "node cpu",
+        Facts(
+            unit="cores",
+            at=Place.NODE,
+            stated="node {where} has {given:g} cores, of which plans may use {room:g}",
+            cure="{amount:.4g} more cores on {where}",
+            step=Step.DIGITS,
+            target="cpu_target",
+            grows_with_rates=True,
+            one_more="1 more core on",
+        ),
+    )
+    LINK_BANDWIDTH = (
+        "link bandwidth",
+        Facts(
+            unit="bytes/s",
+            at=Place.LINK,
+            stated="link {where} carries {room:,.0f} bytes/s",
+            cure="{amount:,.0f} more bytes/s of bandwidth on link {where}",
+            target="link_target",
+            grows_with_rates=True,
+            helps=("credit window", "latency"),
+            one_more="1 Mbit/s more on",
+        ),
+    )
+    CREDIT_WINDOW = (
+        "credit window",
+        Facts(
+            unit="bytes/s",
+            at=Place.CHANNEL,
+            stated="the credit window of {where} lets {room:,.0f} bytes/s through",
+            cure="{amount:.4g} times the network buffers (buffers_per_channel and "
+            "floating_buffers_per_gate), for {where}",
+            step=Step.FACTOR,
+            grows_with_rates=True,
+            helps=("latency",),
+        ),
+    )
+
+    @classmethod
+    def named(cls, name: str) -> "LimitKind":
+        """Return the kind of a name, as documents and the rows of a model have it."""
+        return next(kind for kind in cls if kind == name)
+
+    def bound(self, rules: Rules) -> float | None:
+        """Return the bound that rules state on the term of this kind; None: they state none."""
+        stated: float | None = getattr(rules, self.facts.by)
+        return stated
+
+    def in_words(self, where: str, room: float, given: float) -> str:
+        """Return a limit of this kind as a sentence."""
+        return self.facts.stated.format(where=where, room=room, given=given)
+
+    def cure(self, where: str, amount: float) -> str:
+        """Return what raises a limit of this kind, in words."""
+        s = "s" if amount > 1 else ""
+        return self.facts.cure.format(where=where, amount=amount, s=s)
+
+
+def _kinds(wanted: Callable[[Facts], object]) -> tuple[LimitKind, ...]:
+    return tuple(kind for kind in LimitKind if wanted(kind.facts))
+
+
+RATED = frozenset(_kinds(lambda f: f.grows_with_rates))
+"""Kinds of limits whose use grows with the rates of the sources."""
+AMOUNTS = _kinds(lambda f: f.has)
+"""What subtasks take of their TaskManagers, apart from slots: what they take adds up."""
+BOUNDS = _kinds(lambda f: f.bounds)
+"""Bounds on a term of the objective."""
+
+
+class Limit(Frozen):
+    """A limit of the cluster or of the rules, and how much of it a plan uses."""
+
+    kind: LimitKind
+    where: str
+    """What it is at, as a person calls it."""
+    used: float
+    capacity: float | None
+    """None: not limited."""
+    unit: str
+    spread: float = Field(default=0.0, ge=0)
+    """Relative standard deviation of the measured costs that `used` rests on, where the limit is
+    exceeded; 0: none was measured."""
+    subject: tuple[str, ...] = ()
+    """What it is at, by ids: a TaskManager, a node, two sites of a link or a route, job, operator
+    and index (from 0) of a subtask, or of both of a channel; the title of a rule; nothing for the
+    plan as a whole."""
+
+    @classmethod
+    def of(
+        cls,
+        kind: LimitKind,
+        where: str,
+        used: float,
+        capacity: float | None,
+        subject: tuple[str, ...] | None = None,
+        spread: float = 0.0,
+    ) -> Self:
+        """Return a limit of a kind, in its unit.
+
+        Parameters
+        ----------
+        subject
+            None: `where` is its id.
+        """
+        return cls(
+            kind=kind,
+            where=where,
+            used=used,
+            capacity=capacity,
+            unit=kind.facts.unit,
+            spread=spread,
+            subject=(where,) if subject is None else subject,
+        )
+
+    @property
+    def shortfall(self) -> float:
+        """By how much the plan exceeds the limit; 0 where it does not."""
+        return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the limit in use; infinite where nothing is allowed and something is used."""
+        if self.capacity is None:
+            return 0.0
+        if self.capacity > 0:
+            return self.used / self.capacity
+        return float("inf") if self.used > 0 else 0.0

@@ -1,0 +1,193 @@
+"""A case: everything that a placement is decided by, and what-if questions on it."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Self
+
+from edgeplace.model.cluster import Cluster
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.job import JobGraph, Operator
+from edgeplace.model.plan import Plan
+from edgeplace.model.rules import Rules
+from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_node_like
+from edgeplace.model.what_if.lost_site import without_site_and_its_data
+
+
+@dataclass(frozen=True)
+class Case:
+    """Everything that a placement is decided by.
+
+    A what-if question is a case that differs in one thing. The methods below return such cases
+    and change nothing:
+
+    >>> then = now.with_rates_times(2).without_site("hall-3")  # doctest: +SKIP
+    >>> solve_case(now), solve_case(then)  # doctest: +SKIP
+
+    Attributes
+    ----------
+    jobs
+        The jobs, with their costs; they share the cluster.
+    cluster
+        Without what jobs take that are not placed here.
+    current
+        Where the subtasks run now.
+    lost
+        Sites that are lost: nothing runs there.
+    notes
+        What is to be known of the input, and what the changes took away.
+    """
+
+    jobs: tuple[JobGraph, ...]
+    cluster: Cluster
+    rules: Rules | None = None
+    current: Plan | None = None
+    lost: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the jobs are called together."""
+        return ", ".join(job.name for job in self.jobs)
+
+    def with_job(self, job: JobGraph) -> Self:
+        """Return the case with another version of the job of this name."""
+        jobs = tuple(job if j.name == job.name else j for j in self.jobs)
+        return dataclasses.replace(self, jobs=jobs)
+
+    def job_with(self, operator: str) -> JobGraph:
+        """Return the job that has an operator, given by id or name; where there is one, that.
+
+        Raises
+        ------
+        InvalidInputError
+            If none has it, or several.
+        """
+        if len(self.jobs) == 1:
+            return self.jobs[0]
+        found = [j for j in self.jobs if any(operator in (o.id, o.name) for o in j.operators)]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(repr(j.name) for j in found or self.jobs)
+        raise InvalidInputError(
+            f"{'several' if found else 'none'} of the jobs {names} "
+            f"{'have' if found else 'has'} an operator {operator!r}",
+            "give operators that are alike in several jobs different names"
+            if found
+            else f"the sources are {[o.name for j in self.jobs for o in j.sources()]}",
+        )
+
+    def with_rate(self, source: str, rate_per_s: float) -> Self:
+        """Return the case with all subtasks of a source together sending so many records/s.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such source, or the rate is no number of 0 or more.
+        """
+        return self.with_job(self.job_with(source).with_source_rate(source, rate_per_s))
+
+    def with_rate_times(self, source: str, factor: float) -> Self:
+        """Return the case with the demand of a source multiplied.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such source, it has no demand, or the factor is not above 0.
+        """
+        job = self.job_with(source)
+        return self._times(job.name, job.operator(source), factor)
+
+    def with_rates_times(self, factor: float) -> Self:
+        """Return the case with the demand of every source multiplied.
+
+        Raises
+        ------
+        InvalidInputError
+            If a source has no demand, or the factor is not above 0.
+        """
+        case = self
+        for job in self.jobs:
+            for op in job.sources():
+                case = case._times(job.name, op, factor)
+        return case
+
+    def with_bandwidth_times(self, source: str, target: str, factor: float) -> Self:
+        """Return the case with the bandwidth from one site to another multiplied.
+
+        Raises
+        ------
+        InvalidInputError
+            If no link leads there, its bandwidth is not limited, or the factor is not above 0.
+        """
+        _check(factor)
+        cluster = with_bandwidth(self.cluster, source, target, lambda now: now * factor)
+        return dataclasses.replace(self, cluster=cluster)
+
+    def with_node(self, node_class: str, site: str = "") -> Self:
+        """Return the case with one more node of a class, with TaskManagers like theirs.
+
+        Parameters
+        ----------
+        site
+            Where it is; empty: where the nodes of the class are, if that is one site.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such class or site, or it is not clear at which site.
+        """
+        nodes = self.cluster.nodes
+        sites = sorted({n.site for n in nodes if n.node_class == node_class})
+        if not site and len(sites) > 1:
+            raise InvalidInputError(
+                f"it does not say where: nodes of this class are at {sites}",
+                f"write node+={node_class}@{sites[0]}, or give Case.with_node a site",
+            )
+        site = site or (sites or [self.cluster.sites[0].id])[0]
+        return dataclasses.replace(self, cluster=with_node_like(self.cluster, node_class, site))
+
+    def without_site(self, site: str) -> Self:
+        """Return the case without a site.
+
+        Subtasks of sources whose data is born there send nothing and run anywhere: Flink deploys
+        all subtasks of a job or none. Whatever else a rule holds there has no place left.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such site, or checkpoints are stored there.
+        """
+        jobs, cluster, rules, notes = without_site_and_its_data(
+            self.jobs, self.cluster, self.rules, self.current, site
+        )
+        return dataclasses.replace(
+            self,
+            jobs=jobs,
+            cluster=cluster,
+            rules=rules,
+            lost=tuple(dict.fromkeys((*self.lost, site))),
+            notes=(*self.notes, *notes),
+        )
+
+    def _times(self, name: str, op: Operator, factor: float) -> Self:
+        _check(factor)
+        job = next(j for j in self.jobs if j.name == name)
+        demand = op.cost.demand if op.cost else None
+        if demand is None:
+            # Of an operator with inputs, this says so.
+            job.with_source_rate(op.id, 0.0)
+            raise InvalidInputError(
+                f"source {op.name!r} has no demand to multiply",
+                f"give one: --set rate:{op.name}=N, or Case.with_rate",
+            )
+        each = demand.rates_per_s
+        total = sum(each) * (op.parallelism if len(each) == 1 else 1)
+        return self.with_job(job.with_source_rate(op.id, factor * total))
+
+
+def _check(factor: float) -> None:
+    if not 0 < factor < float("inf"):
+        raise InvalidInputError(
+            f"'{factor:g}' is no factor",
+            "give a number above 0, such as 0.5; site:ID=lost takes a whole site away",
+        )

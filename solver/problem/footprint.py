@@ -1,0 +1,53 @@
+"""What subtasks keep: memory, disk, state, and the checkpoints of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeplace.model import AMOUNTS, Cluster, LimitKind
+from edgeplace.solver.arrays import Floats
+from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.problem.wire import checkpoint_on_wire
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What each subtask keeps, wherever it runs; arrays of shape (n_subtasks,), but for `takes`.
+
+    Attributes
+    ----------
+    takes
+        What it takes of its TaskManager, of each amount of `AMOUNTS`; its state is part of memory
+        or disk. Shape (n_subtasks, n_amounts).
+    state_bytes
+        What a move has to carry.
+    checkpoint_bytes_per_s
+        What it writes to the checkpoint storage, as a link carries it; see `wire`.
+    """
+
+    takes: Floats
+    state_bytes: Floats
+    checkpoint_bytes_per_s: Floats
+
+    @classmethod
+    def of(cls, subtasks: Subtasks, cluster: Cluster) -> "Footprint":
+        """Return it for the measured state of the operators."""
+        state = np.zeros(subtasks.count)
+        written = np.zeros(subtasks.count)
+        takes = np.zeros((subtasks.count, len(AMOUNTS)))
+        jobs = {j.name: j for j in subtasks.jobs}
+        fed = {(j.name, s.target) for j in subtasks.jobs for s in j.streams}
+        for o, (job, op) in enumerate(subtasks.operators):
+            own = subtasks.range_of(o)
+            cost = op.cost
+            state[own] = (cost.state_bytes or 0.0) / op.parallelism if cost else 0.0
+            interval = jobs[job].checkpoint_interval_ms
+            if interval:
+                of_each = ((cost.checkpointed_bytes or 0.0) if cost else 0.0) / op.parallelism
+                on_wire = checkpoint_on_wire(of_each, (job, op.id) not in fed, cluster.mtu_bytes)
+                written[own] = on_wire / (interval / 1000)
+            takes[own] = [getattr(op, k.facts.takes) if k.facts.takes else 0 for k in AMOUNTS]
+            heap = jobs[job].state_backend == "heap"
+            keeper = LimitKind.MEMORY if heap else LimitKind.DISK
+            takes[own, AMOUNTS.index(keeper)] += state[own]
+        return cls(takes, state, written)

@@ -1,0 +1,63 @@
+"""The TaskManagers of a cluster as arrays, with the nodes that they run on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeplace.model import AMOUNTS, Cluster
+from edgeplace.solver.arrays import Bools, Floats, Ints
+from edgeplace.solver.problem.places import Places
+
+
+@dataclass(frozen=True)
+class TaskManagers:
+    """What TaskManagers have; arrays of shape (n_task_managers,), but for `node_cores`.
+
+    Attributes
+    ----------
+    slots
+        What subtasks may take of each.
+    has
+        What they may take of each amount of `AMOUNTS`, infinite where that is not stated, shape
+        (n_task_managers, n_amounts).
+    node, site, node_class
+        Where each is, by index; node classes are numbered in the order of their names.
+    is_server
+        Whether it is at a cloud site.
+    node_cores
+        Cores times target of each node, shape (n_nodes,). The TaskManagers of a node share them.
+    """
+
+    slots: Ints
+    has: Floats
+    node: Ints
+    site: Ints
+    node_class: Ints
+    is_server: Bools
+    node_cores: Floats
+
+    @classmethod
+    def of(cls, cluster: Cluster, places: Places) -> "TaskManagers":
+        """Return those of a cluster."""
+        tms = cluster.task_managers
+        class_index = {c: i for i, c in enumerate(node_classes(cluster))}
+        node_class = np.array([class_index[n.node_class] for n in cluster.nodes], np.intp)
+        cloud = np.array([s.tier == "cloud" for s in cluster.sites])
+        return cls(
+            slots=np.array([t.slots for t in tms], np.intp),
+            has=np.stack([_room([getattr(t, k.facts.has) for t in tms]) for k in AMOUNTS], 1),
+            node=places.node,
+            site=places.site,
+            node_class=node_class[places.node],
+            is_server=cloud[places.site],
+            node_cores=np.array([n.cores * cluster.cpu_target for n in cluster.nodes]),
+        )
+
+
+def node_classes(cluster: Cluster) -> list[str]:
+    """Return the node classes of a cluster's nodes, in the order of their numbers."""
+    return sorted({n.node_class for n in cluster.nodes})
+
+
+def _room(stated: list[float | None]) -> Floats:
+    return np.array([np.inf if b is None else b for b in stated])

@@ -1,0 +1,148 @@
+"""Of plans that are equal in every term, people get the one that they would choose."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from edgeplace.model import OBJECTIVES, Cluster, InvalidInputError, JobGraph, Plan, parse
+from edgeplace.solver import evaluate, nearest_alike, solve
+from edgeplace.solver.evaluation.usage import measure_usage
+from edgeplace.solver.problem import build
+from edgeplace.solver.search.tie_break import break_ties
+from tests.support.depots import depots_cluster, parcels, pis
+from tests.support.strategies import instances
+
+DEPOTS = 12
+VIDEO, DEPOT_CLUSTER = parcels(DEPOTS), depots_cluster(DEPOTS)
+
+
+def test_each_chain_runs_beside_its_camera_where_it_stays_in_the_depot():
+    """Four Pi 5 with a camera each: no one of them does the work of all."""
+    plan = solve(VIDEO, DEPOT_CLUSTER).plan.of("parcels")
+    at_home = [
+        (camera, decode, detect)
+        for camera, decode, detect in zip(
+            plan["camera"], plan["decode"], plan["detect"], strict=True
+        )
+        if "depot" in decode
+    ]
+    assert len(at_home) >= len(pis(8))
+    assert all(camera == decode == detect for camera, decode, detect in at_home)
+
+
+def idle(places, nodes=3):
+    """Return a job whose subtasks send nothing to one another, and alike nodes for it."""
+    cost = {
+        "demand": {"rates_per_s": [100]},
+        "classes": [{"node_class": "default", "true_rate_per_s": 1000}],
+    }
+    job = parse(
+        {
+            "name": "idle",
+            "operators": [
+                {
+                    "id": f"s{i}",
+                    "name": f"s{i}",
+                    "parallelism": 1,
+                    "born_at": ["anywhere"],
+                    "cost": cost,
+                }
+                for i in range(places)
+            ],
+        },
+        JobGraph,
+        "idle",
+    )
+    cluster = parse(
+        {
+            "sites": [{"id": "a"}],
+            "nodes": [{"id": f"n{i}", "site": "a", "cores": 4, "slots": 9} for i in range(nodes)],
+        },
+        Cluster,
+        "alike",
+    )
+    return job, cluster
+
+
+def test_what_sends_nothing_goes_where_least_is_loaded():
+    job, cluster = idle(7)
+    problem = build(job, cluster)
+    found = break_ties(problem, np.zeros(7, np.intp))
+    assert sorted(np.bincount(found, minlength=3).tolist()) == [2, 2, 3]
+
+
+def test_what_runs_now_stays_though_another_node_is_less_loaded():
+    job, cluster = idle(7)
+    now = Plan(jobs={"idle": {f"s{i}": ("n1",) for i in range(7)}})
+    problem = build(job, cluster, current=now)
+    assert break_ties(problem, np.ones(7, np.intp)).tolist() == [1] * 7
+    # And it comes back, whatever the search has made of it.
+    assert break_ties(problem, np.zeros(7, np.intp)).tolist() == [1] * 7
+
+
+def swapped(plan, names):
+    """Return a plan with machines renamed."""
+    return Plan(
+        jobs={
+            job: {op: tuple(names.get(t, t) for t in tms) for op, tms in places.items()}
+            for job, places in plan.jobs.items()
+        }
+    )
+
+
+def test_machines_that_are_alike_change_their_names_and_nothing_moves():
+    result = solve(VIDEO, DEPOT_CLUSTER)
+    there = swapped(result.plan, {"vm-0": "vm-3", "vm-3": "vm-0"})
+    assert there != result.plan
+    found = nearest_alike(VIDEO, DEPOT_CLUSTER, result, there)
+    assert found.plan == there
+    assert found.evaluation.wan_cost == pytest.approx(result.evaluation.wan_cost)
+
+
+@pytest.mark.parametrize("objective", [["throughput", "wan"], ["wan"]])
+def test_nothing_moves_from_where_it_runs_without_a_reason(objective):
+    first = solve(VIDEO, DEPOT_CLUSTER, objective=objective).plan
+    now = swapped(first, {"vm-0": "vm-3", "vm-3": "vm-0", "vm-1": "vm-2", "vm-2": "vm-1"})
+    again = solve(VIDEO, DEPOT_CLUSTER, objective=objective, current=now)
+    assert again.evaluation.moves == 0
+
+
+def test_it_is_the_same_on_every_run():
+    problem = build(VIDEO, DEPOT_CLUSTER)
+    start = problem.assignment(solve(VIDEO, DEPOT_CLUSTER).plan)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        alike = problem.allowed() & (problem.tms.site == problem.tms.site[start][:, None])
+        other = np.array([rng.choice(np.flatnonzero(row)) for row in alike])
+        assert break_ties(problem, other).tolist() == break_ties(problem, other.copy()).tolist()
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances(), seed=st.integers(0, 2**16))
+def test_no_term_and_no_limit_is_worse(instance, seed):
+    job, cluster, rules, current = instance
+    now = Plan(jobs={job.name: current}) if current else None
+    try:
+        problem = build(job, cluster, rules, now)
+    except InvalidInputError:
+        return
+    assume(problem.allowed().any(axis=1).all())
+    rng = np.random.default_rng(seed)
+    start = np.array([rng.choice(np.flatnonzero(row)) for row in problem.allowed()])
+    before = measure_usage(problem, start)
+    found = break_ties(problem, start)
+    after = measure_usage(problem, found)
+    assert problem.allowed()[np.arange(problem.n), found].all()
+    assert after.fixed_hold >= before.fixed_hold
+    assert after.rated_hold >= before.rated_hold
+    for name in OBJECTIVES:
+        least = before.value(name)
+        assert after.value(name) <= least + 1e-8 * abs(least) + 1e-12
+
+
+def test_headroom_is_that_of_the_links_and_not_of_one_pi():
+    found = solve(VIDEO, DEPOT_CLUSTER)
+    assert found.evaluation.binding.kind == "link bandwidth"
+    assert evaluate(VIDEO, DEPOT_CLUSTER, found.plan).headroom == pytest.approx(1.25)
