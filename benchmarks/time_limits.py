@@ -28,6 +28,7 @@ import fleet as fleets
 
 import edgeplace.solver.linear.cpsat
 import edgeplace.solver.linear.highs  # noqa: F401
+from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main as command
 from edgeplace.instances.families import generate
 from edgeplace.model import write
@@ -149,7 +150,9 @@ def _command(name: str, setting: str) -> Callable[[float], object]:
 
         def run() -> None:
             with contextlib.redirect_stdout(io.StringIO()):
-                command(words)
+                status = command(words)
+            if status == ExitStatus.INTERNAL_ERROR:
+                raise RuntimeError("the command ended as a bug")
 
         return run
 

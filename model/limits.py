@@ -62,9 +62,10 @@ class Facts:
         Field of the cluster with the share of the capacity that plans may use; empty: all of it.
     grows_with_rates
         Whether the use grows with the rates of the sources.
-    helps, helped
-        Whether a change of this limit may repair limits of other kinds, and whether it may be one
-        of those: a wider link is also faster, and a faster thread takes fewer cores.
+    helps
+        Kinds of limits that may hold, too, once a limit of this kind is raised: a buffer takes less
+        time over a wider link, a faster thread takes fewer cores, a new link may be on the way of
+        others.
     one_more
         The unit of a price; empty: this kind has no price.
     takes, has
@@ -82,8 +83,7 @@ class Facts:
     step: Step = Step.WHOLE
     target: str = ""
     grows_with_rates: bool = False
-    helps: bool = False
-    helped: bool = False
+    helps: tuple[str, ...] = ()
     one_more: str = ""
     takes: str = ""
     has: str = ""
@@ -134,7 +134,6 @@ class LimitKind(StrEnum):
             stated="the worst path takes at most {room:g} ms",
             cure="{amount:.4g} ms more for the worst path",
             step=Step.DIGITS,
-            helped=True,
             bounds="latency",
             by="max_latency_ms",
             where="worst path",
@@ -148,7 +147,7 @@ class LimitKind(StrEnum):
             stated="streams run only between sites that a route joins",
             cure="a link that joins {where}",
             step=Step.NONE,
-            helps=True,
+            helps=("link bandwidth", "credit window", "latency"),
         ),
     )
     SLOTS = (
@@ -202,7 +201,7 @@ class LimitKind(StrEnum):
             cure="{amount:.4g} times the speed of one thread for {where}: a faster node",
             step=Step.FACTOR,
             grows_with_rates=True,
-            helps=True,
+            helps=("node cpu", "latency"),
         ),
     )
     NODE_CPU = (
@@ -215,7 +214,6 @@ class LimitKind(StrEnum):
             step=Step.DIGITS,
             target="cpu_target",
             grows_with_rates=True,
-            helped=True,
             one_more="1 more core on",
         ),
     )
@@ -228,7 +226,7 @@ class LimitKind(StrEnum):
             cure="{amount:,.0f} more bytes/s of bandwidth on link {where}",
             target="link_target",
             grows_with_rates=True,
-            helps=True,
+            helps=("credit window", "latency"),
             one_more="1 Mbit/s more on",
         ),
     )
@@ -242,7 +240,7 @@ class LimitKind(StrEnum):
             "floating_buffers_per_gate), for {where}",
             step=Step.FACTOR,
             grows_with_rates=True,
-            helps=True,
+            helps=("latency",),
         ),
     )
 

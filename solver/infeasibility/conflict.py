@@ -27,8 +27,9 @@ _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
 """Time to state one place of one subtask with all its limits, measured."""
-_ROUNDS = 3
-"""How often a cure may show what it lacks: a link that did not exist has a credit window, too."""
+_ROUNDS = 6
+"""How often a cure may show what it lacks: a link that did not exist has a credit window, too, and
+what helps other kinds of limits is changed before them, three steps deep."""
 
 
 def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict | None:
@@ -109,14 +110,13 @@ def _cured(
     tuple
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
-    parts = _mended(problem, needed, found, soft)
+    parts = _mended(problem, needed.changes, found, soft)
     # Without the rules that hold it somewhere, what was short there need not be.
     held = all(c.kind is not LimitKind.RULE for c in parts)
     certain = {(c.kind, c.where) for c in needed.changes if held}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
     kinds = {c.kind for c in parts}
-    # A wider link is a faster one, too, and a faster thread takes fewer cores.
-    apart = not (any(k.facts.helped for k in kinds) and any(k.facts.helps for k in kinds))
+    apart = not any(kinds.intersection(kind.facts.helps) for kind in kinds)
     routes = sum(c.kind is LimitKind.ROUTE for c in parts)
     if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
         # With a part less, a plan would break less than the one that breaks least.
@@ -137,30 +137,42 @@ def _cured(
                 plan, none = None, False
             if plan is not None:
                 found = Nearest(plan, False)
-                parts = _mended(problem, needed, found, soft)
+                parts = _mended(problem, rest, found, soft)
             elif len(out) == 1 and not none:
                 minimal = False
     return parts, found, minimal
 
 
-def _mended(problem: Problem, needed: Shortages, found: Nearest, soft: bool) -> tuple[Change, ...]:
-    """Return the changes that let a plan hold, with only those links that it needs."""
-    joins = [c for c in needed.changes if c.kind is LimitKind.ROUTE]
-    parts: tuple[Change, ...] = ()
-    if joins:
-        # Both ways, where one may do: only what the plan uses is part of the cure.
-        for c in joins:
-            others = tuple(other for other in joins if other != c)
-            if len(kept(assess(applied(problem, others), found.assignment), soft)) > len(
-                kept(assess(applied(problem, joins), found.assignment), soft)
-            ):
-                parts = (*parts, c)
+def _mended(
+    problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool
+) -> tuple[Change, ...]:
+    """Return the changes that let a plan hold.
+
+    Parameters
+    ----------
+    parts
+        A cure. Of its links those are taken that the plan needs, also where others might do.
+    """
+    joins = tuple(c for c in parts if c.kind is LimitKind.ROUTE)
+    parts = joins
+    broken = _n_broken(problem, parts, found, soft)
+    for c in joins:
+        rest = tuple(other for other in parts if other != c)
+        if _n_broken(problem, rest, found, soft) <= broken:
+            parts = rest
     for _ in range(_ROUNDS):
         short = kept(assess(applied(problem, parts), found.assignment), soft)
         if not short:
             break
-        parts = merged((*parts, *changes(applied(problem, parts), short)))
-    return parts
+        # What helps others comes first: they may need less then, or nothing.
+        kinds = {v.kind for v in short}
+        first = [v for v in short if not any(v.kind in kind.facts.helps for kind in kinds)]
+        parts = merged((*parts, *changes(applied(problem, parts), first)))
+    return tuple(parts)
+
+
+def _n_broken(problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool) -> int:
+    return len(kept(assess(applied(problem, parts), found.assignment), soft))
 
 
 def _shortfalls(

@@ -88,8 +88,9 @@ class Kinds:
     @classmethod
     def find(cls, problem: Problem, reading: Reading = "flink") -> "Kinds":
         """Return the coarsest kinds that counts of them say all about."""
-        p, weights = problem, Weights.of(problem, reading)
+        p = problem
         afford(_PAIR_S * p.n * p.m)
+        weights = Weights.of(p, reading)
         if reading == "caps":
             colour, joined = p.subtasks.operator_of, list(_as_caps(p))
         else:

@@ -19,6 +19,7 @@ import numpy as np
 
 from edgeplace.model import RATED, Plan
 from edgeplace.model.errors import EdgeplaceError, InvalidInputError
+from tests.conformance.cure_check import cure_differences
 from tests.conformance.document_oracle import SAME, Document, Truth
 from tests.conformance.parsed import Case, Parsed
 
@@ -208,6 +209,8 @@ def _differences(
     if not true.any_plan:
         if status != "infeasible" and not (status == "unknown" and by == "rounding"):
             yield "status", f"{status} by {by}, there is no plan"
+        if answer["conflict"] is not None:
+            yield from cure_differences(parsed, answer["conflict"], _holds)
         return
     if status == "infeasible":
         yield "status", f"infeasible by {by}, there is a plan"

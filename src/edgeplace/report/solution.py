@@ -30,6 +30,7 @@ from edgeplace.report.parts import (
 )
 from edgeplace.report.placement import Placement, placement
 from edgeplace.solver import Advice, Policy, build, measure_usage, why
+from edgeplace.solver.clock import unhurried
 from edgeplace.views.reasons import because
 from edgeplace.views.tables import binding, holding, limit
 from edgeplace.views.terms import Terms
@@ -94,7 +95,9 @@ def plan_sections(
     case: Instance, plan: Plan, found: Evaluation, before: tuple[str, Evaluation] | None
 ) -> list[Section]:
     """Return the sections on the placement, the links and the nodes."""
-    problem = build(list(case.jobs), case.cluster, case.rules, case.current)
+    # A plan that was found is shown, however late it is.
+    with unhurried():
+        problem = build(list(case.jobs), case.cluster, case.rules, case.current)
     verdict = measure_usage(problem, problem.assignment(plan))
     placed = placement(verdict)
     return [

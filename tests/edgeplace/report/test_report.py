@@ -18,8 +18,10 @@ from edgeplace.model import Cluster, JobGraph, Plan, read, write
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.parts import long_table
 from edgeplace.report.placement import placement
+from edgeplace.report.solution import plan_sections
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.baselines import BASELINES
+from edgeplace.solver.clock import limited
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
 from tests.support.page_reader import Page
@@ -116,6 +118,16 @@ def test_where_the_job_runs_now_is_before(reported, job, wide, tmp_path):
     found = evaluate(graph, read(wide, Cluster), now)
     assert f"current: {size(found.wan_bytes_per_s, '/s')}" in page.text
     assert "subtasks that move" in page.text
+
+
+def test_a_plan_is_shown_when_the_time_is_over():
+    case = generate("riotbench-4-0")
+    problem = build(list(case.jobs), case.cluster, case.rules)
+    plan = problem.plan(BASELINES["all-server"](problem))
+    found = evaluate(list(case.jobs), case.cluster, plan, case.rules)
+    with limited(0.0):
+        sections = plan_sections(case, plan, found, None)
+    assert [s.name for s in sections] == ["sites", "links", "nodes"]
 
 
 def test_no_plan_is_shown_with_its_cure(reported, job, narrow):
