@@ -8,8 +8,9 @@ in every limit, this prefers, in this order:
 2. fewer bytes between TaskManagers: each hop costs a serialisation and a network buffer;
 3. nodes that are loaded alike, then TaskManagers with as many subtasks each.
 
-First, TaskManagers that are alike change their names; then subtasks, and chains of subtasks that
-send most to one another, move or change places. All of it is the same on every run.
+First, TaskManagers that are alike change their names, and what has left a machine of its site goes
+back together; then subtasks, and chains of subtasks that send most to one another, move or change
+places. All of it is the same on every run.
 """
 
 from collections import Counter, defaultdict
@@ -49,6 +50,7 @@ def break_ties(problem: Problem, assignment: Ints, near: Ints | None = None) -> 
         near = np.full(problem.n, -1, np.intp)
     search = _Search(problem, assignment, near)
     search.rename()
+    search.come_home()
     search.descend()
     return search.now
 
@@ -129,6 +131,24 @@ class _Search:
     def _may(self, t: int, other: int) -> bool:
         """Return whether all that is on a TaskManager may run on another."""
         return bool(self._allowed[sorted(self._on[t]), other].all())
+
+    def come_home(self) -> None:
+        """Let subtasks go back to where they stay, at once: all of a site, or of two machines."""
+        p = self._p
+        away = np.flatnonzero((self._near >= 0) & (self._near != self.now))
+        away = away[p.tms.site[self._near[away]] == p.tms.site[self.now[away]]]
+        away = away[self._allowed[away, self._near[away]]]
+        by_site: dict[int, list[int]] = defaultdict(list)
+        by_pair: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for k in away.tolist():
+            a, b = sorted((int(self.now[k]), int(self._near[k])))
+            by_site[int(p.tms.site[a])].append(k)
+            by_pair[a, b].append(k)
+        for group in (*by_site.values(), *by_pair.values()):
+            look()
+            left = [k for k in group if self.now[k] != self._near[k]]
+            if left and self._left > 0:
+                self._offer(self._changed({k: int(self._near[k]) for k in left}))
 
     def descend(self) -> None:
         """Move what is better elsewhere, until nothing is or the budgets are spent."""
