@@ -174,3 +174,15 @@ def test_headroom_is_that_of_the_links_and_not_of_one_pi():
     found = solve(VIDEO, DEPOT_CLUSTER)
     assert found.evaluation.binding.kind == "link bandwidth"
     assert evaluate(VIDEO, DEPOT_CLUSTER, found.plan).headroom == pytest.approx(1.25)
+
+
+def test_headroom_that_nobody_asked_for_and_nobody_sees_moves_nothing():
+    """The second machine is as good as the first, but for a ten-thousandth of its cores."""
+    job, cluster = idle(1, nodes=2)
+    cores = {"n0": 0.13, "n1": 0.13 * 1.0001}
+    nodes = tuple(n.model_copy(update={"cores": cores[n.id]}) for n in cluster.nodes)
+    cluster = cluster.model_copy(update={"nodes": nodes})
+    problem = build(job, cluster)
+    there = np.zeros(1, np.intp)
+    assert break_ties(problem, np.ones(1, np.intp), there, ("wan",)).tolist() == [0]
+    assert break_ties(problem, np.ones(1, np.intp), there, ("throughput",)).tolist() == [1]
