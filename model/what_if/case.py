@@ -1,4 +1,4 @@
-"""A case: everything that a placement is decided by, and what-if questions on it."""
+"""A case: the complete input of a placement, and what-if questions on it."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgeplace.model.what_if.lost_site import without_site_and_its_data
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a placement is decided by.
+    """The complete input of a placement.
 
     A what-if question is a case that differs in one thing. The methods below return such cases
     and change nothing:
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What the jobs are called together."""
+        """A name for all jobs together."""
         return ", ".join(job.name for job in self.jobs)
 
     def with_job(self, job: JobGraph) -> Self:
@@ -58,7 +58,8 @@ class Case:
         return dataclasses.replace(self, jobs=jobs)
 
     def job_with(self, operator: str) -> JobGraph:
-        """Return the job that has an operator, given by id or name; where there is one, that.
+        """Return the job that has an operator, given by id or name; if there is only one job, this
+        one.
 
         Raises
         ------
@@ -80,7 +81,7 @@ class Case:
         )
 
     def with_rate(self, source: str, rate_per_s: float) -> Self:
-        """Return the case with all subtasks of a source together sending so many records/s.
+        """Return the case with another rate of a source, in records/s of all its subtasks.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class Case:
         Parameters
         ----------
         site
-            Where it is; empty: where the nodes of the class are, if that is one site.
+            Site of the node; empty: the site of the nodes of this class, if it is only one.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class Case:
         """Return the case without a site.
 
         Subtasks of sources whose data is born there send nothing and run anywhere: Flink deploys
-        all subtasks of a job or none. Whatever else a rule holds there has no place left.
+        all subtasks of a job or none. Other subtasks that a rule holds there have no place left.
 
         Raises
         ------

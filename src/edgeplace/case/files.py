@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.adapters.flink.plans.plan_file import plan_of_jobs, read_plan, refuse_supposed
+from edgeplace.adapters.flink.plans import plan_of_jobs, read_plan, refuse_supposed
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (

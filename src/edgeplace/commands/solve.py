@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.plans.folder import SUFFIX, key
+from edgeplace.adapters.flink.plans import SUFFIX, key
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import inputs_of, read_case
@@ -29,7 +29,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.summary import fullest, gain, show_places
+from edgeplace.views.plan_summary import fullest, gain, show_places
 from edgeplace.views.tables import (
     CURRENT,
     proof,

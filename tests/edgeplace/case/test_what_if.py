@@ -312,7 +312,7 @@ def test_a_front_is_no_single_plan(edgeplace, job, wide, tmp_path, option):
 
 def test_a_site_that_others_go_through_is_lost(edgeplace, job, wide):
     """Its links are gone, and are shown beside for where the job ran with them."""
-    ran = edgeplace("solve", job, wide, "--set", "site:cloud=lost")
+    ran = edgeplace("solve", job, wide, "--set", "site:cloud=lost", "--full")
     assert ran.status == 3
     assert ran.err == ""
     table = ran.out.partition("for comparison, at the stated demand\n")[2].splitlines()
