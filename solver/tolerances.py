@@ -35,6 +35,9 @@ allows the last bit of a capacity that was given as a float, and not one byte up
 TIE = ROUNDING
 """Relative to a value of the objective: values that differ by less are equal, and the next level
 decides."""
+UNSEEN = 1e-3
+"""Relative to a term that nobody asked for: of two plans that are equal otherwise, the one that is
+nearer to another plan may be worse in it by this. Three digits of it are printed."""
 
 # What is proved.
 

@@ -22,8 +22,9 @@ def nearest_alike(
 ) -> Result:
     """Return an answer as good in every term, in which fewer subtasks differ from another plan.
 
-    Machines that are alike change their names, so that what moves is what has a reason to. The
-    answer stays as it is where there is no time for that.
+    Machines that are alike change their names, so that what moves is what has a reason to. Terms
+    that were not asked for may be worse by what nobody would see. The answer stays as it is where
+    there is no time for that.
 
     Raises
     ------
@@ -36,7 +37,8 @@ def nearest_alike(
         problem = build(job_graph, cluster, rules, current)
     with suppress(OutOfTimeError):
         there = assignment_of(problem.subtasks, cluster, near)
-        found = break_ties(problem, problem.assignment(result.plan), there)
+        stated = [level.name for level in result.levels]
+        found = break_ties(problem, problem.assignment(result.plan), there, stated)
         moved = {"plan": problem.plan(found), "evaluation": assess(problem, found)}
         return result.model_copy(update=moved)
     return result

@@ -8,21 +8,22 @@ in every limit, this prefers, in this order:
 2. fewer bytes between TaskManagers: each hop costs a serialisation and a network buffer;
 3. nodes that are loaded alike, then TaskManagers with as many subtasks each.
 
-First, TaskManagers that are alike change their names; then subtasks, and chains of subtasks that
-send most to one another, move or change places. All of it is the same on every run.
+First, TaskManagers that are alike change their names, and what has left a machine of its site goes
+back together; then subtasks, and chains of subtasks that send most to one another, move or change
+places. All of it is the same on every run.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from edgeplace.model import OBJECTIVES
+from edgeplace.model import OBJECTIVES, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.tolerances import TIE
+from edgeplace.solver.tolerances import TIE, UNSEEN
 
 _JUDGED = 400
 _JUDGED_WORK = 20_000_000
@@ -34,7 +35,12 @@ _MOST_ALIKE = 200
 """TaskManagers of a kind that are renamed at most: each pair of them is looked at."""
 
 
-def break_ties(problem: Problem, assignment: Ints, near: Ints | None = None) -> Ints:
+def break_ties(
+    problem: Problem,
+    assignment: Ints,
+    near: Ints | None = None,
+    stated: Collection[ObjectiveName] = OBJECTIVES,
+) -> Ints:
     """Return an assignment as good in every term, and better in the order above.
 
     Parameters
@@ -42,13 +48,16 @@ def break_ties(problem: Problem, assignment: Ints, near: Ints | None = None) -> 
     near
         Where subtasks stay if nothing speaks against it, shape (n_subtasks,), -1: anywhere.
         None: where they run now.
+    stated
+        Terms that somebody asked for. Others may be worse by what nobody would see (`UNSEEN`).
     """
     if near is None:
         near = problem.current
     if near is None:
         near = np.full(problem.n, -1, np.intp)
-    search = _Search(problem, assignment, near)
+    search = _Search(problem, assignment, near, stated)
     search.rename()
+    search.come_home()
     search.descend()
     return search.now
 
@@ -56,12 +65,19 @@ def break_ties(problem: Problem, assignment: Ints, near: Ints | None = None) -> 
 class _Search:
     """A local search among plans that are as good in every term."""
 
-    def __init__(self, problem: Problem, assignment: Ints, near: Ints) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        assignment: Ints,
+        near: Ints,
+        stated: Collection[ObjectiveName],
+    ) -> None:
         p = self._p = problem
+        self._slack = {name: TIE if name in stated else UNSEEN for name in OBJECTIVES}
         self._near = near
         self._allowed: Bools = p.allowed()
         self.now = assignment.copy()
-        self._found = measure_usage(p, self.now)
+        self._found = self._first = measure_usage(p, self.now)
         self._left = min(_JUDGED, _JUDGED_WORK // (p.n + len(p.channels.source)))
         self._refused: set[bytes] = set()
         self._neighbours: list[list[tuple[int, float]]] = [[] for _ in range(p.n)]
@@ -129,6 +145,24 @@ class _Search:
     def _may(self, t: int, other: int) -> bool:
         """Return whether all that is on a TaskManager may run on another."""
         return bool(self._allowed[sorted(self._on[t]), other].all())
+
+    def come_home(self) -> None:
+        """Let subtasks go back to where they stay, at once: all of a site, or of two machines."""
+        p = self._p
+        away = np.flatnonzero((self._near >= 0) & (self._near != self.now))
+        away = away[p.tms.site[self._near[away]] == p.tms.site[self.now[away]]]
+        away = away[self._allowed[away, self._near[away]]]
+        by_site: dict[int, list[int]] = defaultdict(list)
+        by_pair: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for k in away.tolist():
+            a, b = sorted((int(self.now[k]), int(self._near[k])))
+            by_site[int(p.tms.site[a])].append(k)
+            by_pair[a, b].append(k)
+        for group in (*by_site.values(), *by_pair.values()):
+            look()
+            left = [k for k in group if self.now[k] != self._near[k]]
+            if left and self._left > 0:
+                self._offer(self._changed({k: int(self._near[k]) for k in left}))
 
     def descend(self) -> None:
         """Move what is better elsewhere, until nothing is or the budgets are spent."""
@@ -249,7 +283,7 @@ class _Search:
             return False
         self._left -= 1
         after = measure_usage(self._p, new)
-        if not _as_good(after, self._found):
+        if not self._as_good(after):
             self._refused.add(new.tobytes())
             return False
         for k in np.flatnonzero(new != self.now).tolist():
@@ -258,12 +292,12 @@ class _Search:
         self.now, self._found = new, after
         return True
 
-
-def _as_good(after: Usage, before: Usage) -> bool:
-    """Return whether no limit breaks and no term is worse."""
-    if not after.fixed_hold or after.rated_hold < before.rated_hold:
-        return False
-    return all(
-        after.value(name) <= before.value(name) + TIE * abs(before.value(name))
-        for name in OBJECTIVES
-    )
+    def _as_good(self, after: Usage) -> bool:
+        """Return whether no limit breaks and no term is worse than at first."""
+        first = self._first
+        if not after.fixed_hold or after.rated_hold < first.rated_hold:
+            return False
+        return all(
+            after.value(name) <= first.value(name) + slack * abs(first.value(name))
+            for name, slack in self._slack.items()
+        )

@@ -81,6 +81,34 @@ def test_what_runs_now_stays_though_another_node_is_less_loaded():
     assert break_ties(problem, np.zeros(7, np.intp)).tolist() == [1] * 7
 
 
+def test_what_can_come_home_only_together_does():
+    """Of two full machines, a large subtask changes places with two small ones."""
+    job, cluster = idle(3, nodes=2)
+    large, *small = job.operators
+    cost = {"node_class": "default", "true_rate_per_s": 500.0}
+    slow = large.cost.model_copy(
+        update={"classes": (large.cost.classes[0].model_copy(update=cost),)}
+    )
+    job = job.revised(operators=(large.model_copy(update={"cost": slow}), *small))
+    # All three are a fifth of a core or two tenths, and a node has a fifth for plans.
+    nodes = tuple(n.model_copy(update={"cores": 0.25}) for n in cluster.nodes)
+    cluster = cluster.model_copy(update={"nodes": nodes})
+    now = Plan(jobs={"idle": {"s0": ("n0",), "s1": ("n1",), "s2": ("n1",)}})
+    problem = build(job, cluster, current=now)
+    assert break_ties(problem, np.array([1, 0, 0])).tolist() == [0, 1, 1]
+    # Machines of different sizes are not renamed.
+    other = cluster.model_copy(
+        update={
+            "task_managers": tuple(
+                t.model_copy(update={"slots": 8}) if t.id == "n1" else t
+                for t in cluster.task_managers
+            )
+        }
+    )
+    problem = build(job, other, current=now)
+    assert break_ties(problem, np.array([1, 0, 0])).tolist() == [0, 1, 1]
+
+
 def swapped(plan, names):
     """Return a plan with machines renamed."""
     return Plan(
@@ -146,3 +174,15 @@ def test_headroom_is_that_of_the_links_and_not_of_one_pi():
     found = solve(VIDEO, DEPOT_CLUSTER)
     assert found.evaluation.binding.kind == "link bandwidth"
     assert evaluate(VIDEO, DEPOT_CLUSTER, found.plan).headroom == pytest.approx(1.25)
+
+
+def test_headroom_that_nobody_asked_for_and_nobody_sees_moves_nothing():
+    """The second machine is as good as the first, but for a ten-thousandth of its cores."""
+    job, cluster = idle(1, nodes=2)
+    cores = {"n0": 0.13, "n1": 0.13 * 1.0001}
+    nodes = tuple(n.model_copy(update={"cores": cores[n.id]}) for n in cluster.nodes)
+    cluster = cluster.model_copy(update={"nodes": nodes})
+    problem = build(job, cluster)
+    there = np.zeros(1, np.intp)
+    assert break_ties(problem, np.ones(1, np.intp), there, ("wan",)).tolist() == [0]
+    assert break_ties(problem, np.ones(1, np.intp), there, ("throughput",)).tolist() == [1]
