@@ -116,7 +116,7 @@ def simulate(
         if len(next_fail):
             end = min(end, int(next_fail[0]))
         span = slice(second, end)
-        backlog, stopped_s = _flow(
+        backlog, stopped_s = flow(
             rates[span], float(capacities[now]), backlog, stopped_s, waits[span], served[span]
         )
         second = end
@@ -154,7 +154,7 @@ def simulate(
     )
 
 
-def _flow(
+def flow(
     offered: Floats,
     capacity: float,
     backlog: float,
@@ -162,8 +162,18 @@ def _flow(
     waits: Floats,
     served: Floats,
 ) -> tuple[float, float]:
-    """Fill in waits and served records for some seconds; return the remaining backlog and
-    pause.
+    """Fill in waits and served records for some seconds; return the remaining backlog and pause.
+
+    Parameters
+    ----------
+    offered
+        Shape (seconds,): records per second.
+    capacity
+        Records per second.
+    backlog, stopped_s
+        Records that wait, and seconds that the job stands still, at the beginning.
+    waits, served
+        Shape (seconds,), to be filled in.
     """
     seconds = np.arange(1, len(offered) + 1)
     left = np.maximum(stopped_s - seconds, 0.0)

@@ -17,6 +17,7 @@ D = TypeVar("D", bound=BaseModel)
 
 _TITLES = {
     "edgeplace/cluster": "a cluster file",
+    "edgeplace/control": "a control file",
     "edgeplace/costs": "a costs file",
     "edgeplace/instance": "an instance",
     "edgeplace/job-graph": "a job file",
@@ -25,6 +26,7 @@ _TITLES = {
 }
 _MARKS: dict[str, dict[str, type]] = {
     "edgeplace/cluster": {"sites": list, "nodes": list},
+    "edgeplace/control": {"jobmanager": str, "job": str},
     "edgeplace/costs": {"job": str, "operators": list},
     "edgeplace/instance": {"jobs": list, "cluster": dict},
     "edgeplace/job-graph": {"name": str, "operators": list},

@@ -29,6 +29,10 @@ class ExitStatus(IntEnum):
     """`flink doctor` found something that hinders placement."""
     WRONG_ANSWER = 10
     """`bench`: an answer contradicts the evaluator, another back end or a best known value."""
+    LED_ELSEWHERE = 11
+    """`control run`: another loop leads in this folder."""
+    NEEDS_A_PERSON = 12
+    """`control run --strict`: the loop has fallen back to recommending, a person has to look."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
@@ -52,8 +56,18 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
             "Flink cannot be reached or refuses, or flink collect got nothing; after a write: "
             "what runs could not be verified",
         ),
-        (ExitStatus.HINDERED, "flink doctor: something hinders placement"),
-        (ExitStatus.WRONG_ANSWER, "bench: an answer is wrong; the table says whose and why"),
+        (
+            ExitStatus.HINDERED,
+            "flink doctor: something hinders placement; control status: no loop runs, or something "
+            "hinders a change",
+        ),
+        (
+            ExitStatus.WRONG_ANSWER,
+            "bench: an answer is wrong; the table says whose and why; control replay: the journal "
+            "comes out otherwise",
+        ),
+        (ExitStatus.LED_ELSEWHERE, "control run: another loop leads in this folder"),
+        (ExitStatus.NEEDS_A_PERSON, "control run --strict: a person has to look"),
         (
             ExitStatus.INTERRUPTED,
             "Ctrl-C; solve: the best plan so far, if there is one, is shown and written all the "

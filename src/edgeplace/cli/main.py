@@ -78,7 +78,8 @@ def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     interruption.raises()
     status: ExitStatus
     # Commands that change Flink restore it before they end.
-    with nullcontext() if args.command == "flink" else interruption.ends_soon():
+    asks_flink = args.command == "flink" or getattr(args, "control_command", "") == "run"
+    with nullcontext() if asks_flink else interruption.ends_soon():
         status = args.module.run(args, console)
     return status
 
@@ -91,8 +92,8 @@ def _failed(
     if args.traceback:
         console.problem(traceback.format_exc().rstrip())
     name = args.command
-    if name == "flink":
-        name = f"flink {args.flink_command}"
+    if name in ("flink", "control"):
+        name = f"{name} {getattr(args, f'{name}_command')}"
     console.problem(f"edgeplace {name}: {error}")
     return status
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "fleet": "repeat: the same jobs at very many sites -> a proven plan for each site",
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
     "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
-    "control": "simulate: what scaling policies would do with a recorded load",
+    "control": "watch: a running job for weeks, where it would run better; simulate a load",
     "flink": "apply: measure a running Flink, make it follow plans, drain machines",
 }
 """Command, which is also the name of its module in `edgeplace.commands` -> summary."""

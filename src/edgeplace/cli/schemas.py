@@ -12,11 +12,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from edgeplace.control.settings import ControlSettings
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Cluster, Costs, JobGraph, Plan, Rules, TaskManager, write_text
 
 DOCUMENTS: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
+    "control": ControlSettings,
     "costs": Costs,
     "instance": Instance,
     "job": JobGraph,

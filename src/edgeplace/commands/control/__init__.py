@@ -6,6 +6,14 @@ from edgeplace.cli.exit_status import EXIT_CODES
 from edgeplace.cli.registry import add_commands
 
 COMMANDS = {
+    "run": "watch a job: recommend where it would run better, or move it",
+    "status": "what the loop sees, what it decided last, and what hinders it",
+    "explain": "all that the journal says of one proposal or change",
+    "approve": "let the loop make a change that it proposes",
+    "reject": "do not make a change that the loop proposes",
+    "freeze": "let the loop make no changes for a time",
+    "back": "undo the loop's last change",
+    "replay": "fold a journal anew: the same has to come of it, to the byte",
     "simulate": "run scaling policies on a recorded load: how late, what in use, how many changes",
 }
 """Command, which is also the name of its module here -> summary."""
@@ -14,11 +22,17 @@ COMMANDS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the commands of the group, and its help."""
     parser.description = (
-        "Compare what scaling policies would do with a load that was recorded. Nothing is asked of "
-        "a Flink and nothing is changed."
+        "Watch a running job for weeks and say, or do, what would be better; and compare what "
+        "scaling policies would do with a load that was recorded."
     )
     parser.epilog = (
-        "example:\n  edgeplace control simulate --load load.csv --svg policies.svg\n\n" + EXIT_CODES
+        "the way:\n"
+        "  edgeplace control run control.yaml           recommends, and changes nothing\n"
+        "  edgeplace control status control.yaml\n"
+        "  edgeplace control explain control.yaml c17\n"
+        "  edgeplace control approve control.yaml c17   with `mode: approve`\n"
+        "  edgeplace control replay control/journal.jsonl\n"
+        "  edgeplace control simulate --load load.csv --svg policies.svg\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_commands(parser, COMMANDS, "edgeplace.commands.control", dest="control_command")

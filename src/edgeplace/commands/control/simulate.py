@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.model import Cluster, Costs, InvalidInputError, Rules, read
+from edgeplace.model import Cluster, Costs, InvalidInputError, JobGraph, Rules, read
 
 if TYPE_CHECKING:
     from edgeplace.control.fluid import PolicyOutcome
@@ -24,6 +24,9 @@ _LEVELS = tuple(0.25 * 1.25**k for k in range(16))
 """Rates of the searched plans, as multiples of today's: 0.25 to 7.1."""
 _PLAN_S = 10.0
 """Wall time of the search for one plan."""
+_BINS = 48
+"""Half hours of a day."""
+_QUANTILE = 0.9
 _NAMES = (
     "static",
     "hpa",
@@ -108,6 +111,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(_NAMES)}, or all (default: %(default)s)",
     )
     parser.add_argument(
+        "--loop",
+        metavar="CONTROL",
+        help="instead of policies, run the loop of this control file on the load, with JOB CLUSTER "
+        "in a simulated Flink, and show each change and why",
+    )
+    parser.add_argument(
         _PICTURE, metavar="FILE", help="draw the load and each policy's capacity (SVG)"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -122,8 +131,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     names = _names(args.policies)
     outputs = Outputs(console, {_PICTURE: args.svg}, (*args.loads, *args.case), args.json)
     loads = [_load(path, args) for path in args.loads]
+    if args.loop:
+        return _loop(args, console, loads)
     strips: list[Strip] = []
     rows: list[dict[str, object]] = []
+    forecasts = [{"load": load.name, **_forecast(load)} for load in loads]
     with console.progress("simulating") as tell:
         for i, load in enumerate(loads):
             load, options = _asked(load, args)
@@ -137,11 +149,27 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 strips.append(Strip(load, options, outcome))
     outputs.text(_PICTURE, as_svg(strips))
     if args.json:
-        console.raw(json.dumps({"pause_s": args.pause, "runs": rows}, indent=1) + "\n")
+        console.raw(
+            json.dumps({"pause_s": args.pause, "runs": rows, "forecasts": forecasts}, indent=1)
+            + "\n"
+        )
     else:
         _show(console, rows, args)
+        for scores in forecasts:
+            _show_forecast(console, scores)
     outputs.say_written(_PICTURE, "picture")
     return ExitStatus.OK
+
+
+def _loop(args: argparse.Namespace, console: Console, loads: "Sequence[Load]") -> ExitStatus:
+    from edgeplace.commands.control.loop_on_load import run_loop
+
+    if len(args.case) != 2 or len(loads) != 1:
+        raise InvalidInputError(
+            "--loop places the subtasks of one job under one load",
+            "give JOB CLUSTER and one --load",
+        )
+    return run_loop(args, console, loads[0], *_case(args))
 
 
 def _positive(text: str) -> float:
@@ -197,14 +225,17 @@ def _asked(load: "Load", args: argparse.Namespace) -> tuple["Load", "Options"]:
         raise InvalidInputError(
             f"{len(args.case)} files stand for JOB CLUSTER", "give both, or none for equal units"
         )
-    job, _ = load_job(args.case[0])
-    if args.costs:
-        job = job.with_costs(read(args.costs, Costs))
-    cluster = read(args.case[1], Cluster)
-    rules = read(args.rules, Rules) if args.rules else None
+    job, cluster, rules = _case(args)
     options = proved_plans(job, cluster, rules, _LEVELS, _PLAN_S)
     # The load keeps its shape and is scaled to 80 % of the capacity of the largest plan.
     return load.scaled_to(0.8 * options[len(options) - 1].capacity_per_s), options
+
+
+def _case(args: argparse.Namespace) -> tuple[JobGraph, Cluster, Rules | None]:
+    job, _ = load_job(args.case[0])
+    if args.costs:
+        job = job.with_costs(read(args.costs, Costs))
+    return job, read(args.case[1], Cluster), read(args.rules, Rules) if args.rules else None
 
 
 def _plain(outcome: "PolicyOutcome", options: "Options") -> dict[str, object]:
@@ -221,6 +252,28 @@ def _plain(outcome: "PolicyOutcome", options: "Options") -> dict[str, object]:
         "reversals_per_day": outcome.reversals_per_day,
         "options": len(options),
     }
+
+
+def _forecast(load: "Load") -> dict[str, float]:
+    """Return how good the forecast of each half hour's peak would have been, from day 2 on."""
+    from edgeplace.control.forecast_scores import scores
+
+    width = load.day_s // _BINS
+    bins = len(load.rates_per_s) // width
+    peaks = load.rates_per_s[: bins * width].reshape(bins, width).max(axis=1)
+    found = scores(peaks, (_BINS, 7 * _BINS), _QUANTILE, 7 * _BINS, first=_BINS)
+    return dataclasses.asdict(found) if found else {}
+
+
+def _show_forecast(console: Console, scores: Mapping[str, object]) -> None:
+    if "coverage" not in scores:
+        return
+    held, said, error = (float(str(scores[k])) for k in ("coverage", "quantile", "mase"))
+    console.text(
+        f"forecast of {scores['load']}: its bound of {said:.0%} held {held:.0%} of the time; its "
+        f"error is {error:.2f} times that of the same time a day or a week ago",
+        style="dim",
+    )
 
 
 def _show(console: Console, rows: Sequence[dict[str, object]], args: argparse.Namespace) -> None:

@@ -28,7 +28,8 @@ def test_the_help_names_every_policy():
 def test_a_table_has_a_row_for_each_policy(edgeplace, load):
     ran = edgeplace("control", "simulate", "--load", load, "--policies", "static,ds2,edgeplace")
     assert ran.status is ExitStatus.OK
-    head, *rows, legend = ran.out.splitlines()
+    head, *rows, legend, forecast = ran.out.splitlines()
+    assert forecast.startswith("forecast of load.csv: its bound of 90% held ")
     assert "of time" in head and "changes/day" in head
     assert [row.split("  ")[1].strip() for row in rows] == ["static peak", "DS2", "edgeplace"]
     assert legend.startswith("late: a record waits more than 2 s")
@@ -37,6 +38,8 @@ def test_a_table_has_a_row_for_each_policy(edgeplace, load):
 def test_figures_for_machines(edgeplace, load):
     ran = edgeplace("control", "simulate", "--load", load, "--policies", "static", "--json")
     (row,) = json.loads(ran.out)["runs"]
+    (scores,) = json.loads(ran.out)["forecasts"]
+    assert 0 <= scores["coverage"] <= 1 and scores["mase"] > 0
     assert (row["policy"], row["late_share"], row["unit_share"]) == ("static peak", 0, 1)
     assert row["seconds"] == 2 * 86_400 + 1
 
@@ -87,6 +90,26 @@ def test_what_makes_no_simulation_is_refused(edgeplace, load, monkeypatch, more,
     assert said in ran.err
     assert "cure: " in ran.err
     assert load.read_bytes() == before
+
+
+@pytest.mark.slow
+def test_the_loop_itself_may_be_run_on_a_load(edgeplace, job, cluster, tmp_path):
+    load = tmp_path / "two.csv"
+    load.write_text("0,500\n3600,500\n3700,2600\n7200,2600\n")
+    control = tmp_path / "control.yaml"
+    control.write_text("jobmanager: http://x\njob: any\ncluster: any\nmode: apply\n")
+    more = ("--load", load, "--loop", control)
+    ran = edgeplace("control", "simulate", job, cluster, *more)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert " changes in 0.08 days; late " in ran.out
+    figures = json.loads(edgeplace("control", "simulate", job, cluster, *more, "--json").out)
+    assert figures["seconds"] == 7201 and figures["wan_bytes"] > 0
+
+
+def test_the_loop_needs_a_job(edgeplace, load, tmp_path):
+    ran = edgeplace("control", "simulate", "--load", load, "--loop", tmp_path / "control.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "give JOB CLUSTER and one --load" in ran.err
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan", "soon"])

@@ -1,0 +1,165 @@
+"""The answer to a `Solve`, by the solver and the evaluator; the simulated Flink uses it too."""
+
+import networkx as nx
+
+from edgeplace.control.loop.events import Figures, Places, Rates, Solve, Solved
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    Cluster,
+    Evaluation,
+    InvalidInputError,
+    JobGraph,
+    Plan,
+    Result,
+    Rules,
+)
+from edgeplace.solver import evaluate, solve
+
+_MOST_HEADROOM = 1e9
+
+
+def answer(
+    ask: Solve,
+    job: JobGraph,
+    cluster: Cluster,
+    rules: Rules | None,
+    at_s: float,
+    costs_age_s: float | None = None,
+) -> Solved:
+    """Solve a case at the rates asked for, and evaluate what runs.
+
+    Parameters
+    ----------
+    job
+        As it runs, with costs.
+    cluster
+        With the TaskManagers that are registered now.
+    at_s
+        When the answer is there; the driver puts its own time in.
+    """
+    try:
+        return _answer(ask, job, cluster, rules, at_s, costs_age_s)
+    except InvalidInputError as e:
+        return Solved(at_s=at_s, ticket=ask.ticket, problem=f"{e.what} ({e.cure})")
+
+
+def _answer(
+    ask: Solve,
+    job: JobGraph,
+    cluster: Cluster,
+    rules: Rules | None,
+    at_s: float,
+    costs_age_s: float | None,
+) -> Solved:
+    expected, now = at_rates(job, ask.rates), Plan(jobs={job.name: ask.places})
+    # Sources that are born nowhere else are held where they run now.
+    stay = evaluate(expected, cluster, now, rules, now)
+    came_stay = came_other = None
+    if ask.came:
+        came = at_rates(job, ask.came)
+        came_stay = evaluate(came, cluster, now, rules, now).wan_cost
+        if ask.other:
+            other = evaluate(came, cluster, Plan(jobs={job.name: ask.other}), rules, now)
+            # A plan that would not have borne what came has saved nothing.
+            came_other = other.wan_cost if other.feasible else None
+    plan, unproved = _best(ask, expected, cluster, rules, now)
+    places = dict(plan.of(job.name)) if plan else {}
+    moved = [op for op in places if places[op] != ask.places.get(op)]
+    best = evaluate(expected, cluster, plan, rules, now) if plan and moved else None
+    return Solved(
+        at_s=at_s,
+        ticket=ask.ticket,
+        stay=_figures(stay),
+        best=_figures(best) if best else None,
+        places=places if best else {},
+        moves=best.moves if best else 0,
+        moved_operators=len(moved),
+        restore_bytes=restore_bytes(job, cluster, places) if best else 0.0,
+        unproved_bytes_per_s=unproved,
+        came_stay_bytes_per_s=came_stay,
+        came_other_bytes_per_s=came_other,
+        costs_age_s=costs_age_s,
+    )
+
+
+def at_rates(job: JobGraph, rates: Rates) -> JobGraph:
+    """Return the job with these rates of its sources.
+
+    Raises
+    ------
+    InvalidInputError
+        If it has no such source.
+    """
+    for source, rate in rates.items():
+        job = job.with_source_rate(source, rate)
+    return job
+
+
+def restore_bytes(job: JobGraph, cluster: Cluster, places: Places) -> float:
+    """Return the state that crosses the WAN when the job starts as a plan says.
+
+    Flink reads all state back from the checkpoint storage, moved or not; a byte counts once for
+    each link on its way, as bytes of `wan` do.
+    """
+    if cluster.checkpoint_storage is None:
+        return 0.0
+    links: nx.DiGraph[str] = nx.DiGraph()
+    links.add_edges_from((a.source, a.target) for a in cluster.directed_links())
+    links.add_node(cluster.checkpoint_storage)
+    hops = nx.single_source_shortest_path_length(links, cluster.checkpoint_storage)
+    site = {n.id: n.site for n in cluster.nodes}
+    site_of = {t.id: site[t.node] for t in cluster.task_managers}
+    total = 0.0
+    for op in job.operators:
+        state = (op.cost.state_bytes if op.cost else None) or 0.0
+        row = places.get(op.id, ())
+        total += sum(state / op.parallelism * hops.get(site_of[tm], 0) for tm in row)
+    return total
+
+
+def _best(
+    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None, now: Plan
+) -> tuple[Plan | None, float]:
+    """Return the best plan found, and the WAN bytes/s that a better one may save."""
+    found = solve(job, cluster, rules, DEFAULT_OBJECTIVE, now, time_limit_s=ask.limit_s)
+    if found.plan is None:
+        # Nothing bears it: what bears most, then.
+        most = ("throughput", *DEFAULT_OBJECTIVE)
+        found = solve(job, cluster, rules, most, now, time_limit_s=ask.limit_s)
+        return found.plan, 0.0
+    if ask.one_operator:
+        return _one_operator(job, cluster, rules, now, found.plan), _unproved(found)
+    return found.plan, _unproved(found)
+
+
+def _unproved(found: Result) -> float:
+    wan = next((v for v in found.levels if v.name == "wan"), None)
+    return max(0.0, wan.value - wan.bound) if wan else 0.0
+
+
+def _one_operator(
+    job: JobGraph, cluster: Cluster, rules: Rules | None, now: Plan, goal: Plan
+) -> Plan | None:
+    """Return the plan that takes one operator of the goal and sends least; None: none fits."""
+    here, there = now.of(job.name), goal.of(job.name)
+    best: tuple[float, Plan] | None = None
+    for op in sorted(there):
+        if there[op] == here[op]:
+            continue
+        plan = Plan(jobs={job.name: {**here, op: there[op]}})
+        judged = evaluate(job, cluster, plan, rules, now)
+        if judged.feasible and (best is None or judged.wan_cost < best[0]):
+            best = judged.wan_cost, plan
+    return best[1] if best else None
+
+
+def _figures(judged: Evaluation) -> Figures:
+    broken = judged.violations[0] if judged.violations else None
+    return Figures(
+        fits=judged.feasible,
+        headroom=min(judged.headroom, _MOST_HEADROOM),
+        wan_bytes_per_s=judged.wan_cost,
+        latency_ms=judged.latency_ms,
+        server_cores=judged.server_cores,
+        broken=f"{broken.kind} of {broken.where}" if broken else "",
+    )

@@ -1,0 +1,177 @@
+"""What happens to the loop, and what it wants done: plain data, as they stand in the journal.
+
+Times are Unix seconds of a clock that never goes back; the driver sees to that.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from edgeplace.control.settings import ControlSettings
+from edgeplace.model.base import Frozen
+
+Places = dict[str, tuple[str, ...]]
+"""Operator id -> TaskManager of each subtask, as the cluster file calls it."""
+Rates = dict[str, float]
+"""Source operator id -> records per second of all its subtasks."""
+
+
+class Event(Frozen):
+    """Something that happened."""
+
+    at_s: float
+
+
+class Started(Event):
+    """A loop has begun to lead."""
+
+    kind: Literal["started"] = "started"
+    epoch: int
+    """Of the lease: one more than any before it."""
+    settings: ControlSettings
+    by: str = ""
+    """Machine and process."""
+    release: str = ""
+    """Of edgeplace."""
+    i_know: bool = False
+    """A person said that changes may come without 20 recommendations on record."""
+    mended: str = ""
+    """What was wrong with the end of the journal."""
+
+
+class Polled(Event):
+    """Flink's answers to one poll, or why there are none."""
+
+    kind: Literal["polled"] = "polled"
+    wall_s: float
+    """The machine's clock, which people set."""
+    problem: str = ""
+    """Why there is no whole answer."""
+    job: str = ""
+    """Name of the job that the answers are about."""
+    job_id: str = ""
+    state: str = ""
+    run: str = ""
+    """Changes whenever a subtask starts anew."""
+    up_s: float = 0.0
+    """For how long all subtasks have run."""
+    counters: dict[str, tuple[float | None, ...]] = {}
+    """Source operator id -> records emitted so far by each subtask; None: no answer."""
+    held: float | None = None
+    """Largest share of the time in which a source was held back; None: no answer."""
+    places: dict[str, tuple[str | None, ...]] | None = None
+    """Where the subtasks run; None: as in the poll before that told it."""
+    checkpoint_s: float | None = None
+    """Age of the last completed checkpoint; None: there is none."""
+    checkpoint_failed: bool = False
+    """The last checkpoint failed."""
+
+
+class Figures(Frozen):
+    """The evaluator's figures of a placement at some rates."""
+
+    fits: bool
+    """No limit and no rule is broken."""
+    headroom: float
+    """Factor that all rates may grow by."""
+    wan_bytes_per_s: float
+    latency_ms: float
+    server_cores: float
+    broken: str = ""
+    """The first limit or rule that is broken."""
+
+
+class Solved(Event):
+    """The answer to a `Solve`."""
+
+    kind: Literal["solved"] = "solved"
+    ticket: int
+    problem: str = ""
+    """Why there is no answer."""
+    stay: Figures | None = None
+    """What runs, at the rates asked for."""
+    best: Figures | None = None
+    """The best plan at these rates; None: nothing is better than what runs."""
+    places: Places = {}
+    """The best plan."""
+    moves: int = 0
+    moved_operators: int = 0
+    restore_bytes: float = 0.0
+    """State that is read back over the WAN when the job starts as the best plan says."""
+    unproved_bytes_per_s: float = 0.0
+    """WAN bytes/s that a better plan may save beyond the best found."""
+    came_stay_bytes_per_s: float | None = None
+    """WAN bytes/s of what runs, at the rates that came."""
+    came_other_bytes_per_s: float | None = None
+    """WAN bytes/s of the plan preferred before, at the rates that came; None: there was none, or it
+    would not have sustained them."""
+    costs_age_s: float | None = None
+    """None: the costs do not say of when they are."""
+
+
+class Ended(Event):
+    """What came of an `Apply`."""
+
+    kind: Literal["ended"] = "ended"
+    id: str
+    end: str
+    """As `edgeplace flink apply` says: applied, unchanged, refused, rolled back, unverified,
+    interrupted."""
+    reasons: tuple[str, ...] = ()
+
+
+class Asked(Event):
+    """A person wants something."""
+
+    kind: Literal["asked"] = "asked"
+    wall_s: float
+    what: Literal["approve", "reject", "freeze", "back"]
+    id: str = ""
+    for_s: float = 0.0
+    who: str = ""
+    request: str = ""
+    """By which the command that asked finds the answer."""
+
+
+class Stopped(Event):
+    """The loop ends in order."""
+
+    kind: Literal["stopped"] = "stopped"
+    why: str = ""
+
+
+AnyEvent = Annotated[
+    Started | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
+]
+
+
+class Solve(Frozen):
+    """Ask the solver; the answer comes as `Solved`."""
+
+    kind: Literal["solve"] = "solve"
+    ticket: int
+    places: Places
+    """What runs."""
+    rates: Rates
+    """To be sustained."""
+    came: Rates = {}
+    """Mean rates since the decision before; empty: not known."""
+    other: Places = {}
+    """The plan preferred before; empty: none."""
+    one_operator: bool = False
+    """Move the subtasks of one operator at most."""
+    limit_s: float
+
+
+class Apply(Frozen):
+    """Move the job, verified; the end comes as `Ended`."""
+
+    kind: Literal["apply"] = "apply"
+    id: str
+    places: Places
+    former: Places = {}
+    """Where the job has to run before; empty: wherever it runs."""
+    limit_s: float
+
+
+AnyEffect = Annotated[Solve | Apply, Field(discriminator="kind")]

@@ -1,0 +1,142 @@
+"""What keeps a change from being made now: each gate has a name, and says why."""
+
+from collections.abc import Callable, Iterator
+
+from edgeplace.control.loop.guard import HELD, held_now
+from edgeplace.control.loop.memory import DAY_S, Change, Memory, Proposal
+from edgeplace.control.settings import is_frozen
+
+OLDEST_COSTS_S = DAY_S
+"""Costs older than this are good for recommendations only."""
+AGAIN_S = {"must": 900.0, "worth it": DAY_S}
+"""For so long a plan that was refused or went back is not tried again."""
+_HOUR_S = 3600.0
+_FRESH_POLLS = 3
+_OLDEST_CHECKPOINT_S = 1800.0
+
+
+def in_the_way(memory: Memory, proposal: Proposal, alone: bool) -> tuple[str, ...]:
+    """Return the gates that say no to a change now, each with why.
+
+    Parameters
+    ----------
+    alone
+        No person has approved the change.
+    """
+    gates = GATES + (_ALONE if alone else ())
+    return tuple(f"{name}: {why}" for name, gate in gates for why in gate(memory, proposal) if why)
+
+
+Gate = Callable[[Memory, Proposal], Iterator[str]]
+
+
+def _fresh(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    settings = memory.settings
+    polls_s = _FRESH_POLLS * (settings.poll_s if settings else 10.0)
+    age_s = None if memory.observed_s is None else memory.now_s - memory.observed_s
+    if age_s is None or age_s > polls_s:
+        yield f"the last whole answer of Flink is too old: {memory.blind or 'no poll since'}"
+    if memory.costs_age_s is not None and memory.costs_age_s > OLDEST_COSTS_S:
+        yield f"the costs are {memory.costs_age_s / 3600:.0f} hours old"
+
+
+def _settled(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if proposal.kind == "must":
+        return
+    since_s = memory.now_s - memory.settled_s
+    if memory.settings is not None and since_s < memory.settings.settle_s:
+        yield f"the job runs as it does for {since_s:.0f} s only"
+    if held_now(memory.recent) >= HELD:
+        yield "sources are held back: a backlog drains first"
+
+
+def _checkpoints(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if memory.checkpoint_s is None:
+        yield "no checkpoint has completed: there would be no way back"
+    elif memory.checkpoint_s > _OLDEST_CHECKPOINT_S:
+        yield f"the last checkpoint is {memory.checkpoint_s / 60:.0f} minutes old"
+    if memory.checkpoint_failed:
+        yield "the last checkpoint failed"
+
+
+def _one_at_a_time(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if memory.change is not None:
+        yield f"change {memory.change.id} is not closed yet"
+
+
+def _window(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    freeze = is_frozen(memory.settings.changes.freeze if memory.settings else (), memory.wall_s)
+    if freeze:
+        yield f"frozen {freeze}"
+    if memory.now_s < memory.frozen_until_s:
+        yield f"frozen for {(memory.frozen_until_s - memory.now_s) / 60:.0f} minutes more"
+
+
+def _rate(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if memory.settings is None:
+        return
+    limits, now_s = memory.settings.changes, memory.now_s
+    if proposal.kind == "must":
+        recent = sum(t > now_s - _HOUR_S for t in memory.urgent)
+        if recent >= limits.urgent_per_hour:
+            yield f"{recent} urgent changes within the hour"
+        return
+    for name, span_s, most in (
+        ("hour", _HOUR_S, limits.voluntary_per_hour),
+        ("day", DAY_S, limits.voluntary_per_day),
+    ):
+        recent = sum(t > now_s - span_s for t in memory.voluntary)
+        if recent >= most:
+            yield f"{recent} voluntary changes within the {name}"
+
+
+def _budget(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    most_mb = memory.settings.changes.wan_mb_per_day if memory.settings else None
+    if most_mb is None:
+        return
+    spent = sum(b for t, b in memory.restored if t > memory.now_s - DAY_S)
+    if spent + proposal.restore_bytes > most_mb * 1e6:
+        yield (
+            f"the change reads {proposal.restore_bytes / 1e6:.1f} MB back, "
+            f"{max(0.0, most_mb - spent / 1e6):.1f} MB are left for today"
+        )
+
+
+def _banned(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    at_s = memory.banned.get(plan_key(proposal))
+    span_s = AGAIN_S[proposal.kind]
+    if at_s is not None and memory.now_s < at_s + span_s:
+        left_s = at_s + span_s - memory.now_s
+        yield f"the plan was refused or went back; not again for {left_s / 60:.0f} minutes"
+
+
+def _proof(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if proposal.unproved:
+        yield "what a better plan may save is more than this one saves: solve longer"
+
+
+def _blast(memory: Memory, proposal: Proposal) -> Iterator[str]:
+    if not memory.proved and proposal.moved_operators > 1:
+        yield (
+            f"the first change that nobody approves moves one operator, not "
+            f"{proposal.moved_operators}"
+        )
+
+
+def plan_key(proposal: Proposal | Change) -> str:
+    """Return what a plan is remembered by."""
+    return ";".join(f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items()))
+
+
+GATES: tuple[tuple[str, Gate], ...] = (
+    ("fresh", _fresh),
+    ("settled", _settled),
+    ("checkpoints", _checkpoints),
+    ("one at a time", _one_at_a_time),
+    ("window", _window),
+    ("rate", _rate),
+    ("budget", _budget),
+    ("refused", _banned),
+    ("proof", _proof),
+)
+_ALONE: tuple[tuple[str, Gate], ...] = (("blast", _blast),)

@@ -1,0 +1,166 @@
+"""What the loop remembers: all of it follows from the journal."""
+
+from typing import Literal
+
+from edgeplace.control.loop.events import Figures, Places, Rates
+from edgeplace.control.settings import ControlSettings, Mode
+from edgeplace.model.base import Frozen
+
+DAY_S = 86_400.0
+TRUSTED_AFTER = 20
+"""Recommendations on record, before the mode `apply` acts alone."""
+TRUSTED_AFTER_S = 7 * DAY_S
+
+
+class Seen(Frozen):
+    """One observation of the last minutes."""
+
+    at_s: float
+    rates: Rates
+    held: float
+
+
+class Base(Frozen):
+    """The counters that the next rates are differences to."""
+
+    at_s: float
+    counters: dict[str, tuple[float, ...]]
+    odd: int = 0
+    """Polls in a row whose counters were below these."""
+
+
+class Proposal(Frozen):
+    """A change that the loop would make."""
+
+    id: str
+    kind: Literal["must", "worth it"]
+    to: Places
+    moves: int
+    moved_operators: int
+    restore_bytes: float
+    why: str
+    """With the three numbers behind it."""
+    rates: Rates
+    """That it was made for."""
+    unproved: bool = False
+    made_s: float
+    valid_until_s: float
+    hindered: tuple[str, ...] = ()
+    """The gates that said no, with why."""
+
+
+class Change(Frozen):
+    """A change that was begun and is not closed."""
+
+    id: str
+    kind: Literal["must", "worth it", "back"]
+    former: Places
+    to: Places
+    rates: Rates
+    held: float
+    """Share of the time in which sources were held back before."""
+    began_s: float
+    deadline_s: float
+    seen_s: float | None = None
+    """When it was seen carried out: from then on it is watched."""
+    run: str = ""
+    """Of the job after it."""
+    restarts: int = 0
+    """Of the job, after it."""
+    away: int = 0
+    """Polls in a row in which the job ran elsewhere."""
+    worse: int = 0
+    """Polls in a row in which the job did worse than before."""
+    by_hand: bool = False
+    """A person wanted the way back."""
+
+
+class Memory(Frozen):
+    """The state of the loop."""
+
+    lines: int = 0
+    """Events so far."""
+    epoch: int = 0
+    settings: ControlSettings | None = None
+    i_know: bool = False
+    now_s: float = 0.0
+    wall_s: float = 0.0
+    job_id: str = ""
+    run: str = ""
+    told: dict[str, tuple[str | None, ...]] = {}
+    """Where Flink last said that the subtasks run, whole answer or not."""
+    places: dict[str, tuple[str | None, ...]] = {}
+    settled_s: float = 0.0
+    """Since when the job runs as it does."""
+    observed_s: float | None = None
+    """When Flink last gave a whole answer."""
+    blind: str = "nothing was asked yet"
+    """Why the last poll was no observation; empty: it was."""
+    base: Base | None = None
+    recent: tuple[Seen, ...] = ()
+    checkpoint_s: float | None = None
+    checkpoint_failed: bool = False
+    came: Rates = {}
+    """Records of each source since the last decision."""
+    came_s: float = 0.0
+    """Seconds that these came in."""
+    peaks: dict[str, tuple[float, ...]] = {}
+    """Largest rate of each half hour so far, by source."""
+    bin: int = 0
+    bin_peak: Rates = {}
+    guarded_s: float = 0.0
+    decided_s: float = 0.0
+    ticket: int = 0
+    asked_s: float | None = None
+    """When the solver was asked; None: nothing is asked."""
+    asked_rates: Rates = {}
+    asked_came_s: float = 0.0
+    figures: Figures | None = None
+    """Of what runs, at `figures_rates`."""
+    figures_rates: Rates = {}
+    costs_age_s: float | None = None
+    decision: str = ""
+    """What was last decided, and why."""
+    preferred: Places = {}
+    regret_bytes: float = 0.0
+    """What staying cost more over the WAN than the plans preferred."""
+    price_bytes: float = 0.0
+    """What a change costs, when it was last reckoned."""
+    proposal: Proposal | None = None
+    change: Change | None = None
+    last_change: Change | None = None
+    """The last that was closed as applied."""
+    voluntary: tuple[float, ...] = ()
+    """When the changes of the last day were begun."""
+    urgent: tuple[float, ...] = ()
+    restored: tuple[tuple[float, float], ...] = ()
+    """When, and how many bytes of state they read back."""
+    went_back: tuple[float, ...] = ()
+    banned: dict[str, float] = {}
+    """Plan -> when it was refused, or went back."""
+    frozen_until_s: float = 0.0
+    fallen: str = ""
+    """Why the loop only recommends until a person starts it anew; empty: it does as its mode."""
+    proved: bool = False
+    """A change was made and stayed."""
+    recommended: int = 0
+    first_s: float | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """What the loop may do now."""
+        if self.settings is None or self.fallen:
+            return "recommend"
+        if self.settings.mode == "apply" and not self.trusted:
+            return "approve"
+        return self.settings.mode
+
+    @property
+    def trusted(self) -> bool:
+        """Enough is on record for the mode `apply`."""
+        since_s = 0.0 if self.first_s is None else self.now_s - self.first_s
+        return self.i_know or self.recommended >= TRUSTED_AFTER or since_s >= TRUSTED_AFTER_S
+
+    def now(self, **changes: object) -> "Memory":
+        """Return the memory with some things other than they were."""
+        return self.model_copy(update=changes)

@@ -1,0 +1,271 @@
+"""The loop as a pure function: memory and an event give memory, what to say, and effects.
+
+It knows no clock, no network, no file and no chance, so a journal of events gives the same loop
+again. Nothing is silent: each event leaves one line that says what was done, or why nothing was.
+"""
+
+from dataclasses import dataclass
+
+from edgeplace.control.loop import changing
+from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
+from edgeplace.control.loop.events import (
+    AnyEffect,
+    AnyEvent,
+    Asked,
+    Ended,
+    Polled,
+    Solve,
+    Solved,
+    Started,
+    Stopped,
+)
+from edgeplace.control.loop.guard import guard, held_now
+from edgeplace.control.loop.memory import DAY_S, Memory, Seen
+from edgeplace.control.loop.observe import Blind, Observation, observe
+
+GUARD_S = 30.0
+_RECENT_S = 300.0
+_AGAIN_S = 120.0
+"""Between urgent questions to the solver."""
+_LOST_S = 300.0
+"""An answer of the solver that has not come by then, beside its time limit, does not come."""
+_LONGEST_SPAN_S = 600.0
+"""Rates over a longer time say nothing of any half hour."""
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """What follows from an event."""
+
+    memory: Memory
+    says: str
+    effects: tuple[AnyEffect, ...] = ()
+
+
+def step(memory: Memory, event: AnyEvent) -> Stepped:
+    """Return what follows from an event."""
+    # A clock that went back while no loop ran stands still until it has caught up.
+    now_s = max(memory.now_s, event.at_s)
+    memory = _aged(memory.now(lines=memory.lines + 1, now_s=now_s))
+    match event:
+        case Started():
+            return _started(memory, event)
+        case Polled():
+            return _polled(memory, event)
+        case Solved():
+            return _solved(memory, event)
+        case Ended():
+            return Stepped(*changing.ended(memory, event))
+        case Asked():
+            return Stepped(*changing.asked(memory.now(wall_s=event.wall_s), event))
+        case Stopped():
+            return Stepped(memory, f"ends: {event.why}")
+
+
+def _aged(memory: Memory) -> Memory:
+    """Forget what is over."""
+    since_s = memory.now_s - DAY_S
+    if memory.proposal is not None and memory.now_s >= memory.proposal.valid_until_s:
+        memory = memory.now(proposal=None)
+    if not (memory.voluntary or memory.urgent or memory.restored or memory.banned):
+        return memory
+    return memory.now(
+        voluntary=tuple(t for t in memory.voluntary if t > since_s),
+        urgent=tuple(t for t in memory.urgent if t > since_s),
+        restored=tuple(r for r in memory.restored if r[0] > since_s),
+        went_back=tuple(t for t in memory.went_back if t > since_s),
+        banned={k: t for k, t in memory.banned.items() if t > since_s},
+    )
+
+
+def _started(memory: Memory, event: Started) -> Stepped:
+    said = [f"leads with epoch {event.epoch}, mode {event.settings.mode}"]
+    if event.mended:
+        said.append(event.mended)
+    changed = memory.settings is not None and event.settings != memory.settings
+    if changed:
+        said.append("the settings are others: what was proposed is void")
+    if memory.fallen and not event.i_know:
+        said.append(f"only recommends: {memory.fallen}; --i-know lifts that")
+    memory = memory.now(
+        epoch=event.epoch,
+        settings=event.settings,
+        i_know=event.i_know,
+        fallen="" if event.i_know else memory.fallen,
+        first_s=event.at_s if memory.first_s is None else memory.first_s,
+        # What was measured before says nothing about the time in between.
+        base=None,
+        recent=(),
+        came={},
+        came_s=0.0,
+        observed_s=None,
+        blind="nothing was asked yet",
+        asked_s=None,
+        preferred={} if changed else memory.preferred,
+        regret_bytes=0.0 if changed else memory.regret_bytes,
+        proposal=None if changed else memory.proposal,
+    )
+    if memory.change is not None:
+        said.append(f"change {memory.change.id} is open: Flink is asked what came of it")
+    return Stepped(*changing.again(memory, "; ".join(said)))
+
+
+def _polled(memory: Memory, event: Polled) -> Stepped:
+    memory = memory.now(wall_s=event.wall_s)
+    if event.places is not None:
+        memory = memory.now(told=event.places)
+    if memory.settings is None:
+        return Stepped(memory, "nobody leads: the poll is not used")
+    seen = observe(memory, event)
+    if isinstance(seen, Blind):
+        memory = memory.now(base=seen.base, blind=seen.why)
+        said, effects = f"no answer: {seen.why}", ()
+        if memory.change is not None:
+            return Stepped(*changing.watched(memory, None, said))
+        return Stepped(memory, said, effects)
+    memory, moved = _noted(memory, event, seen)
+    if memory.change is not None:
+        return Stepped(*changing.watched(memory, seen, "watches"))
+    if moved:
+        return _ask(memory, moved)
+    return _cycle(memory)
+
+
+def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, str]:
+    """Return the memory with an observation in it, and what else is new about the job."""
+    places = memory.told
+    new_run = event.run != memory.run
+    moved = bool(memory.places) and places != memory.places
+    said = ""
+    if memory.change is None and moved:
+        count = sum(
+            a != b
+            for op, row in places.items()
+            for a, b in zip(row, memory.places.get(op, ()), strict=False)
+        )
+        said = f"somebody has moved the job: {count} subtasks; what was proposed is void"
+    elif memory.change is None and new_run and memory.run:
+        said = "the job has started anew"
+    memory = memory.now(
+        blind="",
+        observed_s=memory.now_s,
+        base=seen.base,
+        job_id=event.job_id,
+        run=event.run,
+        places=places,
+        checkpoint_s=event.checkpoint_s,
+        checkpoint_failed=event.checkpoint_failed,
+        settled_s=memory.now_s - event.up_s if new_run or moved else memory.settled_s,
+    )
+    if new_run or moved:
+        memory = memory.now(recent=(), came={}, came_s=0.0)
+    if moved:
+        # An answer that is under way is about places that are no more.
+        memory = memory.now(figures=None, preferred={}, regret_bytes=0.0, proposal=None)
+        memory = memory.now(asked_s=None, ticket=memory.ticket + 1)
+    return _counted(memory, seen), said
+
+
+def _counted(memory: Memory, seen: Observation) -> Memory:
+    """Return the memory with the rates of an observation."""
+    if seen.rates is None or seen.span_s > _LONGEST_SPAN_S:
+        return memory
+    entry = Seen(at_s=memory.now_s, rates=seen.rates, held=seen.held)
+    recent = (*(s for s in memory.recent if s.at_s > memory.now_s - _RECENT_S), entry)
+    settle_s = memory.settings.settle_s if memory.settings else 0.0
+    if memory.now_s - memory.settled_s < settle_s:
+        return memory.now(recent=recent)
+    came = {op: memory.came.get(op, 0.0) + r * seen.span_s for op, r in seen.rates.items()}
+    memory = memory.now(recent=recent, came=came, came_s=memory.came_s + seen.span_s)
+    minute = [s for s in recent if s.at_s > memory.now_s - 60]
+    mean = {op: sum(s.rates.get(op, 0.0) for s in minute) / len(minute) for op in seen.rates}
+    bin_now = int(memory.now_s // BIN_S)
+    peaks, peak = memory.peaks, memory.bin_peak
+    if bin_now != memory.bin:
+        # Half hours without an answer are as the one before: they were no load of nothing.
+        gap = min(bin_now - memory.bin, BINS_KEPT) if memory.bin else 0
+        if peak and gap:
+            peaks = {
+                op: (*peaks.get(op, ()), *(value,) * gap)[-BINS_KEPT:] for op, value in peak.items()
+            }
+        peak = {}
+    peak = {op: max(value, peak.get(op, 0.0)) for op, value in mean.items()}
+    return memory.now(peaks=peaks, bin=bin_now, bin_peak=peak)
+
+
+def _cycle(memory: Memory) -> Stepped:
+    """Guard and decide, each in its time."""
+    settings = memory.settings
+    if settings is None or not memory.recent:
+        return Stepped(memory, "watches: no rates yet")
+    if memory.now_s - memory.settled_s < settings.settle_s:
+        return Stepped(memory, "watches: the job has just started; what it catches up is no load")
+    if memory.asked_s is not None:
+        if memory.now_s - memory.asked_s < settings.solve_s + _LOST_S:
+            return Stepped(memory, "watches: the solver is at work")
+        memory = memory.now(asked_s=None)
+    since_s = memory.now_s - memory.decided_s
+    if since_s >= (_AGAIN_S if memory.figures is None else settings.decide_s):
+        return _ask(memory, guard(memory).text)
+    if memory.now_s - memory.guarded_s < GUARD_S:
+        return Stepped(memory, "watches")
+    memory = memory.now(guarded_s=memory.now_s)
+    found = guard(memory)
+    if found.must and since_s >= _AGAIN_S:
+        return _ask(memory, f"{found.text}: decides at once")
+    return Stepped(memory, found.text)
+
+
+def _ask(memory: Memory, said: str) -> Stepped:
+    """Ask the solver, if there is something to ask with."""
+    settings = memory.settings
+    rates = planned(memory)
+    memory = memory.now(decided_s=memory.now_s, ticket=memory.ticket + 1)
+    if settings is None or settings.costs is None:
+        return Stepped(memory, f"{said}; no `costs` are given: nothing is decided")
+    places = {op: tuple(tm for tm in row if tm) for op, row in memory.places.items()}
+    if not rates:
+        # It has just started anew: the next cycle with rates asks.
+        return Stepped(memory.now(decided_s=0.0), said)
+    came = {op: n / memory.came_s for op, n in memory.came.items()} if memory.came_s > 0 else {}
+    ask = Solve(
+        ticket=memory.ticket,
+        places=places,
+        rates=rates,
+        came=came,
+        other=memory.preferred if came else {},
+        one_operator=settings.mode == "apply" and not memory.proved,
+        limit_s=settings.solve_s,
+    )
+    memory = memory.now(
+        asked_s=memory.now_s,
+        asked_rates=rates,
+        asked_came_s=memory.came_s,
+        came={},
+        came_s=0.0,
+    )
+    return Stepped(memory, f"{said}; asks the solver", (ask,))
+
+
+def _solved(memory: Memory, event: Solved) -> Stepped:
+    if memory.asked_s is None or event.ticket != memory.ticket or memory.change is not None:
+        return Stepped(memory, "an answer of the solver came too late: it is not used")
+    memory = memory.now(asked_s=None, costs_age_s=event.costs_age_s)
+    if event.problem or event.stay is None:
+        said = decide(memory, event).text
+        return Stepped(memory.now(decision=said), said)
+    memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
+    decided = decide(memory, event)
+    memory = memory.now(
+        decision=decided.text,
+        preferred=decided.preferred or {},
+        regret_bytes=decided.regret_bytes,
+        price_bytes=decided.price_bytes,
+        proposal=decided.proposal,
+    )
+    held = held_now(memory.recent)
+    if decided.proposal is None:
+        doubt = f"; sources are held back {held:.0%} of the time: measure the costs anew"
+        fits = event.stay.fits and held >= changing.HELD
+        return Stepped(memory, decided.text + (doubt if fits else ""))
+    return Stepped(*changing.proposed(memory, decided.proposal, decided.text))

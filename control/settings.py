@@ -1,0 +1,125 @@
+"""`control.yaml`: which job is watched, and what may be done about it."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from edgeplace.model.base import Frozen, Id, NonNegative, Share, Whole
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MINUTES_A_WEEK = 7 * 24 * 60
+_MOMENT = rf"({'|'.join(DAYS)}) ([01][0-9]|2[0-3]):([0-5][0-9])"
+_FREEZE = re.compile(rf"{_MOMENT} - {_MOMENT}")
+
+
+def frozen_minutes(text: str) -> tuple[int, int]:
+    """Return the first minute of a freeze and the first after it, from Monday 00:00 on.
+
+    Raises
+    ------
+    ValueError
+        If the text is none.
+    """
+    hit = _FREEZE.fullmatch(text)
+    if hit is None:
+        raise ValueError(
+            f"{text!r} is no time of a week; write two times in UTC, Fri 16:00 - Mon 08:00"
+        )
+    day, hour, minute, *rest = hit.groups()
+    first, last = (
+        DAYS.index(d) * 24 * 60 + int(h) * 60 + int(m)
+        for d, h, m in ((day, hour, minute), tuple(rest))
+    )
+    return first, last
+
+
+def is_frozen(freeze: tuple[str, ...], wall_s: float) -> str:
+    """Return the freeze that a Unix time lies in; empty: none."""
+    # The Unix epoch was a Thursday.
+    minute = (int(wall_s) // 60 + DAYS.index("Thu") * 24 * 60) % _MINUTES_A_WEEK
+    for text in freeze:
+        first, last = frozen_minutes(text)
+        inside = first <= minute < last if first < last else minute >= first or minute < last
+        if inside:
+            return text
+    return ""
+
+
+def _a_freeze(text: str) -> str:
+    frozen_minutes(text)
+    return text
+
+
+def _no_boolean(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("write a number, not yes or no")
+    return value
+
+
+Freeze = Annotated[str, AfterValidator(_a_freeze)]
+Seconds = Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=86_400)]
+Count = Annotated[Whole, Field(ge=0, le=1000)]
+Mode = Literal["recommend", "approve", "apply"]
+
+
+class ChangeLimits(Frozen):
+    """How often, how much and when a job may be changed."""
+
+    voluntary_per_hour: Count = 2
+    """Changes that are worth it, but not needed."""
+    voluntary_per_day: Count = 12
+    urgent_per_hour: Count = 6
+    """Changes without which the job would not keep up."""
+    wan_mb_per_day: NonNegative | None = None
+    """State that changes may read back over the WAN, in 10^6 bytes; None: as much as they need."""
+    least_gain: Share = 0.05
+    """Share of the WAN bytes that a change has to save."""
+    freeze: tuple[Freeze, ...] = ()
+    """Times of the week without changes, in UTC: `Fri 16:00 - Mon 08:00`."""
+
+
+class ControlSettings(Frozen):
+    """What the loop watches, what it decides with, and what it may do.
+
+    Files are found from the folder of this one.
+    """
+
+    format: Literal["edgeplace/control"] = "edgeplace/control"
+    version: Literal[1] = 1
+    jobmanager: Id
+    """Flink's REST API, such as `http://localhost:8081`."""
+    job: Id
+    """Name of the job; it is followed when it is submitted again."""
+    cluster: Id
+    """Cluster file."""
+    costs: Id | None = None
+    """Costs file, read anew for each decision; None: the job is watched, and nothing is decided."""
+    rules: Id | None = None
+    """Rules file."""
+    credentials: Id | None = None
+    """File with `token`, or `user` and `password`."""
+    ca_file: Id | None = None
+    """Certificates to trust (PEM)."""
+    plans: Id | None = None
+    """The agent's folder of plans; None: where the JobManager says it is."""
+    folder: Id = "control"
+    """Folder of the journal and the metric log."""
+    mode: Mode = "recommend"
+    """`recommend` changes nothing, `approve` does what a person has approved, `apply` acts."""
+    poll_s: Seconds = 10.0
+    """Seconds between questions to Flink."""
+    decide_s: Annotated[Seconds, Field(ge=60)] = 900.0
+    """Seconds between decisions, unless the guard asks for one."""
+    settle_s: Seconds = 180.0
+    """Seconds after a start of the job in which nothing is decided: what it catches up is no load,
+    and code is not compiled yet."""
+    solve_s: Annotated[Seconds, Field(le=600)] = 10.0
+    """Wall time of a search."""
+    apply_s: Annotated[Seconds, Field(le=3600)] = 120.0
+    """Wall time for a move to be seen healthy, and again for the way back."""
+    headroom: Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=10)] = 1.15
+    """Factor on the rates that are expected: a plan has to sustain that much."""
+    quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
+    """How often the rates shall stay below what is expected."""
+    changes: ChangeLimits = ChangeLimits()

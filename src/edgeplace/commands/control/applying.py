@@ -1,0 +1,79 @@
+"""Carrying out what the loop wants as `edgeplace flink apply` does: verified, or undone."""
+
+import time
+from collections.abc import Callable
+
+from edgeplace.adapters.flink.apply.apply import ApplyEnd, carry_out
+from edgeplace.adapters.flink.apply.proposal import (
+    job_now,
+    plan_change,
+    propose,
+    until_problems,
+)
+from edgeplace.adapters.flink.errors import (
+    AgentMissingError,
+    FlinkNotFoundError,
+    FlinkUnreachableError,
+    PlanNotWrittenError,
+)
+from edgeplace.adapters.flink.plans.location import find_plans_folder
+from edgeplace.adapters.flink.plans.plan_file import planned_places
+from edgeplace.adapters.flink.rest.job_choice import choose, listed
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.control.loop.events import Apply, Ended
+from edgeplace.model import Cluster, InvalidInputError, Plan
+
+_ORIGIN = "the loop's plan"
+
+
+def apply(
+    effect: Apply,
+    live: LiveFlink,
+    job_name: str,
+    cluster: Cluster,
+    plans: str | None,
+    tell: Callable[[str], None],
+) -> Ended:
+    """Move a job, and return how that ended; the caller puts the time in."""
+    try:
+        end, reasons = _apply(effect, live, job_name, cluster, plans, tell)
+    except (
+        AgentMissingError,
+        FlinkNotFoundError,
+        FlinkUnreachableError,
+        InvalidInputError,
+        PlanNotWrittenError,
+    ) as e:
+        end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
+    return Ended(at_s=0.0, id=effect.id, end=end.value, reasons=reasons)
+
+
+def _apply(
+    effect: Apply,
+    live: LiveFlink,
+    job_name: str,
+    cluster: Cluster,
+    plans: str | None,
+    tell: Callable[[str], None],
+) -> tuple[ApplyEnd, tuple[str, ...]]:
+    folder = find_plans_folder(live, plans)
+    with folder.locked():
+        jobs, task_managers, now_s = live.jobs(), live.task_managers(), time.time()
+        plan = Plan(jobs={job_name: effect.places})
+        job = choose(jobs, job_name)
+        if job is None:
+            return ApplyEnd.REFUSED, (f"job {job_name!r} does not run; Flink runs {listed(jobs)}",)
+        now = job_now(live, folder, job, jobs, now_s)
+        after = planned_places(plan, now.graph, task_managers, cluster, _ORIGIN)
+        if effect.former:
+            before = Plan(jobs={job_name: effect.former})
+            former = planned_places(before, now.graph, task_managers, cluster, _ORIGIN)
+            if now.places not in (former, after):
+                return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
+        change = plan_change(folder, now, after, task_managers)
+        proposal = propose(live, folder, now, after, change, task_managers, now_s)
+        problems = [*proposal.problems, *until_problems(now)]
+        if problems and not proposal.nothing_to_do:
+            return ApplyEnd.REFUSED, tuple(map(str, problems))
+        outcome = carry_out(live, folder, proposal, timeout_s=effect.limit_s, tell=tell)
+    return outcome.end, outcome.reasons

@@ -1,0 +1,231 @@
+"""Runs the loop: brings events in, puts them on record, and does what they lead to.
+
+All that decides is in `control/loop`. What is here has clocks, files, processes and the network.
+"""
+
+import contextlib
+import os
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeplace import __version__
+from edgeplace.adapters.flink.apply.apply import ApplyEnd
+from edgeplace.adapters.flink.collect.log_file import LogFolder
+from edgeplace.adapters.flink.plans.folder import clock
+from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.cli.console import Console
+from edgeplace.commands.control import request_files
+from edgeplace.commands.control.applying import apply
+from edgeplace.commands.control.flink_polls import FlinkPolls
+from edgeplace.commands.control.solving import Solving
+from edgeplace.control.loop.events import AnyEvent, Apply, Ended, Polled, Solve, Started, Stopped
+from edgeplace.control.loop.journal_file import Journal, JournalFullError
+from edgeplace.control.loop.step import Stepped
+from edgeplace.control.settings import ControlSettings
+from edgeplace.model import Cluster, InvalidInputError, read
+
+_TICK_S = 0.2
+_LOG_BYTES = 10**9
+_AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Files:
+    """The settings, and where their files are."""
+
+    settings: ControlSettings
+    folder: Path
+    cluster: Path
+    costs: Path | None
+    rules: Path | None
+    credentials: Path | None
+    ca_file: Path | None
+    plans: Path | None
+
+
+def read_files(path: str) -> Files:
+    """Read a control file; the files that it names are found from its folder.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is none; the message has file and line.
+    """
+    settings = read(path, ControlSettings)
+    base = Path(path).resolve().parent
+
+    def found(name: str | None) -> Path | None:
+        return None if name is None else base / name
+
+    return Files(
+        settings,
+        folder=base / settings.folder,
+        cluster=base / settings.cluster,
+        costs=found(settings.costs),
+        rules=found(settings.rules),
+        credentials=found(settings.credentials),
+        ca_file=found(settings.ca_file),
+        plans=found(settings.plans),
+    )
+
+
+class Driver:
+    """One loop, from its start to its end.
+
+    Parameters
+    ----------
+    journal
+        Of the folder that the files name; closed by the caller.
+    strict
+        End when only a person can go on.
+    """
+
+    def __init__(
+        self, files: Files, client: FlinkClient, journal: Journal, console: Console, strict: bool
+    ) -> None:
+        self._files = files
+        self._journal = journal
+        self._console = console
+        self._strict = strict
+        self._live = LiveFlink(client)
+        self._cluster = read(files.cluster, Cluster)
+        self._solving = Solving(self._live, files.cluster, files.costs, files.rules)
+        self._client = client
+        # Steady: it goes on where the journal's clock is, and never back.
+        self._began_s = max(time.time(), journal.memory.now_s) - time.monotonic()
+        self._full = ""
+        self._shown = ""
+        self._interrupted = False
+
+    def run(self, duration_s: float | None, i_know: bool) -> bool:
+        """Run until Ctrl-C or the time is over; return whether a person is needed.
+
+        Raises
+        ------
+        NotLeaderError
+            If somebody else has written the journal.
+        """
+        settings = self._files.settings
+        deadline_s = None if duration_s is None else time.monotonic() + duration_s
+        why = "Ctrl-C or a signal"
+        log = LogFolder(self._files.folder / "metrics", _LOG_BYTES)
+        with ThreadPoolExecutor(_AT_ONCE) as pool, contextlib.closing(log):
+            polls = FlinkPolls(self._client, settings.job, self._cluster, log, pool)
+            try:
+                self._handle(self._started(i_know), polls)
+                next_s = time.monotonic()
+                while not self._interrupted and not self._needs_a_person():
+                    self._take_requests(polls)
+                    solved = self._solving.answer(self._now_s())
+                    if solved is not None:
+                        self._handle(solved, polls)
+                    if time.monotonic() >= next_s:
+                        self._handle(self._polled(polls), polls)
+                        next_s = max(next_s + settings.poll_s, time.monotonic())
+                    if deadline_s is not None and time.monotonic() >= deadline_s:
+                        why = "its time is over"
+                        break
+                    time.sleep(_TICK_S)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                self._solving.close()
+            self._handle(Stopped(at_s=self._now_s(), why=why), polls)
+        return self._needs_a_person()
+
+    def _needs_a_person(self) -> bool:
+        return self._strict and bool(self._journal.memory.fallen)
+
+    def _now_s(self) -> float:
+        return round(self._began_s + time.monotonic(), 3)
+
+    def _started(self, i_know: bool) -> Started:
+        return Started(
+            at_s=self._now_s(),
+            epoch=self._journal.memory.epoch + 1,
+            settings=self._files.settings,
+            by=f"{socket.gethostname()}:{os.getpid()}",
+            release=__version__,
+            i_know=i_know,
+            mended=self._journal.mended,
+        )
+
+    def _polled(self, polls: FlinkPolls) -> Polled:
+        answer = polls.poll(0.0, round(time.time(), 3))
+        # When the answers were there, not when they were asked for.
+        return answer.model_copy(update={"at_s": self._now_s()})
+
+    def _take_requests(self, polls: FlinkPolls) -> None:
+        for path in request_files.waiting(self._files.folder):
+            asked = request_files.read(path, self._now_s(), round(time.time(), 3))
+            if asked is None:
+                self._say(f"{path} is no request: left out")
+            elif not self._handle(asked, polls):
+                continue
+            request_files.take_away(path)
+
+    def _handle(self, event: AnyEvent, polls: FlinkPolls) -> bool:
+        """Put an event on record, then do what follows; return whether it is on record."""
+        try:
+            stepped = self._journal.append(event)
+        except JournalFullError as e:
+            # Nothing that is not on record is done.
+            polls.tell_all()
+            if e.what != self._full:
+                self._full = e.what
+                self._console.problem(f"{e.what}: nothing is decided or changed; {e.cure}")
+            return False
+        if self._full:
+            self._full = ""
+            self._say("the journal can be written again")
+        self._show(event, stepped)
+        for effect in stepped.effects:
+            if isinstance(effect, Solve):
+                self._solving.ask(effect, polls.job_id)
+            elif isinstance(effect, Apply):
+                self._handle(self._applied(effect), polls)
+        return True
+
+    def _applied(self, effect: Apply) -> Ended:
+        plans = self._files.plans
+        ended = apply(
+            effect,
+            self._live,
+            self._files.settings.job,
+            self._cluster,
+            str(plans) if plans else None,
+            self._say,
+        )
+        self._interrupted = ended.end == ApplyEnd.INTERRUPTED
+        return ended.model_copy(update={"at_s": self._now_s()})
+
+    def _show(self, event: AnyEvent, stepped: Stepped) -> None:
+        """Say what is new; that all goes on as before stands in the journal only."""
+        plain = isinstance(event, Polled) and not stepped.effects
+        kind = stepped.says.split(":")[0] if plain else stepped.says
+        if not plain or kind != self._shown:
+            self._say(stepped.says)
+        self._shown = kind
+
+    def _say(self, text: str) -> None:
+        with contextlib.suppress(OSError, SystemExit):
+            self._console.text(f"{clock(time.time())}  {text}")
+
+
+def checked(files: Files) -> Files:
+    """Return files of which those that have to be there are there and can be read.
+
+    Raises
+    ------
+    InvalidInputError
+        If one is not.
+    """
+    read(files.cluster, Cluster)
+    for path in (files.rules, files.credentials, files.ca_file):
+        if path is not None and not path.is_file():
+            raise InvalidInputError(f"{path}: no such file", "correct its name in the control file")
+    return files

@@ -1,0 +1,191 @@
+"""Flink's answers to a poll as the loop's event, and as lines of the metric log."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from edgeplace.adapters.flink.collect.log_file import LogFolder
+from edgeplace.adapters.flink.collect.poll import Poller
+from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
+from edgeplace.adapters.flink.rest.answer import need
+from edgeplace.adapters.flink.rest.client import FlinkClient
+from edgeplace.adapters.flink.rest.job_choice import choose, listed
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest.task_managers import names_of
+from edgeplace.adapters.flink.rest.topology import placement, vertices_of
+from edgeplace.control.loop.events import Polled
+from edgeplace.model import Cluster, InvalidInputError
+
+_FETCH_WAIT_S = 1.0
+_DECIMALS = 3
+_LONGEST_PROBLEM = 300
+"""Flink quotes whole stack traces; the journal has a line for each poll."""
+
+
+class FlinkPolls:
+    """Polls the job of a name, over restarts and resubmissions.
+
+    Parameters
+    ----------
+    log
+        Takes what Flink has answered, for `edgeplace costs`.
+    """
+
+    def __init__(
+        self, client: FlinkClient, job: str, cluster: Cluster, log: LogFolder, pool: Executor
+    ) -> None:
+        self._client = client
+        self._job = job
+        self._cluster = cluster
+        self._log = log
+        self._pool = pool
+        self._poller: Poller | None = None
+        self._told: dict[str, tuple[str | None, ...]] = {}
+        self.job_id = ""
+        """Of the run that was polled last."""
+
+    def tell_all(self) -> None:
+        """Let the next poll tell places that it has told before."""
+        self._told = {}
+
+    def poll(self, at_s: float, wall_s: float) -> Polled:
+        """Ask once; what goes wrong is in the answer."""
+        try:
+            return self._poll(at_s, wall_s)
+        except FlinkNotFoundError as e:
+            self._poller = None
+            problem = e.what
+        except (FlinkUnreachableError, InvalidInputError) as e:
+            problem = e.what
+        return Polled(at_s=at_s, wall_s=wall_s, problem=problem[:_LONGEST_PROBLEM])
+
+    def _poll(self, at_s: float, wall_s: float) -> Polled:
+        if self._poller is None:
+            jobs = LiveFlink(self._client).jobs()
+            job = choose(jobs, self._job)
+            if job is None:
+                raise InvalidInputError(
+                    f"job {self._job!r} does not run; Flink runs {listed(jobs)}", "start it"
+                )
+            self.job_id = job.id
+            self._poller = Poller(self._client, job.id, _FETCH_WAIT_S, self._pool)
+        poll = self._poller.poll(self._log.starts_file)
+        if not poll.lines:
+            return Polled(at_s=at_s, wall_s=wall_s, job=self._job, state=poll.state)
+        self._log.append(poll.lines)
+        answers = [json.loads(line) for line in poll.lines.splitlines()]
+        checkpoints = self._checkpoints()
+        seen = polled(answers, checkpoints, self._cluster)
+        places = seen.pop("places")
+        # A placement is long, and seldom another.
+        told = places if places != self._told else None
+        self._told = places
+        return Polled(at_s=at_s, wall_s=wall_s, places=told, **seen)
+
+    def _checkpoints(self) -> Any:
+        try:
+            return self._client.get(f"/jobs/{self.job_id}/checkpoints")
+        except FlinkNotFoundError:
+            # Flink knows no such page where checkpointing is off.
+            return {}
+
+
+def polled(lines: list[dict[str, Any]], checkpoints: Any, cluster: Cluster) -> dict[str, Any]:
+    """Return what the lines of one poll say, as fields of `Polled`.
+
+    Raises
+    ------
+    InvalidInputError
+        If an answer is incomplete.
+    """
+    answers = {line["path"]: line["answer"] for line in lines if "/metrics" not in line["path"]}
+    job = next(a for p, a in answers.items() if p.startswith("/jobs/") and p.count("/") == 2)
+    path = f"/jobs/{job['jid']}"
+    vertices = vertices_of(job)
+    found = {v: answers[f"{path}/vertices/{v}"] for v in vertices}
+    names = names_of(answers["/taskmanagers"], cluster)
+    places = {
+        v: tuple(tm and names.get(tm, tm) for tm in row) for v, row in placement(found).items()
+    }
+    values: dict[str, dict[str, float]] = {v: {} for v in vertices}
+    for line in lines:
+        vertex = line["path"].removeprefix(f"{path}/vertices/").removesuffix("/metrics")
+        if vertex in values and isinstance(line["answer"], list):
+            values[vertex] |= {
+                str(m["id"]): figure
+                for m in line["answer"]
+                if isinstance(m, Mapping) and (figure := _figure(m.get("value"))) is not None
+            }
+    plan = job.get("plan") or {}
+    fed = {n["id"] for n in plan.get("nodes", ()) if n.get("inputs")}
+    sources = [v for v in vertices if v not in fed]
+    starts = [
+        (v, s.get("subtask"), s.get("attempt"), s.get("start-time"))
+        for v in vertices
+        for s in found[v]["subtasks"]
+    ]
+    now_ms = need(job, "now", int, f"the answer to {path}")
+    youngest_ms = max((t for *_, t in starts if isinstance(t, int)), default=now_ms)
+    return {
+        "job": str(job.get("name")),
+        "job_id": str(job["jid"]),
+        "state": str(job.get("state")),
+        "run": hashlib.sha256(json.dumps([job["jid"], starts]).encode()).hexdigest()[:12],
+        "up_s": max(0.0, (now_ms - youngest_ms) / 1000),
+        "counters": {
+            v: tuple(_emitted(values[v], i) for i in range(len(places[v]))) for v in sources
+        },
+        "held": _held(values, {v: len(places[v]) for v in sources}),
+        "places": places,
+        **_checkpoint(checkpoints, now_ms),
+    }
+
+
+def _figure(value: Any) -> float | None:
+    try:
+        figure = float(value)
+    except (TypeError, ValueError):
+        return None
+    return figure if math.isfinite(figure) else None
+
+
+def _emitted(values: Mapping[str, float], subtask: int) -> float | None:
+    """Return the records that a source subtask has emitted; a chain with a sink counts inside."""
+    out = values.get(f"{subtask}.numRecordsOut")
+    inside = [
+        figure
+        for name, figure in values.items()
+        if name.startswith(f"{subtask}.Source_") and name.endswith(".numRecordsOut")
+    ]
+    return out if out or not inside else inside[0]
+
+
+def _held(values: Mapping[str, Mapping[str, float]], subtasks: Mapping[str, int]) -> float | None:
+    """Return the largest share of the time in which a source subtask was held back."""
+    shares = [
+        values[v].get(f"{i}.backPressuredTimeMsPerSecond")
+        for v, count in subtasks.items()
+        for i in range(count)
+    ]
+    known = [s for s in shares if s is not None]
+    if not shares or len(known) < len(shares):
+        return None
+    return round(min(1.0, max(0.0, max(known) / 1000)), _DECIMALS)
+
+
+def _checkpoint(checkpoints: Any, now_ms: int) -> dict[str, Any]:
+    latest = checkpoints.get("latest") if isinstance(checkpoints, Mapping) else None
+    latest = latest if isinstance(latest, Mapping) else {}
+    done, failed = latest.get("completed"), latest.get("failed")
+    began_ms = done.get("trigger_timestamp") if isinstance(done, Mapping) else None
+    failed_ms = failed.get("trigger_timestamp") if isinstance(failed, Mapping) else None
+    return {
+        "checkpoint_s": None
+        if not isinstance(began_ms, int)
+        else round(max(0.0, (now_ms - began_ms) / 1000), _DECIMALS),
+        "checkpoint_failed": isinstance(failed_ms, int)
+        and (not isinstance(began_ms, int) or failed_ms > began_ms),
+    }

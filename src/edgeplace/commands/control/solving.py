@@ -1,0 +1,96 @@
+"""Asking the solver in a process of its own: a long search never delays the guard."""
+
+import time
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
+from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.control.loop.events import Solve, Solved
+from edgeplace.model import Cluster, Costs, EdgeplaceError, JobGraph, Rules, read
+
+
+class Solving:
+    """At most one question to the solver at a time.
+
+    Parameters
+    ----------
+    cluster, costs, rules
+        The files, read anew for each question.
+    """
+
+    def __init__(
+        self, live: LiveFlink, cluster: Path, costs: Path | None, rules: Path | None
+    ) -> None:
+        self._live = live
+        self._cluster = cluster
+        self._costs = costs
+        self._rules = rules
+        self._pool: ProcessPoolExecutor | None = None
+        self._asked: tuple[int, Future[Solved]] | None = None
+        self._failed: Solved | None = None
+
+    def ask(self, ask: Solve, job_id: str) -> None:
+        """Begin to answer; what is being answered is dropped."""
+        self.close()
+        try:
+            job, cluster, rules, costs = self._case(job_id)
+        except EdgeplaceError as e:
+            problem = f"{e.what} ({e.cure})"
+            self._failed = Solved(at_s=0.0, ticket=ask.ticket, problem=problem)
+            return
+        # A process that forks would have our threads' locks, without the threads.
+        self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        future = self._pool.submit(_answer, ask, job, cluster, rules, costs)
+        self._asked = (ask.ticket, future)
+
+    def answer(self, at_s: float) -> Solved | None:
+        """Return the answer if it is there; each is returned once."""
+        if self._failed is not None:
+            failed, self._failed = self._failed, None
+            return failed.model_copy(update={"at_s": at_s})
+        if self._asked is None or not self._asked[1].done():
+            return None
+        ticket, future = self._asked
+        try:
+            solved = future.result().model_copy(update={"at_s": at_s})
+        except Exception as e:
+            # Whatever it was: the loop goes on, and says it.
+            solved = Solved(at_s=at_s, ticket=ticket, problem=f"{type(e).__name__}: {e}")
+        self.close()
+        return solved
+
+    def close(self) -> None:
+        """End the process."""
+        pool, self._pool, self._asked = self._pool, None, None
+        if pool is None:
+            return
+        processes = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+
+    def _case(self, job_id: str) -> tuple[JobGraph, Cluster, Rules | None, Costs]:
+        if self._costs is None or not self._costs.is_file():
+            raise EdgeplaceError(
+                f"there are no costs yet: {self._costs} is not there",
+                "measure them: edgeplace costs, on the metric log of the loop",
+            )
+        costs = read(self._costs, Costs)
+        rules = read(self._rules, Rules) if self._rules else None
+        try:
+            cluster, _ = self._live.users_cluster(read(self._cluster, Cluster))
+            job = self._live.job_graph(job_id).with_costs(costs)
+        except (FlinkUnreachableError, FlinkNotFoundError) as e:
+            raise EdgeplaceError(e.what, e.cure) from e
+        return job, cluster, rules, costs
+
+
+def _answer(
+    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None, costs: Costs
+) -> Solved:
+    from edgeplace.control.loop.answer import answer
+
+    age_s = None if costs.to_ms is None else max(0.0, time.time() - costs.to_ms / 1000)
+    return answer(ask, job, cluster, rules, 0.0, age_s)

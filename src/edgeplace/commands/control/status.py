@@ -1,0 +1,77 @@
+"""`edgeplace control status`: what the loop sees, what it decided last, and what hinders it."""
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.quantities import count, percent, size
+
+if TYPE_CHECKING:
+    from edgeplace.control.loop.memory import Memory
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes, and what its help says."""
+    parser.description = (
+        "Show what the loop of a control file sees, what it decided last and why, and what "
+        "it proposes. Ends with 0 if all is well, 8 if Flink gives no answers, 9 if no loop runs "
+        "or something hinders a change."
+    )
+    parser.epilog = EXIT_CODES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("control", metavar="CONTROL", help="control file")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def run(args: argparse.Namespace, console: Console) -> ExitStatus:
+    """Show it."""
+    from edgeplace.commands.control.driver import read_files
+    from edgeplace.control.loop.journal_file import led, remembered
+
+    files = read_files(args.control)
+    memory, _ = remembered(files.folder)
+    leads = led(files.folder)
+    facts = _facts(memory, leads)
+    if args.json:
+        console.raw(json.dumps(facts, indent=1) + "\n")
+    else:
+        rows = [(name.replace("_", " "), str(value)) for name, value in facts.items() if value]
+        console.table(("", ""), rows)
+        if memory.proposal is not None:
+            console.text(f"\nwhy: edgeplace control explain {args.control} {memory.proposal.id}")
+    if not leads or memory.fallen:
+        return ExitStatus.HINDERED
+    if memory.blind:
+        return ExitStatus.UNREACHABLE
+    hindered = memory.proposal is not None and memory.proposal.hindered
+    return ExitStatus.HINDERED if hindered else ExitStatus.OK
+
+
+def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
+    from edgeplace.control.loop.guard import held_now, load_of, rates_now
+
+    rates = rates_now(memory.recent)
+    load = load_of(memory, rates)
+    proposal, change = memory.proposal, memory.change
+    return {
+        "loop": f"leads, epoch {memory.epoch}" if leads else "no loop runs",
+        "last_line": f"{memory.lines:,}, {max(0.0, time.time() - memory.now_s):.0f} s ago",
+        "mode": memory.mode,
+        "only_recommends": memory.fallen,
+        "sees": memory.blind or f"job {memory.job_id} runs",
+        "rate": f"{count(sum(rates.values()))} records/s" if rates else "",
+        "load": f"{percent(load)} of what runs sustains" if load is not None else "",
+        "held_back": percent(held_now(memory.recent)) if rates else "",
+        "decision": memory.decision,
+        "staying_has_cost": size(memory.regret_bytes) if memory.regret_bytes else "",
+        "a_change_costs": size(memory.price_bytes) if memory.price_bytes else "",
+        "proposed": f"{proposal.id}: {proposal.moves} moves, {proposal.why}" if proposal else "",
+        "hindered_by": "; ".join(proposal.hindered) if proposal else "",
+        "change": f"{change.id} ({change.kind}) is open" if change else "",
+        "changes_today": f"{len(memory.voluntary)} voluntary, {len(memory.urgent)} urgent"
+        if memory.voluntary or memory.urgent
+        else "",
+    }

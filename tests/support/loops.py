@@ -1,0 +1,181 @@
+"""Loops in a simulated Flink, and what must never happen in one."""
+
+import numpy as np
+
+from edgeplace.control.load import Load
+from edgeplace.control.loop.events import Apply, Asked, Ended, Polled, Solved, Started
+from edgeplace.control.loop.gates import AGAIN_S
+from edgeplace.control.loop.memory import DAY_S
+from edgeplace.control.loop.simulated_flink import Faults, SimulatedFlink
+from edgeplace.control.loop.simulated_loop import SimulatedLoop
+from edgeplace.control.settings import ControlSettings
+from edgeplace.model import Pin, Plan, Rules
+from edgeplace.solver import evaluate
+from tests.support.seeds import filter_cluster, filter_job
+
+BEGAN_S = 1.8e9
+PIS = tuple(f"pi-{i}" for i in range(4))
+RULES = Rules(rules=(Pin(operators=("sink",), to="cloud"),))
+AT_SERVER = {"source": PIS, "filter": ("server",) * 4, "sink": ("server",)}
+AT_PIS = {"source": PIS, "filter": PIS, "sink": ("server",)}
+QUIET = 0.6 * 2400.0
+"""Records per second that the links carry unfiltered, too."""
+HOUR_S = 3600.0
+_SOLVED = {}
+
+
+def settings(**more):
+    """Return settings of a loop over the filter job."""
+    given = {"jobmanager": "http://flink", "job": "filter", "cluster": "c", "costs": "k"}
+    return ControlSettings.model_validate({**given, **more})
+
+
+def flink(rates, faults=None, seed=0, pi_rate_per_s=5000.0, state_bytes=0.0):
+    """Return a simulated Flink that runs the filter job, with all but the sources at the server.
+
+    Parameters
+    ----------
+    state_bytes
+        Of the filter; checkpoints are stored in the cloud.
+    """
+    job, cluster = filter_job(pi_rate_per_s=pi_rate_per_s), filter_cluster()
+    source, keeps, sink = job.operators
+    cost = keeps.cost.model_copy(update={"state_bytes": state_bytes})
+    job = job.revised(operators=(source, keeps.model_copy(update={"cost": cost}), sink))
+    cluster = cluster.model_copy(update={"checkpoint_storage": "cloud"})
+    return SimulatedFlink(
+        job,
+        cluster,
+        RULES,
+        Load("load", np.asarray(rates, dtype=float)),
+        AT_SERVER,
+        BEGAN_S,
+        faults=faults or Faults(),
+        seed=seed,
+        solved=_SOLVED.setdefault((pi_rate_per_s, state_bytes), {}),
+    )
+
+
+def ran(
+    rates,
+    mode="apply",
+    i_know=True,
+    requests=(),
+    faults=None,
+    seed=0,
+    pi_rate_per_s=5000.0,
+    state_bytes=0.0,
+    **more,
+):
+    """Return a loop that has run over a load."""
+    world = flink(rates, faults, seed, pi_rate_per_s, state_bytes)
+    loop = SimulatedLoop(world, settings(mode=mode, **more), list(requests), i_know)
+    loop.run()
+    return loop
+
+
+def at(seconds, what, **more):
+    """Return what a person asks so long after the begin."""
+    return Asked(at_s=BEGAN_S + seconds, wall_s=BEGAN_S + seconds, what=what, **more)
+
+
+def applies(loop):
+    """Return (event, memory before, effect, memory after) of each change that was begun."""
+    return [
+        (event, before, effect, stepped.memory)
+        for event, before, stepped in loop.steps
+        for effect in stepped.effects
+        if isinstance(effect, Apply)
+    ]
+
+
+def said(loop, text):
+    """Return the lines that say something, in a word of it."""
+    return [stepped.says for _, _, stepped in loop.steps if text in stepped.says]
+
+
+def assert_nothing_that_must_never_happen(loop):
+    """Assert the list of the loop's design on a journal."""
+    config, limits = loop.settings, loop.settings.changes
+    assert all(stepped.says for _, _, stepped in loop.steps), "silence"
+    epochs = [event.epoch for event, _, _ in loop.steps if isinstance(event, Started)]
+    assert epochs == sorted(set(epochs)), "two leaders"
+    longest_s = 2 * (2 * config.apply_s + 60) + 4 * 600 + DAY_S / 24
+    opened: dict[str, float] = {}
+    voluntary: list[float] = []
+    urgent: list[float] = []
+    refused: dict[str, float] = {}
+    for event, before, stepped in loop.steps:
+        after = stepped.memory
+        for name in [n for n in opened if after.change is None or after.change.id != n]:
+            assert after.now_s - opened.pop(name) <= longest_s, "a wait without a deadline"
+        if isinstance(event, Ended) and event.end in ("refused", "rolled back") and before.change:
+            refused[repr(sorted(before.change.to.items()))] = after.now_s
+        for effect in stepped.effects:
+            if not isinstance(effect, Apply):
+                continue
+            opened.setdefault(effect.id, after.now_s)
+            change = after.change
+            assert change is not None and change.id == effect.id, "no intent on record"
+            if change.kind == "back":
+                assert before.change is not None or isinstance(event, Asked), "back from nothing"
+                continue
+            assert before.change is None, "two changes at a time"
+            assert before.mode != "recommend" and not after.fallen, "changes in recommend"
+            assert isinstance(event, Asked) or before.mode == "apply", "nobody has approved"
+            assert effect.former, "a change without a way back"
+            assert after.checkpoint_s is not None and not after.checkpoint_failed
+            age_s = after.now_s - (after.observed_s or 0.0)
+            assert age_s <= 3 * config.poll_s, "a change on stale metrics"
+            assert not before.blind or age_s > 0
+            judged = evaluate(loop.flink.job, loop.flink.cluster, _plan(effect), loop.flink.rules)
+            assert not [v for v in judged.violations if v.kind in ("rule", "slots")], "rule broken"
+            assert effect.places["source"] == PIS, "a pinned source moved"
+            key = repr(sorted(effect.places.items()))
+            assert after.now_s >= refused.get(key, -1e12) + AGAIN_S[change.kind]
+            (urgent if change.kind == "must" else voluntary).append(after.now_s)
+    for times, span_s, most in (
+        (voluntary, HOUR_S, limits.voluntary_per_hour),
+        (voluntary, DAY_S, limits.voluntary_per_day),
+        (urgent, HOUR_S, limits.urgent_per_hour),
+    ):
+        for t in times:
+            assert sum(t <= other < t + span_s for other in times) <= most, "too many changes"
+
+
+def prices_and_regret(loop):
+    """Return the prices of voluntary changes in all, and what staying cost too much in all."""
+    prices = sum(
+        before.price_bytes if isinstance(event, Asked) else after.price_bytes
+        for event, before, _, after in applies(loop)
+        if after.change is not None and after.change.kind == "worth it"
+    )
+    regret = sum(
+        max(0.0, event.came_stay_bytes_per_s - event.came_other_bytes_per_s) * before.asked_came_s
+        for event, before, _ in loop.steps
+        if isinstance(event, Solved)
+        and event.came_stay_bytes_per_s is not None
+        and event.came_other_bytes_per_s is not None
+    )
+    return prices, regret
+
+
+def polled(second=10.0, emitted=(1000.0,) * 4, **more):
+    """Return a whole answer of Flink."""
+    given = {
+        "at_s": BEGAN_S + second,
+        "wall_s": BEGAN_S + second,
+        "job": "filter",
+        "state": "RUNNING",
+        "run": "1",
+        "up_s": 1000.0,
+        "counters": {"source": emitted},
+        "held": 0.0,
+        "places": AT_SERVER,
+        "checkpoint_s": 5.0,
+    }
+    return Polled.model_validate({**given, **more})
+
+
+def _plan(effect):
+    return Plan(jobs={"filter": effect.places})
