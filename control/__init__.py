@@ -1,1 +1,1 @@
-"""Controlling: forecast a job's load, decide ahead, and simulate what policies would do."""
+"""Control: forecast a job's load, plan ahead, and simulate scaling policies."""

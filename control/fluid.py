@@ -1,4 +1,4 @@
-"""A fluid simulation of a job under a policy: records flow, wait while the job restarts, and drain.
+"""A fluid simulation of a job under a policy. Records wait while the job restarts.
 
 The backlog follows Lindley's recursion B_t = max(0, B_{t-1} + offered_t - capacity_t), computed for
 all seconds between two decisions at once.
@@ -11,7 +11,7 @@ import numpy as np
 
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
-from edgeplace.control.policy import Policy, View
+from edgeplace.control.policy import ScalingPolicy, View
 from edgeplace.model import InvalidInputError
 from edgeplace.solver.arrays import Floats, Ints
 
@@ -19,8 +19,8 @@ _REVERSED_WITHIN_S = 3600
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a policy.
+class PolicyOutcome:
+    """The result of a policy.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Outcome:
     late_share
         Share of the seconds in which an arriving record waits longer than `late_s`.
     unit_share
-        Units in use, as a share of those of the largest option all the time.
+        Units in use, as a share of the units of the largest option over the whole time.
     wan_bytes
-        Over the WAN in all.
+        Total bytes over the WAN.
     changes, reversals
-        Changes of configuration, and those against the one before within an hour.
+        Changes of configuration, and changes that revert the previous one within an hour.
     option
         Shape (decisions,): the option in use after each decision.
     decided_s
@@ -69,13 +69,13 @@ class Outcome:
 def simulate(
     load: Load,
     options: Options,
-    policy: Policy,
+    policy: ScalingPolicy,
     pause_s: float,
     late_s: float = 2.0,
     failures_s: Sequence[int] = (),
     failure_pause_s: float = 25.0,
     progress: Callable[[float], None] | None = None,
-) -> Outcome:
+) -> PolicyOutcome:
     """Run a policy on a load.
 
     Parameters
@@ -87,7 +87,7 @@ def simulate(
     failures_s, failure_pause_s
         Seconds at which the job fails, and how long each failure stops it.
     progress
-        Told the share that is behind, now and then.
+        Called now and then with the completed share.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def simulate(
     wan = np.array([o.wan_bytes_per_record for o in options.members])
     up = np.sign(np.diff(option))
     again = (up[1:] != up[:-1]) & (np.diff(at[1:]) < _REVERSED_WITHIN_S)
-    return Outcome(
+    return PolicyOutcome(
         policy.name,
         total,
         float((waits > late_s).mean()),
@@ -162,7 +162,9 @@ def _flow(
     waits: Floats,
     served: Floats,
 ) -> tuple[float, float]:
-    """Fill in waits and records served of some seconds; return what is left of backlog and stop."""
+    """Fill in waits and served records for some seconds; return the remaining backlog and
+    pause.
+    """
     seconds = np.arange(1, len(offered) + 1)
     left = np.maximum(stopped_s - seconds, 0.0)
     room = capacity * np.clip(seconds - stopped_s, 0.0, 1.0)

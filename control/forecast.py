@@ -14,29 +14,31 @@ import numpy as np
 from edgeplace.solver.arrays import Floats, Ints
 
 _LEVEL_BINS = 4
-"""Bins whose mean tells today's level from the level one season ago."""
+"""Bins whose means compare today's level with the level one season ago."""
 _LEVEL_RANGE = (0.5, 2.0)
-"""Levels further apart than this are added instead of multiplied: a quotient would run away."""
+"""Levels further apart than this are added instead of multiplied, because their quotient would be
+extreme.
+"""
 _RIDGE = 1e-3
 """Weight of the prior: half the last value, half the season."""
 _CUT = 2.0
 """No forecast is above this multiple of the largest value seen."""
 _FEWEST_ORIGINS = 24
-"""Forecasts whose errors are known, before least squares and quantiles are trusted."""
+"""Number of forecasts with known errors from which least squares and quantiles are used."""
 _COLD_MARGIN = 0.15
-"""Upper bound above the forecast while too few errors are known."""
+"""Upper bound relative to the forecast, while too few errors are known."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected of the bins that follow.
+    """The expected rates of the next bins.
 
     Parameters
     ----------
     expected
         Shape (horizons,): rate of each bin.
     upper
-        Shape (horizons,): a rate that the bin stays below with frequency `quantile`.
+        Shape (horizons,): a rate that the bin does not exceed with frequency `quantile`.
     quantile
         That frequency.
     """
@@ -52,14 +54,14 @@ class Forecaster:
     Parameters
     ----------
     seasons
-        Bins after which the series may repeat: a day, a week. One is used once the past holds it
-        and as much again as `memory` asks, up to a season.
+        Bins after which the series may repeat: a day, a week. A season is used when the past is
+        longer than it by `memory` bins, or by one season more.
     horizons
         How many bins ahead.
     quantile
-        How often a bin shall stay below its upper bound.
+        Share of the bins that shall not exceed their upper bound.
     memory
-        How many of the last forecasts the weights and the bound are learned from.
+        Number of the last forecasts from which the weights and the bound are learned.
     """
 
     def __init__(self, seasons: Sequence[int], horizons: int, quantile: float, memory: int) -> None:
@@ -101,14 +103,14 @@ class Forecaster:
 
 
 def _first(season: int, ahead: int) -> int:
-    """Return the first origin that knows the bin one season before the one it looks at."""
+    """Return the first origin for which the bin one season before its target is known."""
     return season * -(-ahead // season) + _LEVEL_BINS
 
 
 def _terms(past: Floats, origins: Ints, ahead: int, seasons: Sequence[int]) -> Floats:
     """Return the terms for each origin: value before the last, last value, seasons.
 
-    An origin i knows `past[:i]` and looks at bin i + ahead - 1. Shape (origins, 2 + seasons).
+    An origin i knows `past[:i]` and forecasts bin i + ahead - 1. Shape (origins, 2 + seasons).
     """
     columns = [past[np.maximum(origins - 2, 0)], past[origins - 1]]
     sums = np.r_[0.0, np.cumsum(past)]

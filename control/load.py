@@ -1,4 +1,4 @@
-"""How many records per second all sources of a job are offered, second by second."""
+"""The load of a job: the records per second that all its sources are offered, for each second."""
 
 import csv
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Load:
     Parameters
     ----------
     name
-        What the load is called in tables.
+        Name of the load in tables.
     rates_per_s
         Shape (seconds,): records per second in each second.
     day_s
@@ -44,7 +44,7 @@ class Load:
 
     @property
     def days(self) -> float:
-        """How many times the load's day it lasts."""
+        """Length of the load in days of `day_s`."""
         return len(self.rates_per_s) / self.day_s
 
     def first(self, days: float) -> "Load":
@@ -53,7 +53,7 @@ class Load:
         Raises
         ------
         InvalidInputError
-            If it does not last so long, or that is less than a second.
+            If the load is shorter, or if the days are less than a second.
         """
         seconds = round(days * self.day_s)
         if not 1 <= seconds <= len(self.rates_per_s):

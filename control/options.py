@@ -1,4 +1,4 @@
-"""What a controller may choose between: configurations of known capacity and cost."""
+"""The options of a controller: configurations of known capacity and cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class Option:
     Parameters
     ----------
     name
-        What it is called in tables.
+        Name in tables.
     capacity_per_s
         Records per second of all sources that it sustains: today's rate times the headroom.
     units
-        What it occupies: TaskManagers of servers, or whatever is counted and paid.
+        Used units: TaskManagers of servers, or anything else that is counted and paid.
     wan_bytes_per_record
         WAN bytes for each record of a source.
     plan
-        Where each subtask runs; None where only figures are compared.
+        The place of each subtask; None if only figures are compared.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Options:
-    """Configurations by capacity, the least first; the last one is for the peak."""
+    """Configurations by ascending capacity; the last one is for the peak."""
 
     members: tuple[Option, ...]
 
@@ -65,22 +65,25 @@ class Options:
 
     @property
     def capacities(self) -> Floats:
-        """Records per second that each sustains."""
+        """Records per second that each option sustains."""
         return np.array([o.capacity_per_s for o in self.members])
 
     @property
     def units(self) -> Floats:
-        """What each occupies."""
+        """Units that each option uses."""
         return np.array([o.units for o in self.members])
 
     def least(self, capacity_per_s: float) -> int:
-        """Return the first that sustains a rate, or the last if none does."""
+        """Return the first option that sustains a rate, or the last one if none does."""
         index = int(np.searchsorted(self.capacities, capacity_per_s * (1 - 1e-12)))
         return min(index, len(self) - 1)
 
 
 def equal_units(count: int, peak_per_s: float, target: float = 0.8) -> Options:
-    """Return 1 to `count` equal units; all of them are busy to `target` at the peak."""
+    """Return 1 to `count` equal units.
+
+    At the peak, all of them together have the utilisation `target`.
+    """
     if count < 1 or not peak_per_s > 0 or not 0 < target <= 1:
         raise InvalidInputError(
             f"{count} units, a peak of {peak_per_s:g} and a target of {target:g} make no choice",

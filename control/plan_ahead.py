@@ -1,4 +1,4 @@
-"""The cheapest way through the next bins when each change of configuration has a price.
+"""The cheapest sequence of options for the next bins, with a price for each change of option.
 
 A shortest path over (bin, option), by dynamic programming: exact for the demand given. Without the
 price of changes, the least cost of each bin adds up to a lower bound for any path. (Layered graphs
@@ -15,18 +15,18 @@ from edgeplace.solver.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class Path:
-    """What to run in each of the next bins.
+    """The option for each of the next bins.
 
     Parameters
     ----------
     options
         Shape (bins,): the option in each bin.
     cost
-        Of the path, changes included.
+        Cost of the path, including changes.
     stay_cost
-        Of keeping what runs in the first bin, and the best path after it.
+        Cost of keeping the current option in the first bin, and of the best path after it.
     bound
-        No path costs less.
+        Lower bound of the cost of any path.
     """
 
     options: Ints
@@ -36,22 +36,22 @@ class Path:
 
     @property
     def gap(self) -> float:
-        """How much more the path may cost than the best for this forecast, relative."""
+        """The relative distance between the path's cost and the bound."""
         return (self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
 
 def plan_ahead(costs: Floats, change: float, now: int) -> Path:
-    """Return the cheapest path from what runs now.
+    """Return the cheapest path from the current option.
 
     Parameters
     ----------
     costs
-        Shape (bins, options): what each option costs in each bin; not negative, may be infinite
-        where another is not.
+        Shape (bins, options): cost of each option in each bin; not negative. It may be infinite,
+        if another option's is finite.
     change
         Price of one change of option, in the unit of the costs.
     now
-        The option that runs.
+        The current option.
     """
     bins, n = costs.shape
     to_go = np.zeros(n)

@@ -1,4 +1,4 @@
-"""The interface of a controller: what it sees, and what it may say."""
+"""The interface of a scaling policy: its input and its decision."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,20 +10,20 @@ from edgeplace.solver.arrays import Floats
 
 @dataclass(frozen=True)
 class View:
-    """What a policy sees when it decides.
+    """The input of a policy's decision.
 
     Parameters
     ----------
     second
         Seconds since the start.
     options, option
-        What may be chosen, and the index of what runs.
+        The options, and the index of the current one.
     offered, served
         Shape (second,): records per second offered and processed, each second so far.
     backlog
-        Records that wait.
+        Waiting records.
     stopped
-        The job restarts; nothing is processed.
+        Whether the job restarts, so that nothing is processed.
     """
 
     second: int
@@ -36,11 +36,11 @@ class View:
 
     @property
     def capacity_per_s(self) -> float:
-        """Records per second that what runs sustains."""
+        """Records per second that the current option sustains."""
         return self.options[self.option].capacity_per_s
 
 
-class Policy(Protocol):
+class ScalingPolicy(Protocol):
     """Decides which option runs."""
 
     name: str
@@ -51,10 +51,10 @@ class Policy(Protocol):
         ...
 
     def decide(self, view: View) -> int | None:
-        """Return the option that shall run; None: what runs stays."""
+        """Return the option that shall run; None: no change."""
         ...
 
 
 def largest(options: Options, load: Load) -> int:
-    """Return the option for the peak: how operators start a job whose load is not known."""
+    """Return the option for the peak, the usual start for an unknown load."""
     return len(options) - 1

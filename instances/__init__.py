@@ -1,4 +1,4 @@
-"""Shipped inputs: the recorded demo, and a place for benchmark instances."""
+"""Shipped inputs: the recorded demo and the benchmark instances."""
 
 from importlib.resources import files
 from pathlib import Path

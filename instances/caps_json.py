@@ -8,9 +8,9 @@ format of https://github.com/CASP-Systems-BU/CAPSys, `scripts/caps-go`: a list o
 * ``network``: MB a second that it sends, all subtasks together;
 * ``outboundtype``: ship strategy to its one consumer; ``downNode``, ``upNode``: neighbours' ids.
 
-It names no record rates. One record a second per source subtask stands for the target rate, so
-that costs a record are costs at the target rate; what is written does not depend on that choice.
-State traffic becomes checkpointed bytes at an interval of one second.
+The format has no record rates. One record a second per source subtask represents the target rate,
+so that costs per record are costs at the target rate. The written file does not depend on that
+choice. State traffic becomes checkpointed bytes at an interval of one second.
 """
 
 import json
@@ -35,7 +35,7 @@ SECOND_MS = 1000.0
 MEGABYTE = 1e6
 FORWARD = "FORWARD"
 IDLE_RATE_PER_S = 1e9
-"""Of an operator without compute."""
+"""True rate of an operator without compute."""
 
 
 def is_caps(data: object) -> bool:
@@ -53,12 +53,12 @@ def read_caps(path: str | Path, node_class: str = "default") -> JobGraph:
     Parameters
     ----------
     node_class
-        The one class of machines that the costs were measured on.
+        The class of machines on which the costs were measured.
 
     Raises
     ------
     InvalidInputError
-        If the file is no such job; the message names operator and field.
+        If the file is not such a job; the message names operator and field.
     """
     data = load(path)
     if not is_caps(data):

@@ -10,13 +10,13 @@ T = TypeVar("T")
 class Draws:
     """Random figures of one instance.
 
-    Only `Random.random` is used, the one method whose sequence Python keeps across releases, and
-    figures are rounded, so that their text does not hang on the last bit of a float.
+    It uses only `Random.random`, the one method whose sequence Python keeps across releases.
+    Figures are rounded, so that their text does not depend on the last bit of a float.
 
     Parameters
     ----------
     key
-        What tells this instance from others: family, size, seed.
+        The identity of this instance: family, size, seed.
     """
 
     def __init__(self, *key: object) -> None:

@@ -12,7 +12,7 @@ UNLIMITED_SLOTS = 1_000_000
 
 @dataclass(frozen=True)
 class Machines:
-    """Like machines of one site."""
+    """Equal machines of one site."""
 
     count: int
     cores: float
@@ -21,7 +21,7 @@ class Machines:
 
 
 PI_4 = Machines(count=1, cores=4, slots=4)
-"""A Raspberry Pi 4 or 5: four cores, and Flink's usual slot a core."""
+"""A Raspberry Pi 4 or 5: four cores, with one slot for each core, as usual in Flink."""
 
 
 def edge_cluster(

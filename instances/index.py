@@ -1,4 +1,4 @@
-"""The shipped instances: what they are called, their text's digest, and what is known of them."""
+"""The shipped instances: their names, digests and best known values."""
 
 import hashlib
 from functools import cache
@@ -14,18 +14,18 @@ from edgeplace.model.base import Frozen, Id, NonNegative
 
 
 class BestKnown(Frozen):
-    """The best that anyone has shown of the `wan` objective of an instance."""
+    """The best known value and bound of the `wan` objective of an instance."""
 
     wan: NonNegative | None = None
-    """Of a plan that the evaluator confirmed; None: no plan is known."""
+    """Value of a plan that the evaluator confirmed; None: no plan is known."""
     bound: NonNegative | None = None
-    """No plan has less; equal to `wan` up to rounding: proved best."""
+    """Lower bound of any plan. If it equals `wan` up to rounding, the value is proved best."""
     infeasible: bool = False
     """No plan exists, proved."""
     by: str
-    """Who showed it, with what."""
+    """The program that proved it, and its settings."""
     day: str = Field(pattern=r"\d{4}-\d{2}-\d{2}")
-    """When."""
+    """The day."""
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
@@ -41,7 +41,7 @@ class Entry(Frozen):
 
     name: Id
     sha256: str = Field(pattern=r"[0-9a-f]{64}")
-    """Of the instance's text, so that a changed generator does not pass for the old instance."""
+    """Digest of the instance's text, so that a changed generator is detected."""
     best: BestKnown
 
 
@@ -60,7 +60,7 @@ def index() -> Index:
 
 
 def best_known(instance: Instance) -> BestKnown | None:
-    """Return what is known of an instance, None where it is not a shipped one to the byte."""
+    """Return the entry of an instance, None if it is not a shipped instance to the byte."""
     entry = next((e for e in index().instances if e.name == instance.name), None)
     return entry.best if entry and entry.sha256 == digest(instance) else None
 

@@ -1,4 +1,4 @@
-"""A benchmark instance: jobs, the cluster they share, rules, and where they run now."""
+"""A benchmark instance: jobs, the cluster they share, rules, and the current placement."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from edgeplace.model.base import Frozen, Id
 
 
 class Instance(Frozen):
-    """Everything that a placement method is given."""
+    """The complete input of a placement method."""
 
     format: Literal["edgeplace/instance"] = "edgeplace/instance"
     version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""A job graph with costs, written down operator by operator."""
+"""A job graph with costs, built operator by operator."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ from edgeplace.model import (
 PI, SERVER = "pi", "server"
 """The node classes of every generated cluster."""
 SOURCE_RATE_PER_S = 1e6
-"""A source emits as fast as its data comes; emitting itself costs next to nothing."""
+"""Rate of a source: emitting costs almost nothing."""
 
 
 class JobDraft:
@@ -99,7 +99,7 @@ class JobDraft:
         selectivity
             Records on it per record into its source operator.
         shares
-            Share of the records that each consumer gets; None: as Flink deals keys, or even.
+            Share of the records that each consumer gets; None: by Flink's key groups, or even.
         """
         cost = StreamCost(
             source=source,

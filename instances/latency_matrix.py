@@ -13,14 +13,14 @@ from edgeplace.model import InvalidInputError, Link
 def latency_matrix(path: str | Path, edge_sites: int, seed: int) -> Instance:
     """Return an instance over sites drawn from a matrix of round-trip times in milliseconds.
 
-    Row and column i are site i. Every pair with a time has a link of half of it each way; an
-    empty, negative or non-numeric cell means that the pair was not measured. The site from which
-    the others are nearest on average is the cloud.
+    Row and column i are site i. Every pair with a time has a link in each direction with half of
+    this time. An empty, negative or non-numeric cell means that the pair was not measured. The
+    cloud is the site with the least mean time to the others.
 
     Raises
     ------
     InvalidInputError
-        If the file is no square of numbers, or has too few sites that reach one another.
+        If the file is not a square of numbers, or has too few sites that are connected.
     """
     times = _read(Path(path))
     if not 1 <= edge_sites < len(times):

@@ -28,14 +28,14 @@ def network_case(
     links: Sequence[Link],
     draws: Draws,
 ) -> Instance:
-    """Return lines of parse, filter and combine from the edge sites to a join and a sink.
+    """Return pipelines of parse, filter and combine from the edge sites to a join and a sink.
 
     Parameters
     ----------
     cloud
         The site of the servers and the sink.
     edge
-        Sites with two Pis and a source each. The others have nothing to run on, as routers have.
+        Sites with two Pis and a source each. The other sites have no machines, as routers.
     """
     rates = [draws.between(200, 1500) for _ in edge]
     births = [f"{s}-pi-0" for s in edge]

@@ -18,29 +18,29 @@ from edgeplace.model import InvalidInputError, Link
 
 EARTH_RADIUS_KM = 6371.0
 KM_PER_MS = 200.0
-"""Light in fibre."""
+"""Speed of light in fibre."""
 UNKNOWN_DELAY_MS = 5.0
-"""Where a node has no place on the map."""
+"""Delay of a link if a node has no coordinates."""
 
 
 def topology(path: str | Path, edge_sites: int, seed: int) -> Instance:
     """Return an instance over the network of a GraphML file.
 
     The node with most links is the cloud; sources are at some of those with fewest. A delay is
-    that of light in fibre along the great circle, a bandwidth is what the file says or unlimited,
-    and each link weighs 1 in `wan`.
+    that of light in fibre along the great circle. A bandwidth is that of the file, or unlimited.
+    Each link has the weight 1 in `wan`.
 
     Raises
     ------
     InvalidInputError
-        If the file holds no connected network with that many sites besides the cloud.
+        If the file has no connected network with that many sites besides the cloud.
     """
     try:
         graph: nx.Graph[str] = nx.Graph(nx.read_graphml(path))
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file", "check the path") from None
     except Exception as e:
-        # networkx lets through whatever its parser meets: XML, key and conversion errors.
+        # networkx passes on all errors of its parser: XML, key and conversion errors.
         raise InvalidInputError(f"{path}: not GraphML: {e}", "give a GraphML file") from e
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
     if len(graph) < 2 or not nx.is_connected(graph):

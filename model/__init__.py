@@ -1,5 +1,6 @@
-"""The nouns of edgeplace, and how to read and write them. No solver, no Spark, no network."""
+"""The documents of edgeplace, and their reading and writing. No solver, no Spark, no network."""
 
+from edgeplace.model.base import Frozen, NonNegative
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
 from edgeplace.model.content import bytes_of
 from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
@@ -47,6 +48,7 @@ from edgeplace.model.rules import (
 )
 from edgeplace.model.text import digits, first_few, some
 from edgeplace.model.what_if import Case
+from edgeplace.model.what_if.cluster_changes import without_use
 
 __all__ = [
     "AMOUNTS",
@@ -69,6 +71,7 @@ __all__ = [
     "Exclusive",
     "Exlocate",
     "Freed",
+    "Frozen",
     "Incumbent",
     "InvalidInputError",
     "JobGraph",
@@ -82,6 +85,7 @@ __all__ = [
     "NeverMove",
     "Node",
     "NodeClass",
+    "NonNegative",
     "ObjectiveLevel",
     "ObjectiveName",
     "Operator",
@@ -114,6 +118,7 @@ __all__ = [
     "parse",
     "read",
     "some",
+    "without_use",
     "write",
     "write_text",
 ]

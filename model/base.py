@@ -1,4 +1,4 @@
-"""The frozen base of every noun."""
+"""The frozen base class of all documents."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 MOST = 1e18
-"""Largest quantity: sums and products of such figures are still numbers."""
+"""Largest quantity. Sums and products of such figures are still finite."""
 LEAST = 1e-18
 """Smallest quantity above 0, for the same reason."""
 
@@ -26,6 +26,6 @@ Share = Annotated[float, BeforeValidator(_no_boolean), Field(gt=0, le=1)]
 
 
 class Frozen(BaseModel):
-    """Immutable, closed to unknown fields, and without NaN or infinity."""
+    """A document that is immutable, refuses unknown fields, and has no NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError
 
-_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "host")
+_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "gpus", "host")
 
 
 class Site(Frozen):
@@ -24,7 +24,9 @@ class Site(Frozen):
 
 
 class NodeClass(Frozen):
-    """A kind of machine, with a speed that stands in for costs never measured on it."""
+    """A class of machines, with a speed for the estimate of costs that were never measured on
+    it.
+    """
 
     id: Id
     speed: Positive
@@ -36,7 +38,7 @@ class Node(Frozen):
     """A machine."""
 
     beside_fields: ClassVar[tuple[str, ...]] = _TM_FIELDS
-    """What a node may carry in a file: it is its TaskManager's."""
+    """Fields that a node may have in a file; they belong to its TaskManager."""
 
     id: Id
     site: Id
@@ -58,6 +60,8 @@ class TaskManager(Frozen):
     """Memory for heap state and for the subtasks' own; None: not limited."""
     disk_bytes: NonNegative | None = None
     """Disk for RocksDB state; None: not limited."""
+    gpus: Whole = Field(default=0, ge=0)
+    """GPUs, or other accelerators, that its subtasks share out among them."""
 
 
 class Link(Frozen):
@@ -70,17 +74,17 @@ class Link(Frozen):
     delay_ms: NonNegative = 0.0
     """One-way delay."""
     background_bytes_per_s: NonNegative = 0.0
-    """What others send over the link, in its direction: it takes from the bandwidth."""
+    """Traffic of others on the link, in its direction. It reduces the bandwidth."""
     price_per_byte: NonNegative = 1.0
     """Weight of a byte on this link in the `wan` objective, in any unit of the user's."""
     both_ways: bool = False
 
 
 class Cluster(Frozen):
-    """Where subtasks can run, and what joins the places.
+    """The places where subtasks can run, and the links between them.
 
-    In a file, a node may carry `slots`, `host`, `memory_bytes` and `disk_bytes`: it then has one
-    TaskManager of the node's id.
+    In a file, a node may have `slots`, `host`, `memory_bytes`, `disk_bytes` and `gpus`. It then
+    has one TaskManager with the node's id.
     """
 
     format: Literal["edgeplace/cluster"] = "edgeplace/cluster"
@@ -128,7 +132,9 @@ class Cluster(Frozen):
 
     @classmethod
     def in_file(cls, data: Any, where: tuple[int | str, ...]) -> tuple[int | str, ...]:
-        """Return where in a file something of the cluster is: of a TaskManager, at its node."""
+        """Return the path of an element of the cluster in a file; a TaskManager may be at its
+        node.
+        """
         if where[:1] != ("task_managers",) or not isinstance(data, dict):
             return where
         carriers = [

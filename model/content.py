@@ -1,4 +1,4 @@
-"""The bytes and the text of input files, of bounded size; a pipe is read once."""
+"""The bytes and the text of input files, of bounded size. A pipe is read once."""
 
 import gzip
 import io
@@ -10,14 +10,14 @@ from pathlib import Path
 from edgeplace.model.errors import InvalidInputError
 
 MOST_BYTES = 256 << 20
-"""Of a document, as it is and unpacked."""
+"""Largest size of a document, compressed and uncompressed."""
 
 _piped: dict[tuple[int, int], bytes] = {}
-"""What was read from files that can be read only once, by device and inode."""
+"""Contents of files that can be read only once, by device and inode."""
 
 
 def bytes_of(path: str | Path) -> bytes:
-    """Return the content of a file; that of a pipe (`<(...)`, /dev/stdin) at each call anew.
+    """Return the content of a file, for a pipe (`<(...)`, /dev/stdin) also at a second call.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def text_of(path: str | Path) -> str:
     Raises
     ------
     InvalidInputError
-        As for `bytes_of`, and if it is no such text.
+        As for `bytes_of`, and if the content is not such a text.
     """
     raw = bytes_of(path)
     try:
@@ -68,7 +68,7 @@ def text_of(path: str | Path) -> str:
             with gzip.open(io.BytesIO(raw)) as f:
                 raw = f.read(MOST_BYTES + 1)
             _check_size(path, raw)
-        # Windows' editors begin files with a mark.
+        # Windows' editors begin files with a byte order mark.
         return raw.decode("utf-8-sig")
     except (EOFError, zlib.error, OSError) as e:
         raise InvalidInputError(

@@ -1,4 +1,4 @@
-"""What a job costs to run: measured by `spark_stats`, stated by the user, or written by hand."""
+"""Costs of running a job: measured by `spark_stats`, stated by the user, or written by hand."""
 
 import itertools
 from typing import Literal, Self
@@ -8,20 +8,20 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 
 ENOUGH_BUSY_SHARE = 0.05
-"""Share of the time that subtasks have to be busy for their rate to be taken as it was measured.
+"""Least share of the time in which subtasks must be busy for their rate to be strong.
 
 Flink counts busy time by a clock of whole milliseconds, and a thread without work wakes up for
 every buffer, some ten times a second (`execution.buffer-timeout`: 100 ms). That is up to 10 ms of
-each second, 1 % of the time, which is no work on records: a fifth of the busy time here, and all of
-it at 1 %. Code that runs this seldom is often not compiled yet, either.
+each second, 1 % of the time, without work on records: a fifth of the busy time at this share, and
+all of it at 1 %. Besides, code that runs this rarely is often not yet compiled.
 """
 
 
 class ClassCost(Frozen):
     """CPU cost of an operator on one class of nodes.
 
-    Real ratios between two machine types differ by operator, so this is kept for each
-    (operator, node class) pair that was seen.
+    Ratios between two machine types differ by operator, so each measured pair of operator and node
+    class has its own cost.
     """
 
     node_class: Id
@@ -31,14 +31,15 @@ class ClassCost(Frozen):
     """CPU time a record, from process CPU; None: one busy second is one core-second."""
     origin: Literal["measured", "stated", "estimated"] = "measured"
     busy_s: NonNegative = 0.0
-    """Busy seconds that the figure rests on."""
+    """Busy seconds behind the figure."""
     busy_share: NonNegative | None = None
-    """These over the time in which its subtasks were watched; None: not measured."""
+    """Busy seconds divided by the time in which the subtasks were observed; None: not measured."""
     weak: str = ""
-    """Why the figure may be far off, such as `busy 0.40% of the time`; empty: nothing is known to
-    speak against it. A plan that rests on it says so."""
+    """The reason why the figure may be wrong, such as `busy 0.40% of the time`; empty: no reason
+    is known. A plan that depends on the figure says so.
+    """
     samples: Whole = Field(default=0, ge=0)
-    """Counter differences that the figure rests on."""
+    """Number of counter differences behind the figure."""
     relative_spread: NonNegative | None = None
     """Standard deviation over mean of the rates of single samples, weighted by busy time."""
     stationary: bool = True
@@ -58,10 +59,10 @@ class SourceDemand(Frozen):
 
 
 class OperatorCost(Frozen):
-    """Cost of one operator, over all its subtasks unless said otherwise."""
+    """Cost of one operator, over all its subtasks unless stated otherwise."""
 
     operator: Id
-    """Id of the operator, or its name where that is unique in the job."""
+    """Id of the operator, or its name if the name is unique in the job."""
     name: str = ""
     """Its name, for people."""
     classes: tuple[ClassCost, ...] = ()
@@ -75,9 +76,9 @@ class OperatorCost(Frozen):
     """Mean bytes written by a checkpoint (less than the state if incremental); of the last one, if
     they still grew or shrank."""
     not_in_log: tuple[str, ...] = ()
-    """Figures that the log cannot give."""
+    """Figures that the log does not have."""
     notes: tuple[str, ...] = ()
-    """Warnings that belong beside the figures."""
+    """Warnings on the figures."""
 
     @model_validator(mode="after")
     def _classes_differ(self) -> Self:
@@ -93,10 +94,10 @@ class OperatorCost(Frozen):
 
 
 class AtRate(Frozen):
-    """What flowed over a stream while its source operator had a certain rate.
+    """The traffic of a stream at a certain rate of its source operator.
 
-    What combiners and windows put out does not grow in proportion to what comes in, and watermarks
-    come however few records do.
+    The output of combiners and windows is not proportional to their input, and watermarks are sent
+    even if there are few records.
     """
 
     rate_per_s: Positive
@@ -106,7 +107,7 @@ class AtRate(Frozen):
 
 
 class StreamCost(Frozen):
-    """What flows over one stream."""
+    """The traffic of one stream."""
 
     source: Id
     target: Id
@@ -115,9 +116,10 @@ class StreamCost(Frozen):
     sources). None: the operator's selectivity, allowed where it has this one output only."""
     bytes_per_record: NonNegative | None = None
     by_rate: tuple[AtRate, ...] = ()
-    """What was seen at several rates, which ascend; it counts instead of `selectivity` and
-    `bytes_per_record`. In between, records and bytes go as powers of the rate; beyond the ends, in
-    proportion to it."""
+    """Measurements at several ascending rates. They replace `selectivity` and `bytes_per_record`.
+    Between two rates, records and bytes are interpolated as powers of the rate; beyond the ends
+    they are proportional to it.
+    """
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
     groups (HASH) or even."""
@@ -138,7 +140,7 @@ class StreamCost(Frozen):
 
 
 class Costs(Frozen):
-    """Everything measured about one job over one window."""
+    """All measurements of one job over one window."""
 
     format: Literal["edgeplace/costs"] = "edgeplace/costs"
     version: Literal[1] = 1
@@ -149,7 +151,7 @@ class Costs(Frozen):
     operators: tuple[OperatorCost, ...]
     streams: tuple[StreamCost, ...] = ()
     placement: dict[str, tuple[str | None, ...]] = {}
-    """Operator id -> TaskManager of each subtask, as seen last; None where it was not seen."""
+    """Operator id -> last known TaskManager of each subtask; None if it was not seen."""
     checkpoint_interval_ms: Positive | None = None
     state_backend: Literal["heap", "rocksdb"] | None = None
     notes: tuple[str, ...] = ()

@@ -31,7 +31,9 @@ _MARKS: dict[str, dict[str, type]] = {
     "edgeplace/plan": {"jobs": dict},
     "edgeplace/rules": {"rules": list},
 }
-"""Keys that tell each kind of document, by `format`: files written by hand may not name it."""
+"""Keys that identify each kind of document, by `format`, because files written by hand may omit
+it.
+"""
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -59,16 +61,20 @@ def load(path: str | Path) -> Any:
         return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)
     except json.JSONDecodeError as e:
         raise InvalidInputError(
-            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "mend the file at that line"
+            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "correct the file at that line"
         ) from e
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         kind = "JSON" if is_json else "YAML"
         said = str(e).replace('in "<unicode string>", ', "at ")
-        raise InvalidInputError(f"{path}: not valid {kind}: {said}", "mend the file there") from e
+        raise InvalidInputError(
+            f"{path}: not valid {kind}: {said}", "correct the file there"
+        ) from e
 
 
 def looks_like(data: Any) -> str | None:
-    """Return the `format` of the kind of document that data is by its keys; None if of none."""
+    """Return the `format` of the kind of document that the keys of data indicate; None if
+    unknown.
+    """
     if not isinstance(data, dict):
         return None
     said = data.get("format")
@@ -86,9 +92,9 @@ def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None)
     Parameters
     ----------
     origin
-        What the messages call the data.
+        Name of the data in messages.
     file
-        Where the data are from: the messages then name lines.
+        The file of the data; the messages then name lines.
 
     Raises
     ------
@@ -103,7 +109,8 @@ def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None)
             "give the right file; a document is a mapping, `name: value` in YAML",
         )
     found = looks_like(data)
-    # With all keys of its own kind, others are strays: they are named below.
+    # If the data has all keys of its own kind, other keys are unknown fields, which are named
+    # below.
     strays = expected in _TITLES and all(k in data for k in _MARKS[expected])
     if expected in _TITLES and found not in (None, expected) and not strays:
         raise InvalidInputError(
@@ -144,12 +151,12 @@ def read(path: str | Path, kind: type[D]) -> D:
 
 
 def dump(document: BaseModel, yaml_style: bool = False) -> str:
-    """Return a document as JSON or YAML text, without fields that hold their defaults."""
+    """Return a document as JSON or YAML text, without fields that have their defaults."""
     data = document.model_dump(mode="json", exclude_defaults=True)
     head = {f: getattr(document, f) for f in ("format", "version") if hasattr(document, f)}
     data = {**head, **data}
     if yaml_style:
-        # PyYAML writes NEL as it is, and readers fold it into a blank.
+        # PyYAML writes NEL unescaped, and readers turn it into a blank.
         plain = "\x85" not in json.dumps(data, ensure_ascii=False)
         return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=plain))
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What can go wrong, sorted by what the caller can do about it."""
+"""Errors, one class for each remedy of the caller."""
 
 
 class EdgeplaceError(Exception):
@@ -7,7 +7,7 @@ class EdgeplaceError(Exception):
     Parameters
     ----------
     what
-        What is wrong, naming the offending id and value.
+        What is wrong, with the id and the value.
     cure
         What the caller can do about it.
     """
@@ -22,12 +22,12 @@ class EdgeplaceError(Exception):
 
 
 class InvalidInputError(EdgeplaceError, ValueError):
-    """An input is wrong or incomplete: mend the input."""
+    """An input is wrong or incomplete. Correct the input."""
 
 
 class MissingExtraError(EdgeplaceError, ImportError):
-    """An optional part is not installed: install it."""
+    """An optional part is not installed. Install it."""
 
 
 class PlanMismatchError(EdgeplaceError, RuntimeError):
-    """A back end's plan does not hold up before the evaluator: a bug of ours, never an answer."""
+    """The evaluator contradicts a back end's plan. This is a bug of edgeplace, never an answer."""

@@ -1,4 +1,4 @@
-"""The job graph: operators, streams between them, and what they cost."""
+"""The job graph: operators, streams between them, and their costs."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -33,7 +33,7 @@ def default_max_parallelism(parallelism: int) -> int:
 
 
 class ShipStrategy(StrEnum):
-    """How Flink ships records from the subtasks of one operator to those of the next."""
+    """The way in which Flink distributes records from the subtasks of one operator to the next."""
 
     FORWARD = "FORWARD"
     HASH = "HASH"
@@ -46,10 +46,12 @@ class ShipStrategy(StrEnum):
 
 
 def _with_names(data: Any, **names: str) -> Any:
-    """Return the data of a document with what its cost need not repeat: key there -> key here."""
+    """Return the data of a document with the keys added that its cost may omit: cost key -> own
+    key.
+    """
     if not isinstance(data, dict) or not isinstance(data.get("cost"), dict):
         return data
-    # What is no text is told of the field itself, and not here again.
+    # The check of the field itself reports a value that is not a text.
     known = {there: str(data[here]) for there, here in names.items() if here in data}
     return {**data, "cost": {**known, **data["cost"]}}
 
@@ -61,8 +63,9 @@ class Operator(Frozen):
     name: Id
     parallelism: Whole = Field(ge=1, le=MOST_PARALLELISM)
     max_parallelism: Annotated[Whole, Field(ge=1, le=MOST_PARALLELISM)] = 0
-    """Number of key groups; a HASH stream deals these to the subtasks. Left out: as Flink derives
-    it from the parallelism."""
+    """Number of key groups, which a HASH stream distributes over the subtasks. By default Flink
+    derives it from the parallelism.
+    """
     slot_sharing_group: Id = "default"
     chained: tuple[str, ...] = ()
     """Operators chained into this vertex; a cut between them is hidden from placement."""
@@ -70,9 +73,11 @@ class Operator(Frozen):
     """For sources: where the data of each subtask is born (a site, node or TaskManager id);
     one entry stands for all subtasks. `anywhere` lets the source run on any node."""
     memory_bytes: NonNegative = 0.0
-    """Memory of one subtask beside its state."""
+    """Memory of one subtask besides its state."""
+    gpus: Annotated[Whole, Field(ge=0)] = 0
+    """GPUs, or other accelerators, that one subtask needs."""
     cost: OperatorCost | None = None
-    """Its `operator` may be left out here."""
+    """Its `operator` may be omitted here."""
 
     @model_validator(mode="before")
     @classmethod
@@ -82,7 +87,7 @@ class Operator(Frozen):
             try:
                 p = int(data.get("parallelism", 1))
             except (TypeError, ValueError, OverflowError):
-                # The field itself says what is wrong.
+                # The check of the field itself reports the error.
                 p = 1
             data = {**data, "max_parallelism": default_max_parallelism(p)}
         return data
@@ -124,7 +129,7 @@ class Stream(Frozen):
     target: Id
     ship_strategy: ShipStrategy
     cost: StreamCost | None = None
-    """Its `source` and `target` may be left out here."""
+    """Its `source` and `target` may be omitted here."""
 
     @model_validator(mode="before")
     @classmethod
@@ -143,8 +148,9 @@ class JobGraph(Frozen):
     streams: tuple[Stream, ...] = ()
     buffer_timeout_ms: NonNegative = 100.0
     watermark_interval_ms: Positive | None = None
-    """`pipeline.auto-watermark-interval` of a job in event time: where records are few, it is
-    watermarks that make buffers. None: they are not counted."""
+    """`pipeline.auto-watermark-interval` of a job in event time. If records are few, watermarks
+    determine the number of buffers. None: watermarks are not counted.
+    """
     checkpoint_interval_ms: Positive | None = None
     state_backend: Literal["heap", "rocksdb"] = "heap"
     """Heap state counts against a TaskManager's memory, RocksDB state against its disk."""
@@ -240,8 +246,8 @@ class JobGraph(Frozen):
         Raises
         ------
         InvalidInputError
-            If `costs` speaks of operators or streams that this job does not have, of one operator
-            twice, or gives figures that do not fit them.
+            If `costs` names operators or streams that this job does not have, one operator twice,
+            or figures that do not fit them.
         """
         try:
             by_op = {self.operator(c.operator).id: c for c in costs.operators}
@@ -282,12 +288,12 @@ class JobGraph(Frozen):
     def with_source_rate(self, source: str, rate_per_s: float) -> Self:
         """Return this job with the demand of one source set to a total of `rate_per_s` records/s.
 
-        The total is dealt to the subtasks in the measured proportion, or evenly.
+        The total is divided among the subtasks in the measured proportion, or evenly.
 
         Raises
         ------
         InvalidInputError
-            If there is no such operator, or it is no source.
+            If there is no such operator, or it is not a source.
         """
         op = self.operator(source)
         if op.id not in {o.id for o in self.sources()}:
@@ -318,7 +324,7 @@ class JobGraph(Frozen):
         Raises
         ------
         InvalidInputError
-            If the changes make no job.
+            If the result is not a valid job.
         """
         return parse({**dict(self), **changes}, type(self), f"job {self.name!r}")
 

@@ -1,15 +1,15 @@
-"""What one job takes of a cluster, where a plan places it."""
+"""The resources of a cluster that one job uses under a plan."""
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Whole
 
 
 class JobUse(Frozen):
-    """What a job takes. What is not named, it does not use."""
+    """The resources that a job uses. A resource that is not named is not used."""
 
     slots: dict[Id, Whole] = {}
     """TaskManager -> slots."""
     amounts: dict[str, dict[Id, NonNegative]] = {}
-    """Field of TaskManagers, such as `memory_bytes` -> TaskManager -> how much of it."""
+    """Field of TaskManagers, such as `memory_bytes` -> TaskManager -> used amount."""
     cores: dict[Id, NonNegative] = {}
     """Node -> busy cores."""
     bytes_per_s: dict[Id, dict[Id, NonNegative]] = {}

@@ -1,4 +1,4 @@
-"""Limits: what a plan may use, and one table of all that is to know of each kind.
+"""Limits of plans, and one table with the facts of each kind of limit.
 
 To add a kind, add its row to `LimitKind`. The evaluator, the formulation, the baselines, the cures
 and all tables read the row of two families of kinds, so that a new one of these needs nothing else:
@@ -18,7 +18,7 @@ from edgeplace.model.rules import Rules
 
 
 class Place(Enum):
-    """What a limit is at."""
+    """The kind of object that has a limit."""
 
     TASK_MANAGER = auto()
     NODE = auto()
@@ -33,40 +33,40 @@ class Place(Enum):
 
 
 class Step(Enum):
-    """How the amount of a cure is rounded up, and what it does."""
+    """The rounding and the meaning of the amount of a cure."""
 
     WHOLE = auto()
-    """A whole number more."""
+    """An increase by a whole number."""
     DIGITS = auto()
-    """More, in four digits."""
+    """An increase, with four digits."""
     FACTOR = auto()
-    """So many times as much, in four digits."""
+    """A factor, with four digits."""
     NONE = auto()
     """There is no amount."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is to know of a kind of limit.
+    """The facts of a kind of limit.
 
     Attributes
     ----------
     unit
-        Of what is used, and of what may be.
+        Unit of the used amount and of the capacity.
     stated
         The limit in words: `{where}`, `{room}` that plans may use, `{given}` in the documents.
     cure
-        A change that lets a plan hold: `{amount}` more, or times as much, `{s}` for the plural,
+        A change that makes a plan valid: `{amount}` more, or times as much, `{s}` for the plural,
         `{where}`.
     target
-        Field of the cluster with the share of what there is that plans may use; empty: all.
+        Field of the cluster with the share of the capacity that plans may use; empty: all of it.
     grows_with_rates
         Whether the use grows with the rates of the sources.
     helps, helped
-        Whether a change of it may make limits of other kinds hold, and whether it may be one of
-        these: a wider link is a faster one, and a faster thread takes fewer cores.
+        Whether a change of this limit may repair limits of other kinds, and whether it may be one
+        of those: a wider link is also faster, and a faster thread takes fewer cores.
     one_more
-        What a price is paid for; empty: it has none.
+        The unit of a price; empty: this kind has no price.
     takes, has
         Of an amount that subtasks take of their TaskManagers: the field of an operator, for each
         subtask, and of a TaskManager.
@@ -93,12 +93,12 @@ class Facts:
 
 
 class LimitKind(StrEnum):
-    """What a limit is of. What people can change most easily comes first."""
+    """The kinds of limits. Those that people can change most easily come first."""
 
     facts: Facts
 
     def __new__(cls, name: str, facts: Facts) -> Self:
-        """Make a kind of a name, with its row."""
+        """Make a kind from a name and its row."""
         kind = str.__new__(cls, name)
         kind._value_ = name
         kind.facts = facts
@@ -182,6 +182,17 @@ class LimitKind(StrEnum):
             has="disk_bytes",
         ),
     )
+    GPUS = (
+        "GPUs",
+        Facts(
+            unit="GPUs",
+            at=Place.TASK_MANAGER,
+            stated="TaskManager {where} has {room:.0f} GPUs",
+            cure="{amount:.0f} more GPU{s} on {where}",
+            takes="gpus",
+            has="gpus",
+        ),
+    )
     SUBTASK_BUSY = (
         "subtask busy",
         Facts(
@@ -237,11 +248,11 @@ class LimitKind(StrEnum):
 
     @classmethod
     def named(cls, name: str) -> "LimitKind":
-        """Return the kind of a name, as documents and the rows of a model have it."""
+        """Return the kind with a name, as in documents and in the rows of a model."""
         return next(kind for kind in cls if kind == name)
 
     def bound(self, rules: Rules) -> float | None:
-        """Return the bound that rules state on the term of this kind; None: they state none."""
+        """Return the bound of the rules on the term of this kind; None: the rules have none."""
         stated: float | None = getattr(rules, self.facts.by)
         return stated
 
@@ -250,7 +261,7 @@ class LimitKind(StrEnum):
         return self.facts.stated.format(where=where, room=room, given=given)
 
     def cure(self, where: str, amount: float) -> str:
-        """Return what raises a limit of this kind, in words."""
+        """Return the change that raises a limit of this kind, as text."""
         s = "s" if amount > 1 else ""
         return self.facts.cure.format(where=where, amount=amount, s=s)
 
@@ -262,7 +273,7 @@ def _kinds(wanted: Callable[[Facts], object]) -> tuple[LimitKind, ...]:
 RATED = frozenset(_kinds(lambda f: f.grows_with_rates))
 """Kinds of limits whose use grows with the rates of the sources."""
 AMOUNTS = _kinds(lambda f: f.has)
-"""What subtasks take of their TaskManagers, apart from slots: what they take adds up."""
+"""Amounts that subtasks take of their TaskManagers, apart from slots. They add up."""
 BOUNDS = _kinds(lambda f: f.bounds)
 """Bounds on a term of the objective."""
 
@@ -272,14 +283,15 @@ class Limit(Frozen):
 
     kind: LimitKind
     where: str
-    """What it is at, as a person calls it."""
+    """Name of the object, for people."""
     used: float
     capacity: float | None
     """None: not limited."""
     unit: str
     spread: float = Field(default=0.0, ge=0)
-    """Relative standard deviation of the measured costs that `used` rests on, where the limit is
-    exceeded; 0: none was measured."""
+    """Relative standard deviation of the measured costs behind `used`, if the limit is exceeded;
+    0: none was measured.
+    """
     subject: tuple[str, ...] = ()
     """What it is at, by ids: a TaskManager, a node, two sites of a link or a route, job, operator
     and index (from 0) of a subtask, or of both of a channel; the title of a rule; nothing for the
@@ -314,12 +326,12 @@ class Limit(Frozen):
 
     @property
     def shortfall(self) -> float:
-        """By how much the plan exceeds the limit; 0 where it does not."""
+        """The amount by which the plan exceeds the limit; 0 if it does not."""
         return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
 
     @property
     def utilisation(self) -> float:
-        """Share of the limit in use; infinite where nothing is allowed and something is used."""
+        """Share of the limit in use; infinite if something is used although nothing is allowed."""
         if self.capacity is None:
             return 0.0
         if self.capacity > 0:

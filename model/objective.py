@@ -1,4 +1,4 @@
-"""What plans are compared by: the terms of the objective, and levels of them."""
+"""The terms of the objective, and its levels."""
 
 from collections.abc import Sequence
 from typing import Literal, Self
@@ -27,7 +27,7 @@ class ObjectiveLevel(Frozen):
         Raises
         ------
         InvalidInputError
-            If the name is unknown or the tolerance is no percentage.
+            If the name is unknown or the tolerance is not a percentage.
         """
         name, _, share = text.strip().partition(":")
         try:

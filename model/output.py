@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, and never over what nobody meant to lose."""
+"""Write files completely or not at all, and never over an input."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path]) -> None:
-    """Find out before long work whether its results can be written without loss.
+    """Check before long work that its results can be written without loss.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path
     Raises
     ------
     InvalidInputError
-        If a file cannot be written, is an input too, or is meant for two outputs.
+        If a file cannot be written, is an input too, or is given for two outputs.
     """
     sources = [Path(i) for i in inputs]
     taken: dict[Path, str] = {}
@@ -33,7 +33,7 @@ def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path
         path = Path(name)
         check_writable(path)
         if path.exists() and not path.is_file():
-            # A device or a FIFO takes whatever is written into it.
+            # A device or a FIFO can always be written.
             continue
         real = path.resolve()
         if real in taken:
@@ -52,7 +52,7 @@ def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path
 
 
 def check_writable(path: str | Path) -> None:
-    """Find out before long work whether its result can be written.
+    """Check before long work that its result can be written.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def check_writable(path: str | Path) -> None:
     """
     path = Path(path)
     try:
-        # Of what a symbolic link leads to.
+        # The path is that of a symbolic link's target.
         mode = path.stat().st_mode
     except FileNotFoundError:
         _check_folder(path.resolve().parent, path)
@@ -76,7 +76,7 @@ def check_writable(path: str | Path) -> None:
         )
     if stat.S_ISBLK(mode):
         raise InvalidInputError(f"{path}: cannot be written: is a disk", "give the name of a file")
-    # Root may write whatever it likes; a file without the permission is still not for writing.
+    # Root may write any file, but a file without write permission is still read-only.
     if not mode & _WRITE_BITS or not os.access(path, os.W_OK):
         raise InvalidInputError(
             f"{path}: cannot be written: the file is read-only",
@@ -85,10 +85,10 @@ def check_writable(path: str | Path) -> None:
 
 
 def write_text(text: str | Iterable[str], path: str | Path) -> None:
-    """Write a file, from one text or from parts, so that readers see it whole or not at all.
+    """Write a file, from one text or from parts, so that readers see it completely or not at all.
 
-    A file that is there keeps its mode and its owner; a symbolic link stays, and the file that it
-    leads to is written. A device or a FIFO is written into.
+    An existing file keeps its mode and its owner. A symbolic link stays, and its target is
+    written. A device or a FIFO is written directly.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def write_text(text: str | Iterable[str], path: str | Path) -> None:
         else:
             _replace(parts, path.resolve())
     except BrokenPipeError:
-        # Who reads the FIFO has what it wanted.
+        # The reader of the FIFO has read enough.
         return
     except OSError as e:
         raise InvalidInputError(
@@ -130,10 +130,10 @@ def _check_folder(folder: Path, path: Path) -> None:
 
 
 def _replace(parts: Iterable[str], path: Path) -> None:
-    """Put a new file in the place of `path`, which is no link."""
+    """Replace `path`, which is not a link, by a new file."""
     former = path.stat() if path.exists() else None
     if former and not os.access(path.parent, os.W_OK):
-        # The file may be written, but nothing be put beside it.
+        # The file can be written, but no file can be created beside it.
         with path.open("w", encoding="utf-8") as f:
             f.writelines(parts)
         return
@@ -161,16 +161,16 @@ def stage(
     Parameters
     ----------
     folder
-        Of the file that it will become.
+        Folder of the future file.
     prefix
         Of its name until then.
     owner
-        User and group, if they are not those of the process.
+        User and group of the file, if they are not those of the process.
 
     Raises
     ------
     OSError
-        If it cannot be written. Nothing is left of it then.
+        If it cannot be written. No part of it is left then.
     """
     handle, name = tempfile.mkstemp(dir=folder, prefix=prefix)
     staged = Path(name)
@@ -181,7 +181,7 @@ def stage(
             os.fsync(f.fileno())
         if owner:
             os.chown(staged, *owner)
-        # Last: a change of owner clears bits of the mode.
+        # The mode is set last, because a change of owner clears some of its bits.
         os.chmod(staged, mode)
     except BaseException:
         staged.unlink(missing_ok=True)
@@ -190,7 +190,7 @@ def stage(
 
 
 def put(staged: Path, path: Path) -> None:
-    """Give a staged file its name, and replace what has that name.
+    """Rename a staged file to its final name, and replace a file of that name.
 
     Raises
     ------

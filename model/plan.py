@@ -8,17 +8,18 @@ from edgeplace.model.job_use import JobUse
 
 
 class Plan(Frozen):
-    """Where every subtask of every job runs."""
+    """The place of every subtask of every job."""
 
     format: Literal["edgeplace/plan"] = "edgeplace/plan"
     version: Literal[1] = 1
     jobs: dict[Id, dict[Id, tuple[Id, ...]]]
     """Job name -> operator id -> TaskManager id of each subtask, by subtask index."""
     supposing: tuple[str, ...] = ()
-    """What `solve --set` supposed: the plan is for a job or a cluster that is not there. Empty for
-    what is."""
+    """The assumptions of `solve --set`: the plan is for a job or a cluster that does not exist.
+    Empty for a plan of the real ones.
+    """
     uses: dict[Id, JobUse] = {}
-    """Job name -> what it takes where it is placed, for plans of other jobs on the same cluster."""
+    """Job name -> the resources that it uses, for plans of other jobs on the same cluster."""
 
     def of(self, job: str) -> dict[str, tuple[str, ...]]:
         """Return the placement of one job: operator id -> TaskManager of each subtask."""

@@ -1,4 +1,4 @@
-"""What `solve` answers."""
+"""The answer of `solve`."""
 
 from enum import StrEnum
 
@@ -9,12 +9,12 @@ from edgeplace.model.plan import Plan
 
 
 class Status(StrEnum):
-    """What is known about the plan."""
+    """The status of an answer."""
 
     OPTIMAL = "optimal"
     """No plan is better (relative tolerance 1e-6), proved."""
     FEASIBLE = "feasible"
-    """The plan holds; a better one may exist, at most `gap` better."""
+    """The plan is valid; a better one may exist, at most `gap` better."""
     INFEASIBLE = "infeasible"
     """No plan exists, proved."""
     UNKNOWN = "unknown"
@@ -22,19 +22,20 @@ class Status(StrEnum):
 
 
 class StoppedBy(StrEnum):
-    """Why the search ended."""
+    """The reason why the search ended."""
 
     PROOF = "proof"
     GAP = "gap"
     TIME_LIMIT = "time limit"
     INTERRUPT = "interrupt"
     ROUNDING = "rounding"
-    """The figures span a range too wide for the back end's arithmetic. CP-SAT counts in whole
-    steps, so for MILP that range is wider."""
+    """The range of the figures is too wide for the back end's arithmetic. It is wider for MILP
+    than for CP-SAT, which uses whole numbers.
+    """
 
 
 class Evaluation(Frozen):
-    """What the evaluator says of one plan."""
+    """The evaluator's figures of one plan."""
 
     wan_cost: float
     """Bytes per second over all links crossed, weighted by price: the `wan` objective."""

@@ -1,4 +1,4 @@
-"""Rules: what users know and costs do not say."""
+"""Rules: requirements of users that costs do not express."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,15 +11,16 @@ Operators = Annotated[tuple[Id, ...], Field(min_length=1)]
 
 
 class Rule(Frozen):
-    """What all rules share: the operators they speak of, by id or unique name."""
+    """The base of all rules: the operators concerned, by id or unique name."""
 
     operators: Operators
     job: str = ""
-    """Name of the job; needed only where several jobs are placed at once."""
+    """Name of the job; needed only if several jobs are placed together."""
 
     @model_serializer(mode="wrap")
     def _with_kind(self, rest: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # The kind is a default, but readers tell rules apart by it.
+        # The kind is always written, although it is a default, because readers distinguish rules
+        # by it.
         return {"kind": getattr(self, "kind", "rule"), **rest(self)}
 
     def title(self) -> str:

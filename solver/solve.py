@@ -124,6 +124,7 @@ class SolveOptions(TypedDict, total=False):
     workers: int | None
     backend: str
     progress: Callable[[str], None] | None
+    search: SearchParameters | None
 
 
 def solve_case(case: Case, **options: Unpack[SolveOptions]) -> Result:

@@ -1,4 +1,4 @@
-"""From samples to sums: what happened between two samples of a subtask, summed by quarter."""
+"""Counter differences between two samples of a subtask, and their sums by quarter of the log."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -14,25 +14,25 @@ _CLOCK_JITTER_MS = 1000.0
 
 QUARTERS = 4
 RECENT_CHECKPOINTS = 10
-"""Checkpoints over which the size of the state is taken."""
+"""Number of checkpoints that determine the size of the state."""
 
 SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
-"""Counters whose differences are of use."""
+"""Counters whose differences are used."""
 
 SUM_KEYS = (*(k for k in KEYS if k != "ts_ms"), "quarter")
 COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
 
 
-def differences(samples: DataFrame) -> DataFrame:
-    """Return what each subtask did between one sample and the next.
+def deltas(samples: DataFrame) -> DataFrame:
+    """Return the counter differences of each subtask between one sample and the next.
 
-    A pair of samples with a restart, a counter reset or a move to another TaskManager between them
-    says nothing and is passed over, as is one whose clock ran backwards; both are counted.
+    A pair of samples is ignored if there was a restart, a counter reset or a move to another
+    TaskManager between them, or if the clock went backwards. Both kinds are counted.
 
     Parameters
     ----------
     samples
-        What `samples.samples` returns.
+        What `wide_table.wide_rows` returns.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def differences(samples: DataFrame) -> DataFrame:
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     of_task = F.col("kind") == r.TASK
-    # Answers about vertices say where a subtask runs from then on. After that these rows have done
-    # their part; checkpoints under way say nothing.
+    # Answers about vertices say where a subtask runs from then on. They are not needed afterwards,
+    # and neither are checkpoints in progress.
     told = ("task_manager", "attempt")
     placed = samples.withColumns(
         {c: F.last(c, ignorenulls=True).over(so_far) for c in told}
@@ -59,7 +59,8 @@ def differences(samples: DataFrame) -> DataFrame:
     paired = (
         placed.select(
             *(c for c in placed.columns if c != "records_out"),
-            # A chain that ends in its own sink has no output: what its source emits counts.
+            # A chain that ends in its own sink has no output. The records that its source emits
+            # count instead.
             F.when(F.col("records_out") > 0, F.col("records_out"))
             .otherwise(F.coalesce("emitted", "records_out"))
             .alias("records_out"),
@@ -90,7 +91,7 @@ def differences(samples: DataFrame) -> DataFrame:
     meters_only = F.col("records_in").isNull() & F.col("records_out").isNull()
     flagged = paired.select(
         "*",
-        # A meter speaks of the time before its sample. The first has no sample before it, so it
+        # A meter describes the time before its sample. The first sample has none before it, so it
         # gets the time to the next one.
         F.coalesce(
             step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
@@ -142,7 +143,7 @@ def sums(differences: DataFrame) -> DataFrame:
     Parameters
     ----------
     differences
-        What `differences` returns.
+        What `deltas` returns.
 
     Returns
     -------
@@ -186,7 +187,7 @@ def sums(differences: DataFrame) -> DataFrame:
         *(F.sum(c).alias(c) for c in COUNTS),
         F.max("state_bytes").alias("state_bytes"),
         F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
-        # Their time is their number.
+        # For checkpoints, the column of the time has their number.
         F.max_by("checkpointed_bytes", "ts_ms").alias("checkpointed_last"),
         F.sum("checkpoint_step").alias("checkpoint_net"),
         F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
@@ -196,7 +197,7 @@ def sums(differences: DataFrame) -> DataFrame:
 
 
 def _quarter() -> Column:
-    """Return which quarter of its subtask's time the middle of a difference is in."""
+    """Return the quarter of the subtask's time that has the middle of a difference."""
     middle = F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2 - F.col("first_ms")
     span = F.greatest(F.col("last_ms") - F.col("first_ms"), F.lit(1))
     quarter = F.floor(QUARTERS * middle / span)
@@ -205,7 +206,7 @@ def _quarter() -> Column:
 
 
 def _any(*conditions: Column) -> Column:
-    """Return whether any condition holds; one that cannot be judged does not."""
+    """Return whether any condition holds; a null condition does not."""
     result = F.lit(False)
     for condition in conditions:
         result = result | F.coalesce(condition, F.lit(False))

@@ -1,4 +1,4 @@
-"""The files of a log: which they are, of which format, and what Spark cannot read as they are."""
+"""The files of a log: their formats, and copies of those that Spark cannot read directly."""
 
 import re
 import tempfile
@@ -17,7 +17,7 @@ _HEAD_BYTES = 1 << 16
 # A reporter's first report can come after a long start-up log.
 _LONG_HEAD_BYTES = 1 << 22
 _GZIP_MAGIC = b"\x1f\x8b"
-# Spark takes these for patterns, and files that start so for hidden ones.
+# Spark interprets these characters as patterns, and files with these first characters as hidden.
 _MISREAD = re.compile(r"[*?\[\]{}\\,]|/[._][^/]*$")
 
 CUT_SHORT = "the gzip data end too early or are damaged; what came before was used"
@@ -52,7 +52,7 @@ class LogFiles:
         return place.with_name(place.name + (".gz" if _is_gzip(original) else ".log"))
 
     def rename(self, place: Path, original: str) -> str:
-        """Note that `place` holds the file that the caller calls `original`."""
+        """Record that `place` has the file that the caller calls `original`."""
         self._originals[str(place)] = original
         return str(place)
 
@@ -68,7 +68,7 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
     Raises
     ------
     InvalidInputError
-        If a file is not there or of no known format, or if there is nothing in any of them.
+        If a file does not exist or has an unknown format, or if all files are empty.
     """
     found = LogFiles()
     listed = [file for path in paths for file in _listed(Path(path))]
@@ -95,9 +95,9 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
 
 
 def mend_gzip(files: LogFiles) -> bool:
-    """Put what can be read of damaged gzip files into their place; return whether any was damaged.
+    """Replace damaged gzip files by their readable part; return whether any was damaged.
 
-    Called once Spark has failed: sound files are then read as they are, at no extra cost.
+    It is called only after Spark has failed, so that intact files cause no extra cost.
     """
     mended = False
     for listed in files.by_reader.values():
@@ -160,7 +160,9 @@ def _as_spark_reads(file: Path, files: LogFiles) -> str:
 
 
 def _salvage(file: Path, place: Path) -> int | None:
-    """Write what can be unpacked of `file` and return its lines, or None if it is sound."""
+    """Write the part of `file` that can be unpacked and return its number of lines; None if the
+    file is intact.
+    """
     lines, last = 0, b"\n"
     with place.open("wb") as out, file.open("rb") as packed:
         try:
@@ -174,7 +176,7 @@ def _salvage(file: Path, place: Path) -> int | None:
 
 
 def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a gzip file, all of it up to where it is damaged."""
+    """Yield the content of a gzip file up to the damage."""
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
     while data := packed.read(1 << 16):
         while data:

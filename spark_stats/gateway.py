@@ -1,4 +1,4 @@
-"""The JVM of a Spark session: it never outlives the process that started it."""
+"""The JVM of a Spark session. It ends at the latest with the process that started it."""
 
 import ctypes
 import os
@@ -21,16 +21,16 @@ _PR_SET_PDEATHSIG = 1
 _LOOK_AGAIN_S = 0.05
 
 _running: list[subprocess.Popen[bytes]] = []
-"""JVMs whose standard input this process holds: each ends when that is closed."""
+"""JVMs whose standard input this process holds. Each ends when its input is closed."""
 
 
 @contextmanager
 def jvm(settings: Mapping[str, str]) -> Iterator[None]:
     """Start a JVM, and let PySpark connect to it inside the block.
 
-    PySpark can start one itself, but a start that is broken off leaves its JVM running for ever.
-    The JVM started here ends with this process, however that ends: it reads the end of its standard
-    input, Linux signals it, and a block that raises ends it.
+    PySpark can start one itself, but if this start is interrupted, the JVM runs for ever. The JVM
+    started here ends with this process in any case: it reads the end of its standard input, Linux
+    sends it a signal, and an exception in the block ends it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def jvm(settings: Mapping[str, str]) -> Iterator[None]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         port, secret = _start(settings, folder / "connection", started)
-        # PySpark's way to be told of a JVM that runs already.
+        # PySpark reads the running JVM's port and secret from these variables.
         os.environ.update(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret)
         yield
     except BaseException:
@@ -64,7 +64,7 @@ def jvm(settings: Mapping[str, str]) -> Iterator[None]:
 def _start(
     settings: Mapping[str, str], said: Path, started: list[subprocess.Popen[bytes]]
 ) -> tuple[int, str]:
-    """Start a JVM and return the port that it listens on, and the secret that it asks for."""
+    """Start a JVM and return the port that it listens on, and the secret that it requires."""
     command = [str(Path(_find_spark_home()) / "bin" / "spark-submit")]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
@@ -86,7 +86,8 @@ def _start(
         if process.poll() is not None:
             raise _not_started(f"it ended with {process.returncode}")
         time.sleep(_LOOK_AGAIN_S)
-    # A port, the length of the secret, and the secret; the file is whole when it is there.
+    # The file has the port, the length of the secret, and the secret. It is complete when it
+    # exists.
     told = said.read_bytes()
     return int.from_bytes(told[:4], "big"), told[8:].decode()
 
@@ -99,8 +100,9 @@ def _not_started(why: str) -> MissingExtraError:
 
 
 def _dies_with_parent() -> Callable[[], None]:
-    """Return what a child does before it becomes the JVM."""
-    # The signal comes when the *thread* ends that started the child: only the main one will do.
+    """Return the function that the child runs before it becomes the JVM."""
+    # The signal is sent when the *thread* that started the child ends, so it must be the main
+    # thread.
     main = threading.current_thread() is threading.main_thread()
     libc = ctypes.CDLL(None) if main and sys.platform == "linux" else None
 

@@ -1,4 +1,4 @@
-"""What a log says of a job beside its metrics: its graph, its names, its checkpoints."""
+"""Facts of a job in a log besides its metrics: its graph, its names, its checkpoints."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +9,9 @@ from edgeplace.spark_stats import long_table as r
 
 _STRAIGHT_SHARE = 0.8
 _CHANGED_RATIO = 1.5
-"""Checkpoints that have grown or shrunk by this factor, and nearly all the way in one direction,
-are of a state that is not yet what it will be."""
+"""If checkpoints have grown or shrunk by this factor, almost always in one direction, the state
+has not reached its final size.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class LoggedEdge:
 
 @dataclass
 class LogFacts:
-    """What a log says of one job beside its metrics."""
+    """The facts of one job in a log, besides its metrics."""
 
     job_name: str | None = None
     names: dict[str, str] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class LogFacts:
     state_bytes: dict[str, float] = field(default_factory=dict)
     checkpointed_bytes: dict[str, float] = field(default_factory=dict)
     checkpoints_went: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Vertex id -> bytes of the first and the last checkpoint, where the size is still changing."""
+    """Vertex id -> bytes of the first and the last checkpoint, if the size is still changing."""
 
 
 def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
@@ -46,7 +47,7 @@ def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
     Parameters
     ----------
     rows
-        What `differences.sums` returns, collected.
+        What `counter_deltas.sums` returns, collected.
     job
         Id of the job as in the rows.
     """
@@ -71,9 +72,8 @@ def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
 
 
 def _take_checkpointed(facts: LogFacts, row: Any) -> None:
-    """Take over the mean of the bytes written, or the last if they still went one way.
-
-    What waits in a state for its time is there long after the rate has changed.
+    """Store the mean of the bytes written, or the last value if they still changed in one
+    direction. Records that wait in a state remain there long after the rate has changed.
     """
     facts.checkpointed_bytes[row.vertex] = row.checkpointed_bytes
     net, last = row.checkpoint_net or 0.0, row.checkpointed_last
@@ -85,7 +85,7 @@ def _take_checkpointed(facts: LogFacts, row: Any) -> None:
 
 
 def _take_document(facts: LogFacts, path: str, text: str) -> None:
-    """Take over what an answer says; a later answer wins."""
+    """Store the facts of an answer; a later answer replaces an earlier one."""
     answer: Any = json.loads(text)
     kind = path.rsplit("/", 1)[-1]
     if path.endswith("/checkpoints/config"):
@@ -117,7 +117,7 @@ def _take_plan(facts: LogFacts, nodes: Iterable[Mapping[str, Any]]) -> None:
 
 def _take_checkpoint_config(facts: LogFacts, answer: Mapping[str, Any]) -> None:
     interval = answer.get("interval")
-    # Flink says 2^63 - 1 where checkpoints are off.
+    # Flink reports 2^63 - 1 if checkpoints are off.
     if isinstance(interval, int | float) and 0 < interval < 2**62:
         facts.checkpoint_interval_ms = float(interval)
     facts.state_backend = _backend(str(answer.get("state_backend", ""))) or facts.state_backend

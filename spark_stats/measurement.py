@@ -1,4 +1,6 @@
-"""The recipe: read, widen, difference, sum, and make costs of the sums."""
+"""The steps of a measurement: read a log, compute differences and sums, and turn them into
+costs.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +18,7 @@ from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.counter_deltas import differences, sums
+from edgeplace.spark_stats.counter_deltas import deltas, sums
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, mend_gzip, reader_named
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
 from edgeplace.spark_stats.matching import (
@@ -32,37 +34,37 @@ from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.quarantine import Quarantine
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.streams import stream_costs
-from edgeplace.spark_stats.totals import Tally, Total, tally
+from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
-from edgeplace.spark_stats.wide_table import samples
+from edgeplace.spark_stats.wide_table import wide_rows
 
 
 @dataclass(frozen=True)
 class SampleCounts:
-    """How much of a log was read, and what was odd about it."""
+    """The number of values and lines read from a log, by kind."""
 
     values: Mapping[str, int]
     """Format -> metric values read."""
     samples: int
     """Rows of one subtask at one time."""
     unused: int
-    """Values of metrics that are of no use here."""
+    """Values of metrics that are not used."""
     not_a_number: int
     infinite: int
     unreadable: int
     duplicates: int
-    """Snapshots that the log holds more than once."""
+    """Snapshots that the log has more than once."""
     repeats: int
-    """Snapshots in which nothing had moved: Flink answered with the one before."""
+    """Snapshots without a change: Flink answered with the previous one."""
     resets: int
     clock_jumps: int
     other_lines: int
-    """Lines with answers that are of no use here."""
+    """Lines with answers that are not used."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Costs, and what they rest on."""
+    """Costs, and the counts and bad lines of the log behind them."""
 
     costs: Costs
     samples: SampleCounts
@@ -86,17 +88,17 @@ def measure(
     paths
         Files of any known format, gzipped or not, and folders of such files.
     cluster
-        Says on what class of machine each TaskManager runs; None: all on `default`.
+        Gives the class of machine of each TaskManager; None: all on `default`.
     job
-        The job graph, for logs that hold no plan or several jobs.
+        The job graph, for logs without a plan or with several jobs.
     placement
-        Operator id or name -> TaskManager of each subtask, for logs that do not say.
+        Operator id or name -> TaskManager of each subtask, for logs that do not have it.
     rates
-        Source id or name -> total demand in records/s, where the user knows it.
+        Source id or name -> total demand in records/s, if the user knows it.
     spark
         The session to use; None: a local one.
     progress
-        Called with the name of each step and the share of the work done before it.
+        Called with the name of each step and the completed share of the work.
 
     Raises
     ------
@@ -114,20 +116,20 @@ def measure(
     rows, tables = _read(session, files)
     report("making costs", 0.95)
     job_id = job_of_log(_job_names(rows), job)
-    tasks = [tally(x) for x in rows if x.kind == r.TASK and x.job == job_id]
-    task_managers = [tally(x) for x in rows if x.kind == r.TASK_MANAGER]
+    tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
+    task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
     counts, bad = _counts(rows), _bad_counts(rows, files)
     log_facts = read_facts(rows, job_id)
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
-    tallies = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
+    measured = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
     costs = Costs(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
-        operators=_operators(facts, tallies, task_managers, cluster, rates or {}),
-        streams=stream_costs(facts, tallies),
-        placement=last_placement(tallies, facts),
+        operators=_operators(facts, measured, task_managers, cluster, rates or {}),
+        streams=stream_costs(facts, measured),
+        placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
         notes=_notes(counts, bad, files, facts),
@@ -139,7 +141,7 @@ def measure(
 def _read(
     spark: SparkSession, files: LogFiles
 ) -> tuple[list[Any], tuple[tuple[DataFrame, DataFrame], ...]]:
-    """Read the log once; return its sums and the tables that they were made of."""
+    """Read the log once; return its sums and the tables behind them."""
     tables = _tables(spark, files)
     try:
         return _sums(tables), tables
@@ -152,7 +154,7 @@ def _read(
 
 def _sums(tables: Sequence[tuple[DataFrame, DataFrame]]) -> list[Any]:
     long = reduce(DataFrame.unionByName, (long for _, long in tables))
-    return sums(differences(samples(long))).collect()
+    return sums(deltas(wide_rows(long))).collect()
 
 
 def _tables(spark: SparkSession, files: LogFiles) -> tuple[tuple[DataFrame, DataFrame], ...]:
@@ -178,22 +180,22 @@ def _job_names(rows: Sequence[Any]) -> dict[str, str]:
 
 def _operators(
     facts: LogFacts,
-    tallies: Mapping[str, Sequence[Tally]],
-    task_managers: Sequence[Tally],
+    measured: Mapping[str, Sequence[QuarterTotals]],
+    task_managers: Sequence[QuarterTotals],
     cluster: Cluster | None,
     rates: Mapping[str, float],
 ) -> tuple[OperatorCost, ...]:
     stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
     for operator in stated:
-        if not is_source(operator, Total(tallies[operator]), facts):
+        if not is_source(operator, Total(measured[operator]), facts):
             raise InvalidInputError(
                 f"a rate is given for {facts.names[operator]!r}, which has inputs",
                 "give the rates of sources; other rates follow from them",
             )
-    cpu = CpuTime.of(task_managers, [t for ts in tallies.values() for t in ts], cluster)
+    cpu = CpuTime.of(task_managers, [t for ts in measured.values() for t in ts], cluster)
     costs = [
         operator_cost(operator, ts, facts, cpu, stated.get(operator))
-        for operator, ts in tallies.items()
+        for operator, ts in measured.items()
     ]
     return mark_weak(costs, cluster)
 

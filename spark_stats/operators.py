@@ -1,4 +1,4 @@
-"""From tallies to the cost of an operator."""
+"""From totals to the cost of an operator."""
 
 import math
 import re
@@ -8,45 +8,49 @@ from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
 from edgeplace.spark_stats.counter_deltas import QUARTERS
 from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.processors import CpuTime
-from edgeplace.spark_stats.totals import Tally, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
 
 THROTTLED_SHARE = 0.05
-"""Share of the window in back pressure above which a source did not emit what it could."""
+"""Share of the window in back pressure above which a source counts as throttled."""
 DRIFT_RATIO = 1.5
 DRIFT_ERRORS = 2.0
 """A rate is not stationary if its fastest quarter is faster than the slowest by this factor, and
 by this many standard errors of the two."""
 DRIFT_BUSY_SHARE = 0.05
-"""Share of the busy time from which a quarter has a say in that."""
+"""Least share of the busy time of a quarter that counts for this test."""
 
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
 
 
 def operator_cost(
-    operator: str, tallies: Sequence[Tally], facts: LogFacts, cpu: CpuTime, rate: float | None
+    operator: str,
+    measured: Sequence[QuarterTotals],
+    facts: LogFacts,
+    cpu: CpuTime,
+    rate: float | None,
 ) -> OperatorCost:
     """Return the cost of one operator.
 
     Parameters
     ----------
     operator
-        Its id, as in the tallies and the facts.
-    tallies
-        What its subtasks did.
+        Its id, as in the totals and the facts.
+    measured
+        The totals of its subtasks.
     facts
-        What else the log says.
+        The other facts of the log.
     cpu
         Process CPU time, for the CPU cost of a record.
     rate
         Demand in records/s that the caller states, if it is a source.
     """
-    total = Total(tallies)
+    total = Total(measured)
     source = is_source(operator, total, facts)
     kind = "out" if source else "in"
     classes = tuple(
         cost
-        for name in sorted({t.node_class for t in tallies if t.node_class is not None})
-        if (cost := _class_cost(name, [t for t in tallies if t.node_class == name], kind, cpu))
+        for name in sorted({t.node_class for t in measured if t.node_class is not None})
+        if (cost := _class_cost(name, [t for t in measured if t.node_class == name], kind, cpu))
     )
     has_output = facts.edges is None or any(e.source == operator for e in facts.edges)
     return OperatorCost(
@@ -54,16 +58,16 @@ def operator_cost(
         name=facts.names[operator],
         classes=classes,
         selectivity=None if source or not has_output else total.ratio("records_out", "records_in"),
-        demand=_demand(operator, tallies, facts, rate) if source else None,
+        demand=_demand(operator, measured, facts, rate) if source else None,
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
-        not_in_log=_not_in_log(operator, tallies, facts, kind, classes),
-        notes=_notes(operator, tallies, facts, source, classes, cpu),
+        not_in_log=_not_in_log(operator, measured, facts, kind, classes),
+        notes=_notes(operator, measured, facts, source, classes, cpu),
     )
 
 
 def is_source(operator: str, total: Total, facts: LogFacts) -> bool:
-    """Return whether an operator is a source: by the plan, else by its name."""
+    """Return whether an operator is a source, by the plan if the log has one, else by its name."""
     if facts.edges is not None:
         return all(e.target != operator for e in facts.edges)
     return facts.names.get(operator, operator).startswith("Source:") or (
@@ -72,15 +76,15 @@ def is_source(operator: str, total: Total, facts: LogFacts) -> bool:
 
 
 def _class_cost(
-    node_class: str, tallies: Sequence[Tally], kind: str, cpu: CpuTime
+    node_class: str, measured: Sequence[QuarterTotals], kind: str, cpu: CpuTime
 ) -> ClassCost | None:
     """Return the true processing rate on one class of nodes, None if it was never busy there.
 
     .. math:: \\lambda = \\sum r_i / \\sum b_i
 
     over differences i of records r and busy time b: a ratio of sums, so long and busy stretches
-    weigh more than short and idle ones. Where a node had no core to spare, b is CPU time: threads
-    that wait for a processor are busy as Flink counts, and would wait less elsewhere.
+    weigh more than short and idle ones. If a node had no free core, b is CPU time, because Flink
+    counts a thread that waits for a processor as busy, and it would wait less elsewhere.
 
     References
     ----------
@@ -88,23 +92,23 @@ def _class_cost(
     you need: fast, accurate, automatic scaling decisions for distributed streaming dataflows.
     OSDI 2018 (true processing and output rates).
     """
-    total = Total(tallies)
-    # Accumulated busy time is a difference of clocks: it can fail to show a task that is hardly
-    # ever busy, which the gauge does.
+    total = Total(measured)
+    # Accumulated busy time is a difference of clocks. It may be 0 for a task that is almost idle,
+    # whereas the gauge is not.
     busy = "busy_ms" if total["busy_ms"] > 0 else "gauged_ms"
     per_ms = total.ratio(f"timed_{kind}", busy)
     if not per_ms:
         return None
-    quarters = [Total(t for t in tallies if t.quarter == q) for q in range(QUARTERS)]
+    quarters = [Total(t for t in measured if t.quarter == q) for q in range(QUARTERS)]
     by_quarter = [q.ratio(f"timed_{kind}", busy) for q in quarters]
-    # Records that came without any busy time make the spread meaningless.
+    # Records without busy time make the spread meaningless.
     variance = total[f"square_{kind}"] / total[busy] - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
-    faster = 1000.0 / cpu.working_share(tallies)
+    faster = 1000.0 / cpu.working_share(measured)
     return ClassCost(
         node_class=node_class,
         true_rate_per_s=faster * per_ms,
-        cpu_ms_per_record=cpu.per_record_ms(tallies, f"timed_{kind}"),
+        cpu_ms_per_record=cpu.per_record_ms(measured, f"timed_{kind}"),
         busy_s=total[busy] / 1000.0,
         busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
@@ -115,7 +119,7 @@ def _class_cost(
 
 
 def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
-    """Return whether the rate of some quarter differs from that of another beyond chance."""
+    """Return whether the rates of two quarters differ significantly."""
     rates = []
     for q in quarters:
         rate = q.ratio(f"timed_{kind}", "busy_ms")
@@ -130,27 +134,27 @@ def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
 
 
 def _demand(
-    operator: str, tallies: Sequence[Tally], facts: LogFacts, rate: float | None
+    operator: str, measured: Sequence[QuarterTotals], facts: LogFacts, rate: float | None
 ) -> SourceDemand | None:
-    total = Total(tallies)
+    total = Total(measured)
     share = total.ratio("back_pressured_ms", "watched_ms")
     share = None if share is None else min(max(share, 0.0), 1.0)
     count = facts.parallelism[operator]
-    seen = subtasks_seen(tallies)
+    seen = subtasks_seen(measured)
     known = {
-        i: rate_per_s([t for t in tallies if t.subtask == i], "records_out") or 0.0 for i in seen
+        i: rate_per_s([t for t in measured if t.subtask == i], "records_out") or 0.0 for i in seen
     }
-    # Another TaskManager's log has the others; the notes say so.
+    # The log of another TaskManager has the other subtasks; the notes say so.
     mean = sum(known.values()) / len(known) if known else 0.0
-    measured = [known.get(i, mean) for i in range(count)]
+    emitted = [known.get(i, mean) for i in range(count)]
     if rate is not None:
-        whole = sum(measured)
-        dealt = (rate * m / whole for m in measured) if whole > 0 else [rate / count] * count
+        whole = sum(emitted)
+        dealt = (rate * m / whole for m in emitted) if whole > 0 else [rate / count] * count
         return SourceDemand(rates_per_s=tuple(dealt), back_pressured_share=share, origin="stated")
     if "records_out" not in total:
         return None
     return SourceDemand(
-        rates_per_s=tuple(measured),
+        rates_per_s=tuple(emitted),
         throttled=share is not None and share > THROTTLED_SHARE,
         back_pressured_share=share,
     )
@@ -158,12 +162,12 @@ def _demand(
 
 def _not_in_log(
     operator: str,
-    tallies: Sequence[Tally],
+    measured: Sequence[QuarterTotals],
     facts: LogFacts,
     kind: str,
     classes: Sequence[ClassCost],
 ) -> tuple[str, ...]:
-    total = Total(tallies)
+    total = Total(measured)
     missing = {
         "records": f"records_{kind}" not in total,
         "counters": total["metered_intervals"] > 0,
@@ -171,7 +175,7 @@ def _not_in_log(
         "local and remote bytes": "bytes_in_remote" not in total,
         "busy time": f"timed_{kind}" not in total or "busy_ms" not in total,
         "back pressure": "back_pressured_ms" not in total,
-        "node class": any(t.node_class is None for t in tallies),
+        "node class": any(t.node_class is None for t in measured),
         "state": operator not in facts.state_bytes,
         "checkpointed bytes": operator not in facts.checkpointed_bytes,
         "process CPU time": not any(c.cpu_ms_per_record for c in classes),
@@ -181,15 +185,15 @@ def _not_in_log(
 
 def _notes(
     operator: str,
-    tallies: Sequence[Tally],
+    measured: Sequence[QuarterTotals],
     facts: LogFacts,
     source: bool,
     classes: Sequence[ClassCost],
     cpu: CpuTime,
 ) -> tuple[str, ...]:
-    total = Total(tallies)
+    total = Total(measured)
     notes = []
-    seen, count = len(subtasks_seen(tallies)), facts.parallelism[operator]
+    seen, count = len(subtasks_seen(measured)), facts.parallelism[operator]
     if seen < count:
         notes.append(
             f"{count - seen} of {count} subtasks are not in this log"
@@ -203,7 +207,7 @@ def _notes(
         first, last = facts.checkpoints_went[operator]
         notes.append(
             f"its checkpoints went from {first:,.0f} to {last:,.0f} bytes, and the last is taken: "
-            "measure when its state has come to rest, or say how large it gets"
+            "measure when its state no longer changes, or state its final size"
         )
     for cost in classes:
         where = f"on {cost.node_class}"
@@ -212,15 +216,15 @@ def _notes(
             notes.append(f"the rate {where} drifts: {rates} records per busy second by quarter")
         if cost.cpu_ms_per_record is not None:
             notes.append(
-                f"CPU time {where} is the TaskManager's, dealt by busy time: it contains the "
-                "background work of the JVM"
+                f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
+                "the background work of the JVM"
             )
-        here = {t.location for t in tallies if t.node_class == cost.node_class}
+        here = {t.location for t in measured if t.node_class == cost.node_class}
         if here & cpu.starved:
             notes.append(
                 f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
-                "time, and how that is dealt among the operators is not certain; measure at two "
-                "thirds of that load"
+                "time, and the division of CPU time among the operators is uncertain; measure at "
+                "two thirds of that load"
             )
     if not seen:
         return tuple(notes)

@@ -1,4 +1,4 @@
-"""Costs as a Parquet table, for those who look at many jobs with Spark."""
+"""Costs as a Parquet table, to analyse many jobs with Spark."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Where each subtask ran: the log says on which TaskManager, the cluster says on what machine."""
+"""The machine of each subtask: the log gives its TaskManager, the cluster gives the machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,22 +7,22 @@ from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.matching import find_operator
-from edgeplace.spark_stats.totals import Tally
+from edgeplace.spark_stats.totals import QuarterTotals
 
 Placement = Mapping[str, Sequence[str | None]]
 """Operator id or name -> TaskManager of each subtask."""
 
 
 def placed(
-    tallies: Mapping[str, Sequence[Tally]],
+    measured: Mapping[str, Sequence[QuarterTotals]],
     facts: LogFacts,
     cluster: Cluster | None,
     placement: Placement | None,
-) -> dict[str, list[Tally]]:
-    """Return the tallies with the TaskManager and the node class that they belong to.
+) -> dict[str, list[QuarterTotals]]:
+    """Return the totals with the TaskManager and the node class that they belong to.
 
-    What the log says comes first; `placement` fills in where it says nothing. Without a cluster,
-    all machines are of class `default`.
+    The log takes precedence over `placement`. Without a cluster, all machines have the class
+    `default`.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def placed(
                 f"{facts.parallelism[operator]} subtasks of {facts.names[operator]!r}",
                 "give one for each subtask",
             )
-    located = {op: _located(ts, given.get(op, ())) for op, ts in tallies.items()}
+    located = {op: _located(ts, given.get(op, ())) for op, ts in measured.items()}
     seen = {t.location for ts in located.values() for t in ts if t.location is not None}
     if cluster is None:
         return {
@@ -51,11 +51,11 @@ def placed(
     homes = _resolved(seen, cluster)
     node_of = {tm.id: tm.node for tm in cluster.task_managers}
     class_of = {n.id: n.node_class for n in cluster.nodes}
-    # Where there is one class only, it does not matter where a subtask ran.
+    # With only one class, the place of a subtask does not matter.
     only = set(class_of.values())
     fallback = only.pop() if len(only) == 1 else None
 
-    def home(t: Tally) -> Tally:
+    def home(t: QuarterTotals) -> QuarterTotals:
         if t.location is None:
             return replace(t, node_class=fallback)
         task_manager = homes[t.location]
@@ -65,11 +65,11 @@ def placed(
 
 
 def last_placement(
-    tallies: Mapping[str, Sequence[Tally]], facts: LogFacts
+    measured: Mapping[str, Sequence[QuarterTotals]], facts: LogFacts
 ) -> dict[str, tuple[str | None, ...]]:
-    """Return the TaskManager on which each subtask was seen last, for operators seen at all."""
+    """Return the last known TaskManager of each subtask, for all operators in the log."""
     result = {}
-    for operator, ts in tallies.items():
+    for operator, ts in measured.items():
         latest: dict[int, tuple[float, str]] = {}
         for t in ts:
             when = t.sums.get("to_ms", 0.0)
@@ -82,23 +82,23 @@ def last_placement(
     return result
 
 
-def _located(tallies: Sequence[Tally], given: Sequence[str | None]) -> list[Tally]:
-    """Return the tallies with a TaskManager wherever it can be known."""
+def _located(measured: Sequence[QuarterTotals], given: Sequence[str | None]) -> list[QuarterTotals]:
+    """Return the totals with a TaskManager if it is known."""
     known: dict[int, set[str]] = {}
-    for t in tallies:
+    for t in measured:
         if t.location is not None:
             known.setdefault(t.subtask, set()).add(t.location)
 
-    def location(t: Tally) -> str | None:
+    def location(t: QuarterTotals) -> str | None:
         if t.location is not None:
             return t.location
-        # Metrics came before the first answer that says where the subtask runs.
+        # These metrics came before the first answer with the place of the subtask.
         seen = known.get(t.subtask, set())
         if len(seen) == 1:
             return next(iter(seen))
         return given[t.subtask] if not seen and t.subtask < len(given) else None
 
-    return [replace(t, location=location(t)) for t in tallies]
+    return [replace(t, location=location(t)) for t in measured]
 
 
 def _resolved(locations: set[str], cluster: Cluster) -> dict[str, str]:

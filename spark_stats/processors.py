@@ -1,13 +1,15 @@
-"""Processor time: how much each TaskManager took, who it goes to, and whether there was enough."""
+"""Processor time of each TaskManager, its division among subtasks, and nodes that had too
+little.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.spark_stats.totals import Tally, Total
+from edgeplace.spark_stats.totals import QuarterTotals, Total
 
 STARVED_SHARE = 0.9
-"""Share of a node's cores in use from which its threads are taken to wait for a processor."""
+"""Share of a node's cores in use from which its threads count as waiting for a processor."""
 
 
 @dataclass(frozen=True)
@@ -20,22 +22,26 @@ class CpuTime:
     cpu_ms: Mapping[str, float]
     busy_ms: Mapping[str, float]
     starved: frozenset[str] = frozenset()
-    """TaskManagers whose node had no core to spare. A thread that waits for a processor counts as
-    busy there, so busy time says little of the work, and less of the work of a thread that wakes
-    up often."""
+    """TaskManagers whose node had no free core. Flink counts a thread that waits for a processor
+    as busy, so busy time is a poor measure of work there, in particular for a thread that wakes up
+    often.
+    """
 
     @classmethod
     def of(
-        cls, task_managers: Sequence[Tally], tasks: Sequence[Tally], cluster: Cluster | None
+        cls,
+        task_managers: Sequence[QuarterTotals],
+        tasks: Sequence[QuarterTotals],
+        cluster: Cluster | None,
     ) -> "CpuTime":
-        """Add up both, by TaskManager as the log names it.
+        """Add up both times by TaskManager, with the names of the log.
 
         Parameters
         ----------
         task_managers, tasks
-            What TaskManagers and subtasks did.
+            The totals of TaskManagers and of subtasks.
         cluster
-            Says how many cores a node has; None: none is taken to be short of them.
+            Gives the cores of each node; None: no node counts as short of cores.
         """
         places = {t.vertex for t in task_managers if "cpu_ns" in t.sums}
         totals = {p: Total(t for t in task_managers if t.vertex == p) for p in places}
@@ -45,25 +51,24 @@ class CpuTime:
             frozenset() if cluster is None else _starved(totals, tasks, cluster),
         )
 
-    def per_record_ms(self, tallies: Sequence[Tally], records: str) -> float | None:
-        """Return CPU milliseconds a record: a TaskManager's CPU time goes by busy time."""
+    def per_record_ms(self, measured: Sequence[QuarterTotals], records: str) -> float | None:
+        """Return CPU milliseconds per record. A TaskManager's CPU time is divided by busy time."""
         cpu = count = 0.0
         for place in self.cpu_ms:
-            here = Total(t for t in tallies if t.location == place)
+            here = Total(t for t in measured if t.location == place)
             if self.busy_ms[place] > 0 and here[records] > 0:
                 cpu += self._share_ms(place, here)
                 count += here[records]
         return cpu / count if cpu > 0 and count > 0 else None
 
-    def working_share(self, tallies: Sequence[Tally]) -> float:
-        """Return how much of its busy time an operator worked, where it had to wait for cores.
-
-        1 where there were enough.
+    def working_share(self, measured: Sequence[QuarterTotals]) -> float:
+        """Return the share of its busy time in which an operator had a core; 1 if there were
+        enough cores.
         """
-        busy = Total(tallies)["busy_ms"]
+        busy = Total(measured)["busy_ms"]
         waited = 0.0
         for place in self.starved:
-            here = Total(t for t in tallies if t.location == place)
+            here = Total(t for t in measured if t.location == place)
             if self.busy_ms[place] > 0:
                 waited += max(0.0, here["busy_ms"] - self._share_ms(place, here))
         return 1 - waited / busy if busy > 0 else 1.0
@@ -73,9 +78,9 @@ class CpuTime:
 
 
 def _starved(
-    totals: Mapping[str, Total], tasks: Sequence[Tally], cluster: Cluster
+    totals: Mapping[str, Total], tasks: Sequence[QuarterTotals], cluster: Cluster
 ) -> frozenset[str]:
-    """Return the TaskManagers whose node's cores were all in use."""
+    """Return the TaskManagers of nodes whose cores were all in use."""
     node_of = {tm.id: tm.node for tm in cluster.task_managers}
     node = {
         t.location: node_of[t.task_manager]

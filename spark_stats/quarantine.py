@@ -1,4 +1,4 @@
-"""Lines that could not be read: counted always, numbered when asked for."""
+"""Lines that could not be read. They are always counted; their numbers are computed on request."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class BadLine:
 
 @dataclass(frozen=True)
 class Quarantine:
-    """The lines of a log that could not be read, none of which stops the run."""
+    """The lines of a log that could not be read. None of them stops the run."""
 
     counts: Mapping[str, int]
     """Reason -> number of lines."""
@@ -36,7 +36,7 @@ class Quarantine:
         return sum(self.counts.values())
 
     def lines(self) -> Iterator[BadLine]:
-        """Yield every bad line; this reads the log once more, in bounded memory."""
+        """Yield every bad line. This reads the log once more, in bounded memory."""
         for file, line in self._files.cut_short.items():
             yield BadLine(file, line, CUT_SHORT, "")
         for lines, long in self._tables:
@@ -55,7 +55,7 @@ def numbered(lines: DataFrame, long: DataFrame) -> DataFrame:
     lines
         The text table (file, block, pos).
     long
-        The long table made of it, with rows of kind `readings.BAD`.
+        The long table made of it, with rows of kind `long_table.BAD`.
     """
     blocks = lines.groupBy("file", "block").agg(
         F.min("pos").alias("first_pos"), F.count(F.lit(1)).alias("length")

@@ -1,4 +1,4 @@
-"""The Spark session that is used where the caller brings none."""
+"""The Spark session that is used if the caller gives none."""
 
 import atexit
 import logging
@@ -19,8 +19,8 @@ from edgeplace.spark_stats.jvm import find_java_home
 def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     """Return a session on this machine, or the one that is active already.
 
-    It listens on the loopback interface only and keeps its files in a private folder. It lives as
-    long as the process, since the lines of a quarantine are read when they are asked for.
+    It listens on the loopback interface only and stores its files in a private folder. It lives as
+    long as the process, because the lines of a quarantine are read on request.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    # What py4j would print, it raises too.
+    # py4j also raises what it would print.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
     settings = {
         "spark.driver.memory": driver_memory,
@@ -59,7 +59,7 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     builder = SparkSession.builder.master(f"local[{cores}]").appName("edgeplace")
     for key, value in settings.items():
         builder = builder.config(key, value)
-    # One of a session that was stopped is used again.
+    # The JVM of a stopped session is used again.
     with nullcontext() if SparkContext._gateway else jvm(settings):
         return builder.getOrCreate()
 
@@ -67,7 +67,8 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
 def _quiet(folder: Path) -> Path:
     """Write a log4j configuration that keeps Spark's log off the console.
 
-    What fails is raised as an exception; a damaged file, which is mended, need not be told twice.
+    Failures are raised as exceptions. A damaged file, which is repaired, need not be reported
+    twice.
     """
     path = folder / "log4j2.properties"
     path.write_text(

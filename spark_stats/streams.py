@@ -1,4 +1,4 @@
-"""From tallies to the cost of a stream."""
+"""From totals to the cost of a stream."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,24 +6,26 @@ from collections.abc import Mapping, Sequence
 from edgeplace.model.cost import StreamCost
 from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
 from edgeplace.spark_stats.operators import is_source
-from edgeplace.spark_stats.totals import Tally, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
 
 ENOUGH_RECORDS = 100
-"""Records for each consumer subtask from which shares are taken as measured."""
+"""Least records for each consumer subtask for which the shares count as measured."""
 NOT_IDENTIFIABLE = (
     "not identifiable: Flink counts records a task, not a stream, and the source has further "
     "outputs, the target further inputs"
 )
 
 
-def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tuple[StreamCost, ...]:
+def stream_costs(
+    facts: LogFacts, measured: Mapping[str, Sequence[QuarterTotals]]
+) -> tuple[StreamCost, ...]:
     """Return the cost of every stream of the job; none if the log has no plan.
 
     Parameters
     ----------
     facts
         With the streams of the job.
-    tallies
+    measured
         Operator id -> what its subtasks did.
     """
     order = {operator: i for i, operator in enumerate(facts.names)}
@@ -31,7 +33,7 @@ def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tup
     inputs = Counter(e.target for e in edges)
     outputs = Counter(e.source for e in edges)
     return tuple(
-        _stream_cost(e, facts, tallies, inputs[e.target] == 1, outputs[e.source] == 1)
+        _stream_cost(e, facts, measured, inputs[e.target] == 1, outputs[e.source] == 1)
         for e in dict.fromkeys(edges)
     )
 
@@ -39,11 +41,11 @@ def stream_costs(facts: LogFacts, tallies: Mapping[str, Sequence[Tally]]) -> tup
 def _stream_cost(
     edge: LoggedEdge,
     facts: LogFacts,
-    tallies: Mapping[str, Sequence[Tally]],
+    measured: Mapping[str, Sequence[QuarterTotals]],
     only_input: bool,
     only_output: bool,
 ) -> StreamCost:
-    producer, consumer = tallies.get(edge.source, ()), tallies.get(edge.target, ())
+    producer, consumer = measured.get(edge.source, ()), measured.get(edge.target, ())
     sent, got = Total(producer), Total(consumer)
     # Each consumer subtask gets every record of a broadcast: Flink counts each copy where it
     # arrives, and where it leaves all copies' bytes but the record only once.
@@ -83,24 +85,26 @@ def _stream_cost(
     )
 
 
-def _later(tallies: Sequence[Tally]) -> Sequence[Tally]:
-    """Return the tallies without the first of each subtask, if records came after it.
+def _later(measured: Sequence[QuarterTotals]) -> Sequence[QuarterTotals]:
+    """Return the totals without the first of each subtask, if records came after it.
 
-    Flink counts the bytes that a task sends when a buffer is full or a checkpoint passes. The first
-    difference may so hold up to a buffer a channel from before the log: what a job at a low rate
-    sends in a minute.
+    Flink counts the bytes that a task sends when a buffer is full or a checkpoint passes. So the
+    first difference may contain up to one buffer per channel from before the log. At a low rate,
+    this is the traffic of a minute.
     """
     first: dict[int, int] = {}
-    for t in tallies:
+    for t in measured:
         first[t.subtask] = min(t.quarter, first.get(t.subtask, t.quarter))
-    later = [t for t in tallies if t.quarter > first[t.subtask]]
-    return later if Total(later)["records_out"] > 0 else tallies
+    later = [t for t in measured if t.quarter > first[t.subtask]]
+    return later if Total(later)["records_out"] > 0 else measured
 
 
 def _shares(
-    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[Tally]
+    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals]
 ) -> tuple[float, ...] | None:
-    """Return the share of each consumer subtask, None if keys do not decide or samples are few."""
+    """Return the share of each consumer subtask, None if keys do not determine it or samples are
+    few.
+    """
     count = facts.parallelism[edge.target]
     if edge.ship_strategy not in ("HASH", "CUSTOM"):
         return None

@@ -1,4 +1,4 @@
-"""The sums of a log as plain Python: what one subtask did in one quarter, on one TaskManager."""
+"""The sums of a log as Python objects, for each subtask, quarter and TaskManager."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from edgeplace.spark_stats.counter_deltas import SUM_KEYS
 
 
 @dataclass(frozen=True)
-class Tally:
-    """What one subtask did in one quarter of the window, on one TaskManager."""
+class QuarterTotals:
+    """The sums of one subtask in one quarter of the window, on one TaskManager."""
 
     vertex: str
     """Id of the operator; of the TaskManager, for sums of a TaskManager."""
     subtask: int
     quarter: int
     sums: Mapping[str, float]
-    """Sums by name, as `differences.sums` gives them; without those that the log cannot give."""
+    """Sums by name, as in `counter_deltas.sums`, without those that the log does not have."""
     location: str | None = None
     """TaskManager as the log names it."""
     task_manager: str | None = None
@@ -25,10 +25,10 @@ class Tally:
     """None: not known where it ran."""
 
 
-def tally(row: Any) -> Tally:
-    """Return a collected row of `differences.sums`."""
+def quarter_totals(row: Any) -> QuarterTotals:
+    """Return a collected row of `counter_deltas.sums`."""
     fields = row.asDict()
-    return Tally(
+    return QuarterTotals(
         vertex=row.vertex,
         subtask=-1 if row.subtask is None else row.subtask,
         quarter=row.quarter or 0,
@@ -38,20 +38,20 @@ def tally(row: Any) -> Tally:
 
 
 class Total:
-    """The sum of some tallies."""
+    """The sum of several totals."""
 
-    def __init__(self, tallies: Iterable[Tally]) -> None:
+    def __init__(self, measured: Iterable[QuarterTotals]) -> None:
         self._sums: dict[str, float] = {}
-        for t in tallies:
+        for t in measured:
             for name, value in t.sums.items():
                 self._sums[name] = self._sums.get(name, 0.0) + value
 
     def __contains__(self, name: str) -> bool:
-        """Return whether the log can give this sum."""
+        """Return whether the log has this sum."""
         return name in self._sums
 
     def __getitem__(self, name: str) -> float:
-        """Return a sum, 0 if the log cannot give it."""
+        """Return a sum, 0 if the log does not have it."""
         return self._sums.get(name, 0.0)
 
     def ratio(self, above: str, below: str) -> float | None:
@@ -61,20 +61,20 @@ class Total:
         return self[above] / self[below]
 
 
-def rate_per_s(tallies: Iterable[Tally], name: str) -> float | None:
-    """Return a sum per second, added over subtasks; None if the log cannot give it.
+def rate_per_s(measured: Iterable[QuarterTotals], name: str) -> float | None:
+    """Return a sum per second, added over subtasks; None if the log does not have it.
 
-    Each subtask is divided by its own time, so that one that restarted and lost a part of the
-    window weighs as much as the others.
+    The sum of each subtask is divided by its own time, so that a subtask that restarted and lost a
+    part of the window has the same weight as the others.
     """
-    by_subtask: dict[int, list[Tally]] = {}
-    for t in tallies:
+    by_subtask: dict[int, list[QuarterTotals]] = {}
+    for t in measured:
         by_subtask.setdefault(t.subtask, []).append(t)
     rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values()]
     known = [x for x in rates if x is not None]
     return 1000.0 * sum(known) if known else None
 
 
-def subtasks_seen(tallies: Iterable[Tally]) -> set[int]:
-    """Return the subtasks of which the log has at least one difference."""
-    return {t.subtask for t in tallies if t.sums.get("dt_ms", 0.0) > 0}
+def subtasks_seen(measured: Iterable[QuarterTotals]) -> set[int]:
+    """Return the subtasks with at least one difference in the log."""
+    return {t.subtask for t in measured if t.sums.get("dt_ms", 0.0) > 0}

@@ -1,4 +1,4 @@
-"""Which costs were measured at a trickle, so that a plan had better not rest on them."""
+"""Mark weak costs: those measured at so little work that a plan should not rely on them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
@@ -11,18 +11,21 @@ LEAST_BUSY_S = 1.0
 CONTRADICTION = 1.5
 """A rate is weak if it is lower by this factor on the faster class of two."""
 LEAST_MAJORITY = 2
-"""By so many more operators are faster than slower on a class that is taken to be the faster."""
+"""Least difference between the numbers of operators that are faster and slower on a class, for the
+class to count as the faster one.
+"""
 
 
 def mark_weak(
     operators: Sequence[OperatorCost], cluster: Cluster | None
 ) -> tuple[OperatorCost, ...]:
-    """Return the costs of operators, with the reason beside each that is weak.
+    """Return the costs of operators, with a reason in each weak one.
 
     Parameters
     ----------
     cluster
-        Gives the speeds of classes. Where it does not, other operators tell which class is faster.
+        Gives the speeds of classes. If it does not, the other operators determine which class is
+        faster.
     """
     speeds = {c.id: c.speed for c in cluster.node_classes} if cluster else {}
     return tuple(
@@ -49,7 +52,7 @@ def _reasons(
     if cost.busy_s < LEAST_BUSY_S:
         yield f"busy for {cost.busy_s:.2f} s in all"
     for fast, slow in permutations(op.classes, 2):
-        # Which of the two is wrong cannot be told.
+        # It is unknown which of the two is wrong.
         if (
             cost in (fast, slow)
             and CONTRADICTION * fast.true_rate_per_s < slow.true_rate_per_s
@@ -68,7 +71,7 @@ def _faster(
     operators: Sequence[OperatorCost],
     speeds: Mapping[str, float],
 ) -> bool:
-    """Return whether class `a` is faster than `b`, whatever this operator says."""
+    """Return whether class `a` is faster than `b`, without regard to this operator."""
     if a in speeds and b in speeds:
         return speeds[a] > speeds[b]
     votes = [

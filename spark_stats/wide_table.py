@@ -1,4 +1,4 @@
-"""From readings to samples: one wide row for each subtask and time."""
+"""The wide table: one row for each subtask and time, made of the readings."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -19,26 +19,26 @@ KEYS = (
 )
 
 
-def samples(long: DataFrame) -> DataFrame:
+def wide_rows(long: DataFrame) -> DataFrame:
     """Return one row for each subtask and time, with a column for each metric.
 
-    Repeated readings fall together, so overlapping files do no harm. All aggregates are numbers:
-    text is in the keys, since text among the aggregates would make Spark sort instead of hash.
+    Repeated readings are merged, so overlapping files do no harm. All aggregates are numbers and
+    text is in the keys, because a text among the aggregates makes Spark sort instead of hash.
 
     Parameters
     ----------
     long
-        The long table (`readings.COLUMNS`).
+        The long table (`long_table.COLUMNS`).
 
     Returns
     -------
     DataFrame
-        `KEYS`, `attempt`, a double for each of `readings.METRICS`, and the counts `snapshots` (of
+        `KEYS`, `attempt`, a double for each of `long_table.METRICS`, and the counts `snapshots` (of
         one metric; more than 1 means duplicates), `values`, `unused` (metrics of no use here),
         `not_a_number` and `infinite` (values without a meaning, taken as missing), and `unreadable`
         (values that are no numbers at all), and the place of the line: `file_hash`, `pos`.
     """
-    # Documents and bad lines are counted, not told apart by time.
+    # Documents and bad lines are counted, not separated by time.
     timeless = F.col("kind").isin(r.DOCUMENT, r.BAD, r.OTHER)
     value = F.col("value")
     infinite = value.isin(float("inf"), float("-inf"))
@@ -55,8 +55,8 @@ def samples(long: DataFrame) -> DataFrame:
         F.xxhash64("file").alias("file_hash"),
         "pos",
     )
-    # A filter on an aggregate leaves its buffer alone where it does not hold, unlike an aggregate
-    # of a CASE: with one column in twenty hit by each value, that halves the time.
+    # A filter on an aggregate skips the update of its buffer, unlike an aggregate of a CASE. Each
+    # value belongs to one column in twenty, so this halves the time.
     usable = "NOT not_a_number AND NOT infinite"
     return keyed.groupBy(*KEYS).agg(
         *(
@@ -73,7 +73,7 @@ def samples(long: DataFrame) -> DataFrame:
         F.expr("count(1) FILTER (WHERE infinite)").alias("infinite"),
         F.expr("count(1) FILTER (WHERE value IS NULL AND slot IS NOT NULL)").alias("unreadable"),
         F.count(F.lit(1)).alias("rows"),
-        # A snapshot that several files hold has no place in one of them.
+        # A snapshot in several files has no position in one of them.
         F.expr("CASE WHEN min(file_hash) = max(file_hash) THEN max(file_hash) END").alias(
             "file_hash"
         ),
@@ -82,7 +82,7 @@ def samples(long: DataFrame) -> DataFrame:
 
 
 def _slot(metric: Column) -> Column:
-    """Return the number of the column that a metric belongs to, null if it is of no use."""
+    """Return the number of the column of a metric, null if the metric is not used."""
     slot = F.lit(None).cast("int")
     for number, names in reversed(list(enumerate(r.METRICS.values()))):
         slot = F.when(metric.isin(*names), number).otherwise(slot)

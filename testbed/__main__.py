@@ -67,7 +67,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.command == "run":
         _check_run(running, arguments)
-    # As an exception, so that the cluster is taken down.
+    # SIGTERM raises an exception, so that the cluster is taken down.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return _run(arguments)

@@ -1,5 +1,5 @@
-"""The one error the testbed reports without a traceback."""
+"""The error that the testbed reports without a traceback."""
 
 
 class TestbedError(RuntimeError):
-    """Something this machine lacks, or a cluster or job that did not come up in time."""
+    """This machine lacks something, or a cluster or a job did not start in time."""

@@ -1,4 +1,4 @@
-"""Processes that never outlive the one that started them."""
+"""Processes that end at the latest with the one that started them."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process as a power cut would."""
+    """Kill a process at once, like a power failure."""
     process.kill()
     process.wait()
 

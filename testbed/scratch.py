@@ -1,4 +1,4 @@
-"""A scratch folder of one run; what killed runs have left behind goes at the next start."""
+"""A scratch folder of one run. The next start removes the folders of killed runs."""
 
 import fcntl
 import os
@@ -19,9 +19,10 @@ def scratch_folder() -> Iterator[Path]:
     fresh = Path(tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX))
     lock = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        # The kernel gives the lock back when this process ends, however it ends.
+        # The kernel releases the lock when this process ends, in any way.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Only now may another run see it: an unlocked one is taken for left behind.
+        # Only now another run may see the folder, because a folder without a lock counts as
+        # abandoned.
         folder = fresh.rename(fresh.with_name(fresh.name.replace(_UNLOCKED_PREFIX, _PREFIX, 1)))
         try:
             yield folder
@@ -35,13 +36,13 @@ def _remove_left() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except OSError:  # Another user's, or just removed by another run.
+        except OSError:  # The folder belongs to another user, or another run has just removed it.
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(lock).st_uid == os.geteuid():
                 shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:  # Its run is alive.
+        except BlockingIOError:  # The folder's run is alive.
             continue
         finally:
             os.close(lock)

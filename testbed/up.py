@@ -1,4 +1,4 @@
-"""A world that stays up until it is taken down, for trying things by hand."""
+"""A testbed that stays up until it is taken down, for trials by hand."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def run(name: str, rate: str) -> None:
 
 
 def run_jar(jar: Path, main_class: str | None, arguments: Sequence[str]) -> None:
-    """Start a user's own job in the world that is up, and see what placements of it do.
+    """Start a user's own job in the testbed that is up, and measure placements of it.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def run_jar(jar: Path, main_class: str | None, arguments: Sequence[str]) -> None
 
 
 def down() -> None:
-    """Take down the world that is up, and remove what a killed one has left.
+    """Take down the testbed that is up, and remove the remains of a killed one.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def down() -> None:
 
 
 def _state() -> Mapping[str, Any]:
-    """Return what the process that holds the world has written about it."""
+    """Return the description of the testbed that its process has written."""
     try:
         state: dict[str, Any] = json.loads(_STATE.read_text())
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def _state() -> Mapping[str, Any]:
 
 
 def _is_alive(pid: int) -> bool:
-    """Tell whether a process is a testbed: its number may have been given to another one."""
+    """Return whether a process is a testbed, because another process may have got its id."""
     try:
         return b"testbed" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

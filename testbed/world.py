@@ -20,10 +20,10 @@ EDGE_SITES = ("lyon", "nice")
 SERVER = "server-1"
 PIS = {site: f"pi-{site}" for site in EDGE_SITES}
 CORES = {**dict.fromkeys(PIS.values(), 0.3), SERVER: 0.8}
-"""CPU quotas: together with all else they leave the two cores of a small machine some room."""
+"""CPU quotas. All of them together leave some reserve on the two cores of a small machine."""
 _PI_SLOTS = 6
 _SERVER_SLOTS = 14
-# About what the quotas make of the same program, see testbed/README.md.
+# Relative speeds under the quotas, approximately; see testbed/README.md.
 _PI_SPEED = 0.5
 _SETTINGS = {
     "jobmanager.memory.process.size": "1000m",
@@ -34,14 +34,14 @@ _SETTINGS = {
     "taskmanager.memory.framework.heap.size": "64m",
     "taskmanager.memory.network.min": "48m",
     "taskmanager.memory.network.max": "48m",
-    # The first compiler only: it is done after seconds, even on a third of a core.
+    # Only the first compiler is used. It ends after seconds, even on a third of a core.
     "env.java.opts.all": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     # Checkpoints go to the JobManager, so over the WAN, as they do to any storage in the cloud.
     "execution.checkpointing.storage": "jobmanager",
     "state.checkpoint-storage": "jobmanager",  # Its name before Flink 1.20.
-    # They come inside messages.
+    # Checkpoints are sent inside messages.
     "pekko.framesize": "67108864b",
-    # A saturated thin link holds a barrier back for many seconds.
+    # A full thin link delays a barrier for many seconds.
     "execution.checkpointing.timeout": "120 s",
     "execution.checkpointing.tolerable-failed-checkpoints": "1000",
     # Fetching metrics is traffic on the WAN too, so only as often as `collect` needs.
@@ -57,7 +57,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Wan:
-    """How the links between the edge sites and the cloud are, all alike."""
+    """The properties of the links between the edge sites and the cloud, equal for all."""
 
     mbit_per_s: float
     """In each direction; 0: no limit."""
@@ -74,7 +74,7 @@ class Wan:
 
 
 class World:
-    """Namespaces, WAN and Flink with the agent, as long as the ``with`` block.
+    """Namespaces, WAN and Flink with the agent, for the time of the ``with`` block.
 
     Parameters
     ----------
@@ -130,20 +130,20 @@ class World:
 
     @property
     def url(self) -> str:
-        """Of Flink's REST API."""
+        """Address of Flink's REST API."""
         return self.cluster.rest.url
 
     def set_wan(self, wan: Wan) -> None:
-        """Change all links, under what is in flight."""
+        """Change all links, also for packets in flight."""
         self.network.set_links(wan.links())
         self.wan = wan
 
     def wan_counts(self) -> dict[tuple[str, str], LinkCount]:
-        """Return what each directed link has carried so far."""
+        """Return the traffic of each directed link so far."""
         return self.network.counts()
 
     def sites_file(self) -> str:
-        """Return what a user would write for ``edgeplace flink discover --sites``."""
+        """Return the content of a user's file for ``edgeplace flink discover --sites``."""
         sites: list[dict[str, Any]] = [
             {"id": site, "hosts": [pi], "node_class": "pi"} for site, pi in PIS.items()
         ]

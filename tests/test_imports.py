@@ -1,6 +1,7 @@
 """What an import loads, and how full a folder may be; .importlinter has what may import what."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -27,6 +28,17 @@ HELPS = [
     *([name, "--help"] for name in COMMANDS if name != "flink"),
     *(["flink", name, "--help"] for name in FLINK_COMMANDS),
 ]
+DOORS = re.compile(
+    r"""edgeplace\.(
+        model | solver | spark_stats(\.parquet)?
+        | solver\.(arrays | baselines | clock | fleet | tolerances | worker_load)
+        | adapters\.flink(\.\w+)?
+        | control(\.\w+)*
+        | instances(\.\w+)*
+    )""",
+    re.VERBOSE,
+)
+"""What the command line may import of the rooms: each has its names in `__all__`."""
 CATALOGUES = {"solver/baselines", "spark_stats", "spark_stats/readers"}
 """One method, step or format a file: these may be longer."""
 
@@ -122,6 +134,18 @@ def test_the_command_line_does_not_reach_into_private_names():
     assert strays == set()
 
 
+def test_the_command_line_enters_rooms_by_their_doors():
+    rooms = re.compile(rf"edgeplace\.({'|'.join(ROOMS)})\b.*")
+    strays = {
+        f"{file.relative_to(ROOT)}: {node.module}"
+        for file in modules("src/edgeplace")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and rooms.fullmatch(str(node.module))
+        if not DOORS.fullmatch(str(node.module))
+    }
+    assert strays == set()
+
+
 def test_no_folder_is_too_full_to_be_read_at_a_glance():
     sizes = Counter(
         file.parent.relative_to(ROOT).as_posix()
@@ -129,3 +153,32 @@ def test_no_folder_is_too_full_to_be_read_at_a_glance():
         if file.name != "__init__.py"
     )
     assert {f: n for f, n in sizes.items() if n > MOST_MODULES and f not in CATALOGUES} == {}
+
+
+def rooms():
+    """Yield the files of each room, and of the command line, by the name of the room."""
+    own = [*ROOMS[:-2], "adapters/flink", "instances", "src/edgeplace", "testbed"]
+    for room in own:
+        yield room, [f for f in modules(room) if f.name != "__init__.py"]
+
+
+def test_a_module_name_stands_once_in_a_room():
+    doubled = {
+        f"{room}: {name}"
+        for room, files in rooms()
+        for name, n in Counter(file.stem for file in files).items()
+        if n > 1
+    }
+    assert doubled == set()
+
+
+def test_a_class_name_means_one_thing():
+    """Private classes stay in their file; others may be imported beside one another."""
+    names = Counter(
+        node.name
+        for _, files in rooms()
+        for file in files
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, n in names.items() if n > 1] == []

@@ -1,12 +1,10 @@
-"""What the README shows, runs: its commands in order, then its Python."""
+"""The README's commands run in order, then those of docs/explain.md, then the README's Python."""
 
 import re
-import shlex
 import shutil
 import tomllib
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -16,53 +14,17 @@ from edgeplace.cli.main import main
 from edgeplace.cli.registry import parser
 from edgeplace.instances import path
 from edgeplace.model import Cluster, parse
+from tests.support.markdown import blocks, commands
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)#:\s]+)[^):]*\)")
 ONLY_CHECKED = ("apt-get", "cd", "curl", "git", "make", "pip")
+if not README.exists():
+    pytest.skip(f"{README} is not there", allow_module_level=True)
 
-
-class Block(NamedTuple):
-    language: str
-    line: int
-    text: str
-
-
-class Command(NamedTuple):
-    line: int
-    words: tuple[str, ...]
-
-    def __str__(self):
-        return f"line-{self.line}-{' '.join(self.words[:2])}"
-
-
-def read_blocks():
-    if not README.exists():
-        pytest.skip(f"{README} is not there", allow_module_level=True)
-    text = README.read_text()
-    return [
-        Block(hit[1], text.count("\n", 0, hit.start()) + 2, hit[2]) for hit in BLOCK.finditer(text)
-    ]
-
-
-def commands(block):
-    """Yield the commands of a block: its lines, or those after `$ ` where there are such."""
-    text = block.text.replace("\\\n", "  ")
-    prompted = "\n$ " in f"\n{text}"
-    for line in text.splitlines():
-        if prompted and not line.startswith("$ "):
-            continue
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        while words:
-            end = words.index("&&") if "&&" in words else len(words)
-            yield Command(block.line, tuple(words[:end]))
-            words = words[end + 1 :]
-
-
-BLOCKS = read_blocks()
-COMMANDS = [c for b in BLOCKS if b.language in ("sh", "console", "bash") for c in commands(b)]
+BLOCKS = blocks(README)
+EXPLAIN = commands(ROOT / "docs" / "explain.md")
+COMMANDS = [*commands(README), *EXPLAIN]
 FLINK = [c for c in COMMANDS if c.words[:2] == ("edgeplace", "flink")]
 OURS = [c for c in COMMANDS if c.words[0] == "edgeplace" and c not in FLINK]
 PYTHON = [b for b in BLOCKS if b.language == "python"]
@@ -101,7 +63,7 @@ def test_a_command_runs(command, ran):
     assert status is ExitStatus.OK, said or out
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=lambda b: f"line-{b.line}")
+@pytest.mark.parametrize("block", PYTHON, ids=str)
 def test_python_runs(block, ran, folder, monkeypatch):
     monkeypatch.chdir(folder)
     # Blank lines before, so that a traceback shows the line of the README.
@@ -126,7 +88,7 @@ def test_other_commands_are_known(command):
 
 def test_extras_to_install_exist():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    named = set(re.findall(r"edgeplace\[(\w+)\]", README.read_text()))
+    named = set(re.findall(r"(?:edgeplace|\.)\[(\w+)\]", README.read_text()))
     assert named <= set(extras["optional-dependencies"])
 
 
@@ -135,11 +97,6 @@ def test_yaml_is_a_cluster(block):
     import yaml
 
     parse(yaml.safe_load(block.text), Cluster, f"README.md:{block.line}")
-
-
-@pytest.mark.parametrize("target", sorted(set(LINK.findall(README.read_text()))))
-def test_a_link_leads_to_a_file(target):
-    assert (ROOT / target).exists()
 
 
 @pytest.mark.parametrize("target", re.findall(r"make ([a-z-]+)`", README.read_text()))

@@ -1,4 +1,4 @@
-"""Policies that scale a job, one a file, each true to its source; `edgeplace` is ours."""
+"""Scaling policies, one in each file, faithful to their sources; `edgeplace` is ours."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from edgeplace.control.policies.flink_autoscaler import FlinkAutoscaler
 from edgeplace.control.policies.hpa import HorizontalPodAutoscaler
 from edgeplace.control.policies.static_peak import StaticPeak
 from edgeplace.control.policies.thesis import ThesisRescaler
-from edgeplace.control.policy import Policy
+from edgeplace.control.policy import ScalingPolicy
 
-POLICIES: dict[str, Callable[[int], Policy]] = {
+POLICIES: dict[str, Callable[[int], ScalingPolicy]] = {
     "static": lambda day_s: StaticPeak(),
     "hpa": lambda day_s: HorizontalPodAutoscaler(),
     "autoscaler": lambda day_s: FlinkAutoscaler(),

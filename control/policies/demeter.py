@@ -1,8 +1,9 @@
-"""In the style of Demeter: forecast of ten minutes, the leanest configuration that holds.
+"""In the style of Demeter: forecast of ten minutes, the smallest configuration that is sufficient.
 
 M. Geldenhuys et al., Demeter: resource-efficient distributed stream processing under dynamic loads
-with multi-configuration optimization, ICPE 2024. Its models of latency and recovery, learned from
-profiling clones, are replaced by the known capacities, so the row flatters it.
+with multi-configuration optimization, ICPE 2024. The known capacities replace its models of
+latency and recovery, which it learns from clones of the job. So the result is better than
+Demeter's would be.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class DemeterStyle:
         return largest(options, load)
 
     def decide(self, view: View) -> int | None:
-        """Return the leanest option for the forecast that also recovers in time."""
+        """Return the smallest option for the forecast that also recovers in time."""
         if view.stopped or view.second - self._changed_s < self.interval_s:
             return None
         tens = view.offered[: view.second // 600 * 600].reshape(-1, 600).mean(axis=1)[-1008:]

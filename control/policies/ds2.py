@@ -1,4 +1,4 @@
-"""DS2: as many instances as true processing rates say, in one step.
+"""DS2: computes the number of instances from true processing rates, in one step.
 
 V. Kalavri et al., Three steps is all you need: fast, accurate, automatic scaling decisions for
 distributed streaming dataflows, OSDI 2018.
@@ -13,14 +13,14 @@ from edgeplace.control.policy import View, largest
 
 @dataclass
 class DS2:
-    """Offered rate of the last window, with a margin of a tenth.
+    """Follows the offered rate of the last window, with a margin of a tenth.
 
     Parameters
     ----------
     window_s
         `policy interval` of the paper.
     warm_up_s
-        Intervals after a change that are not looked at.
+        Intervals after a change that are ignored.
     margin
         `target rate ratio`.
     fewest_down

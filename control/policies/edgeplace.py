@@ -1,11 +1,11 @@
-"""Ours: a path through the next day, changed when it must be, or when staying has cost enough.
+"""Our policy: plan the next day; change when necessary, or when staying has cost enough.
 
-*Must*: what is to come does not fit, or what waits will not drain in time. *Worth it*: G, what
-staying cost more than the path at the rates that came, has reached the price m of a change. Each
-voluntary change follows regret of at least m, so in any span their number is at most the excess
-cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of right-sizing are
-3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data centers, INFOCOM
-2011.)
+*Necessary*: the expected load does not fit, or the backlog will not drain in time. *Worth it*: G
+has reached the price m of a change, where G is the excess cost of staying over the path, at the
+real rates. Each voluntary change follows regret of at least m, so in any span their number is at
+most the excess cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of
+right-sizing are 3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data
+centers, INFOCOM 2011.)
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from edgeplace.control.policy import View, largest
 from edgeplace.solver.arrays import Floats
 
 _LATE = 50.0
-"""Price of demand that does not fit: this many times the units that are missing."""
+"""Price of demand that does not fit, as a multiple of the missing units."""
 
 
 @dataclass
@@ -34,15 +34,17 @@ class Edgeplace:
     target
         Share of an option's capacity that the upper bound of demand may take.
     quantile
-        How often a bin's demand shall stay below the bound that is planned for.
+        Share of the bins whose demand shall not exceed the planned bound.
     drain_s
-        Backlog must be gone within this time.
+        Time within which the backlog must drain.
     lead_s
-        A bin that will not fit is prepared for so long before it begins.
+        Lead time of a change for a bin that will not fit.
     day_s
-        Seconds after which the load may repeat, a multiple of 480; also its seventh multiple.
+        Seconds after which the load may repeat, a multiple of 480. It may also repeat after seven
+        times as long.
     forecasts, regrets
-        Off for ablation: the last bin instead of a forecast, every better path at once.
+        Switches for ablation. Without `forecasts`: the last bin instead of a forecast. Without
+        `regrets`: every better path is taken at once.
     """
 
     change_hours: float = 0.15
@@ -69,7 +71,7 @@ class Edgeplace:
         return largest(options, load)
 
     def decide(self, view: View) -> int | None:
-        """Return the path's option when it must change or when that has become worth it."""
+        """Return the path's option if a change is necessary or worth it."""
         if view.stopped or view.second < self.bin_s:
             return None
         if view.second % self.bin_s == 0:
@@ -79,7 +81,7 @@ class Edgeplace:
         return self._guard(view)
 
     def _guard(self, view: View) -> int | None:
-        """Return enough when the last polls say that what runs is not."""
+        """Return a sufficient option if the last polls show that the current one is not."""
         recent = view.offered[-60:].reshape(6, 10).mean(axis=1)
         rising = max(0.0, float(recent[-2:].mean() - recent[:2].mean()) / 40)
         soon = float(recent[-1]) + 60 * rising
@@ -102,7 +104,7 @@ class Edgeplace:
         return float(self._upper[1])
 
     def _at_bin(self, view: View) -> int | None:
-        """Return the path's option at the start of a bin, if it is to be gone to now."""
+        """Return the path's option at the start of a bin, if the change is due now."""
         peaks = self._peaks(view)
         self._score(view, float(peaks[-1]))
         self._upper = upper = self._demand(peaks)
@@ -111,7 +113,7 @@ class Edgeplace:
         short = np.maximum(needed[:, None] / capacities[None, :] - 1.0, 0.0)
         costs = (units[None, :] + _LATE * units.max() * short) * self.bin_s
         path = plan_ahead(costs, self._price(view), view.option)
-        # Whatever is foreseen, what comes now is served.
+        # The current rate must be served, whatever the forecast says.
         served_now = view.options.least(float(view.offered[-60:].mean()) / self.target)
         self._preferred = wanted = max(int(path.options[0]), served_now)
         if wanted == view.option:
@@ -128,7 +130,9 @@ class Edgeplace:
         return wanted
 
     def _score(self, view: View, peak: float) -> None:
-        """Add what staying cost more in the last bin than the path's option, at what came."""
+        """Add the excess cost of staying over the path's option in the last bin, at the real
+        rate.
+        """
         other = self._preferred
         if other is None or other == view.option:
             return

@@ -1,8 +1,9 @@
 """The formula of the autoscaler of apache/flink-kubernetes-operator, release 1.11.
 
-The capacity that is needed is input / target utilisation, plus what drains the backlog within the
-catch-up time and what a restart adds. Within a band around the target nothing happens; scaling down
-waits for the largest need of an interval. The formula is run here, not the operator's code.
+The required capacity is input / target utilisation, plus the capacity to drain the backlog and the
+records of a restart within the catch-up time. Within a band around the target nothing happens.
+Scaling down uses the largest requirement of an interval. The formula is run here, not the
+operator's code.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from edgeplace.control.policy import View, largest
 
 @dataclass
 class FlinkAutoscaler:
-    """Keys are those of the operator, `job.autoscaler.*`, with its defaults.
+    """The parameters are the operator's keys `job.autoscaler.*`, with its defaults.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class FlinkAutoscaler:
         return None
 
     def _down(self, view: View, wanted: int) -> int | None:
-        """Return the largest need of the scale-down interval once that has passed."""
+        """Return the largest requirement of the scale-down interval, when it is over."""
         if self._down_since_s is None:
             self._down_since_s, self._down_to = view.second, 0
         self._down_to = max(self._down_to, wanted)

@@ -1,4 +1,4 @@
-"""Enough for the peak, all the time."""
+"""Always enough units for the peak."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from edgeplace.control.policy import View, largest
 
 @dataclass
 class StaticPeak:
-    """Never changes: the anchor for units and late time."""
+    """Never changes; the reference for units and late time."""
 
     name: str = "static peak"
     every_s: int = 3600

@@ -1,8 +1,8 @@
 """The rescaler of D. Schroeck's thesis (TU Berlin, 2018), by its published rule.
 
-Every two minutes a violation is a latency of a second or more; a counter rises while violations
-rise and falls else; at three the job gets input rate / throughput of an instance. It never scales
-down, so it starts with what the first minute needs.
+It checks the latency every two minutes. A latency of a second or more is a violation. A counter
+rises while violations rise, and falls otherwise. At three, the job gets input rate / throughput of
+an instance. It never scales down, so it starts with the requirement of the first minute.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from edgeplace.control.policy import View
 
 @dataclass
 class ThesisRescaler:
-    """Three rising violations of a second lead to more instances."""
+    """Adds instances after three rising violations of a second."""
 
     accepted_s: float = 1.0
     idle_latency_s: float = 0.3
@@ -27,7 +27,7 @@ class ThesisRescaler:
     _resting_until_s: int = 0
 
     def first(self, options: Options, load: Load) -> int:
-        """Start with what the first minute needs."""
+        """Start with the requirement of the first minute."""
         return options.least(float(load.rates_per_s[:60].mean()))
 
     def decide(self, view: View) -> int | None:

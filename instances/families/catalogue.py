@@ -37,7 +37,7 @@ def generate(name: str) -> Instance:
     Raises
     ------
     InvalidInputError
-        If the name is none, or its size too small.
+        If the name is not of this form, or its size is too small.
     """
     parts = NAME.fullmatch(name)
     if parts is None or parts["family"] not in FAMILIES:

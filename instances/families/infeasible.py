@@ -1,4 +1,4 @@
-"""Instances without a plan, each short of one thing: what proves that must not search."""
+"""Instances without a plan. Each lacks one resource, so that a proof needs no search."""
 
 from edgeplace.instances.draws import Draws
 from edgeplace.instances.edge_cluster import CLOUD, Machines, edge_cluster, pi_ids, uplink
@@ -10,10 +10,9 @@ SHORT_OF = ("slot", "node", "local slot")
 
 
 def infeasible(size: int, seed: int) -> Instance:
-    """Return `size` sites with four operators each where one more of something would do.
-
-    The seed picks what is missing: a slot of the whole cluster, a node that subtasks which must
-    not meet would need, or a slot on the one site that data must not leave.
+    """Return `size` sites with four operators each, where one more unit of a resource would be
+    enough. The seed chooses the resource: a slot of the whole cluster, a node for subtasks that
+    must not run together, or a slot on the site that data must not leave.
     """
     draws = Draws("infeasible", size, seed)
     short_of = SHORT_OF[seed % len(SHORT_OF)]

@@ -21,10 +21,10 @@ METRO = "metro"
 def latency_bound(size: int, seed: int) -> Instance:
     """Return `size` sites, each with sensor, detection, decision and actuator.
 
-    The actuator is at the sensor's site, so a loop pays a delay there and back. What one small Pi
-    a site cannot carry may go to the cloud, which is cheap and mostly too far, or to a near metro
-    server, which costs four times as much a byte and has little CPU: bytes, latency and CPU pull
-    apart. The sites form no tree.
+    The actuator is at the sensor's site, so a loop pays a delay there and back. The one small Pi
+    of a site cannot run everything. The rest may run in the cloud, which is cheap and mostly too
+    far, or on a near metro server, which costs four times as much per byte and has little CPU. So
+    bytes, latency and CPU conflict. The sites form no tree.
     """
     draws = Draws("latency-bound", size, seed)
     pis = Machines(count=1, cores=1, slots=4)

@@ -1,8 +1,8 @@
 """Several queries that share tight slots: the hardest shape known for exact methods.
 
-Each of some queries has a line of source, map, filter and combiner on every Pi, windows that all
-lines feed, and a sink. Every subtask needs a slot of its own, Pis have fewer slots than lines ask
-for, and the server's CPU cannot take what is left as a whole.
+Each query has a pipeline of source, map, filter and combiner on every Pi, windows that all
+pipelines feed, and a sink. Every subtask needs a slot of its own. The Pis have fewer slots than
+the pipelines need, and the server's CPU cannot run all the rest.
 """
 
 from edgeplace.instances.draws import Draws
@@ -51,7 +51,8 @@ def _query(name: str, births: list[str], rates: list[float], draws: Draws) -> Jo
     last, out, kept = draft.source("source", births, rates), 100.0, 1.0
     passed = 1.0
     for step in STEPS:
-        # A step's cost hangs on what the steps before it let pass, so that no thread is full.
+        # The cost of a step depends on the output of the steps before it, so that no thread is
+        # full.
         rate = draws.between(3000, 9000) * max(passed, 0.3)
         draft.operator(step, lines, rate, pi_speed=draws.between(0.4, 0.7))
         draft.stream(last, step, ShipStrategy.FORWARD, out, selectivity=kept)

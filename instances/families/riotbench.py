@@ -2,12 +2,11 @@
 
 Shukla, Chaturvedi and Simmhan, "RIoTBench: A Real-time IoT Benchmark for Distributed Stream
 Processing Platforms", CCPE 29(21), 2017, arXiv 1701.08530: the dataflows of figure 3, the tasks'
-peak rates on one core of a Xeon E5-2660 (figure 5a), message sizes and rates of table 3. From it
-are facts only; what a Pi's core does of it is drawn between 0.38 and 0.67 of the server's, the
-span of ratios measured between two machine types (CAPSys' profiles).
-
-The cloud's services (table insert, blob upload) take a few messages a second at most, so calls
-carry batches there: as many messages as keep one thread 70 % busy.
+peak rates on one core of a Xeon E5-2660 (figure 5a), message sizes and rates of table 3. Only
+published facts are used. The speed of a Pi's core is drawn between 0.38 and 0.67 of the server's,
+the range of ratios measured between two machine types (CAPSys' profiles). The cloud's services
+(table insert, blob upload) accept only a few messages per second, so each call has a batch: as
+many messages as keep one thread 70 % busy.
 """
 
 from dataclasses import dataclass
@@ -46,8 +45,9 @@ PEAK_PER_S = {
     "SLR": 34_000.0,
     "SML": 3000.0,
 }
-"""Messages a second of one thread on a server's core. JOIN, ERR and GRP (accumulating before a
-plot) have no bar of their own: they are given the accumulator's."""
+"""Messages per second of one thread on a server's core. JOIN, ERR and GRP (accumulating before a
+plot) have no bar of their own: they are given the accumulator's.
+"""
 IN_THE_CLOUD = ("ABU", "ATI", "MQP")
 """Tasks that call a service there."""
 STATEFUL = {"AVG": 200.0, "DAC": 500.0, "GRP": 400.0, "INP": 200.0, "KAL": 100.0, "SLR": 300.0}

@@ -1,4 +1,4 @@
-"""One shape from a hundred to a million subtasks: what grows, and how fast."""
+"""One shape from a hundred to a million subtasks, to measure growth."""
 
 from edgeplace.instances.draws import Draws
 from edgeplace.instances.edge_cluster import CLOUD, Machines, edge_cluster, pi_ids, uplink
@@ -7,20 +7,19 @@ from edgeplace.instances.job_draft import JobDraft
 from edgeplace.model import JobGraph, Pin, Rules, ShipStrategy
 
 SENSORS = 4
-"""Lines of a site, two to a Pi."""
+"""Pipelines of a site, two on each Pi."""
 WIDEST = 30_000
-"""Lines of a job; Flink ends at a parallelism of 32,768."""
+"""Pipelines of a job; Flink's largest parallelism is 32,768."""
 
 
 def scale(size: int, seed: int) -> Instance:
-    """Return about `size` subtasks: lines of source, decode and filter, and combiners of ten.
-
-    Sites couple through the server's CPU alone, which cannot take every filter.
+    """Return about `size` subtasks: pipelines of source, decode and filter, and a combiner for
+    each ten. Sites share only the server's CPU, which cannot run every filter.
 
     Raises
     ------
     ValueError
-        If `size` is below 32, less than one combiner's lines.
+        If `size` is below 32, fewer subtasks than one combiner and its pipelines.
     """
     if size < 32:
         raise ValueError(f"scale starts at 32 subtasks, not {size}")

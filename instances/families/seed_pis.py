@@ -16,7 +16,7 @@ RECORD_BYTES = 100.0
 def seed_pis(size: int, seed: int) -> Instance:
     """Return `size` Pis with a source each, a map, a filter, a keyed window and a sink.
 
-    What the filter leaves takes 70 % of a link at most; what it gets may take more than all.
+    The output of the filter takes at most 70 % of a link. Its input may exceed the link.
     """
     draws = Draws("seed-pis", size, seed)
     sites = [f"pi-{i}" for i in range(size)]

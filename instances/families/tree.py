@@ -1,4 +1,4 @@
-"""A tree of sites with small data centres between edge and cloud: where to stop on the way up."""
+"""A tree of sites with small data centres between edge and cloud."""
 
 from edgeplace.instances.draws import Draws
 from edgeplace.instances.edge_cluster import (
@@ -19,8 +19,8 @@ FAN_OUT = 4
 def tree(size: int, seed: int) -> Instance:
     """Return `size` sites below one regional server for every four of them, below the cloud.
 
-    Each site has its own line of parse, filter, combine and model; each region joins its sites'
-    results. Pis and regional servers are too small for everything below them.
+    Each site has its own pipeline of parse, filter, combine and model. Each region joins the
+    results of its sites. Pis and regional servers are too small for everything below them.
     """
     draws = Draws("tree", size, seed)
     pis = Machines(count=2, cores=2, slots=6)

@@ -1,1 +1,1 @@
-"""From text to plain data, and what is wrong with it, by line."""
+"""Parse text to plain data, and report errors with their lines."""

@@ -1,4 +1,4 @@
-"""What is wrong with a document, where, and what to write instead."""
+"""Errors in a document: what is wrong, where, and what to write instead."""
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ Where = tuple[int | str, ...]
 
 _MOST = 8
 _LONGEST_TEXT = 4_000_000
-"""Characters of a file whose lines are looked up."""
+"""Largest file whose lines are looked up, in characters."""
 _TEXT_NEEDED = "string_type"
 _CURES = {
     "bool_parsing": "write true or false",
@@ -53,11 +53,11 @@ def complaint(
     Parameters
     ----------
     kind
-        What the data should be.
+        The expected kind of document.
     data
-        What was validated.
+        The validated data.
     file
-        Where the data are from, for lines; None: they are from no file.
+        The file of the data, for line numbers; None: the data are from no file.
     """
     tree = _tree(file)
     problems, cures = [], []
@@ -78,7 +78,7 @@ def complaint(
 
 
 def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether a list is too short only since its entries are wrong."""
+    """Return whether a list is too short only because its entries are wrong."""
     loc = found["loc"]
     return found["type"] == "too_short" and any(
         len(e["loc"]) > len(loc) and e["loc"][: len(loc)] == loc for e in errors
@@ -86,7 +86,7 @@ def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]])
 
 
 def shown(value: Any, most: int = 80) -> str:
-    """Return a value as it is shown in a message, cut off where it is long."""
+    """Return a value as text for a message, cut if it is long."""
     try:
         text = f"{value!r:.{most}}"
     except (RecursionError, ValueError):
@@ -163,7 +163,7 @@ def _names(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _models(kind: type[BaseModel], loc: Where) -> list[type[BaseModel]]:
-    """Return the models that a value at a place may be of."""
+    """Return the models that a value at a location may have."""
     models = [kind]
     for part in loc:
         if isinstance(part, int):
@@ -174,7 +174,7 @@ def _models(kind: type[BaseModel], loc: Where) -> list[type[BaseModel]]:
             if part in model.model_fields
             for m in _models_in(model.model_fields[part].annotation)
         ]
-        # A part that is no field is the tag of one of several kinds.
+        # A part that is not a field is the tag of a union.
         tagged = [
             m
             for m in models
@@ -192,7 +192,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _in_file(kind: type[BaseModel], data: Any, loc: Where) -> Where:
-    """Return a place as the file has it."""
+    """Return a location as it is in the file."""
     in_file = getattr(kind, "in_file", None)
     where: Where = in_file(data, loc) if in_file else loc
     known: list[int | str] = []
@@ -200,7 +200,7 @@ def _in_file(kind: type[BaseModel], data: Any, loc: Where) -> Where:
     for i, part in enumerate(where):
         below = _below(at, part)
         if below is _NOTHING and i < len(where) - 1:
-            # The tag of one of several kinds is no part of the file's structure.
+            # The tag of a union is not part of the file's structure.
             continue
         known.append(part)
         at = at if below is _NOTHING else below
@@ -208,7 +208,7 @@ def _in_file(kind: type[BaseModel], data: Any, loc: Where) -> Where:
 
 
 def _entry(data: Any, where: Where) -> list[str]:
-    """Return how the innermost entry of a list around a place is called."""
+    """Return the name of the innermost list entry around a location."""
     named: list[str] = []
     at = data
     for part in where:
@@ -227,7 +227,7 @@ _NOTHING = object()
 
 
 def _below(at: Any, part: int | str) -> Any:
-    """Return what is at a key or an index of plain data, or `_NOTHING`."""
+    """Return the element at a key or an index of plain data, or `_NOTHING`."""
     if isinstance(at, dict):
         return at.get(part, _NOTHING)
     if isinstance(at, list | tuple) and isinstance(part, int) and part < len(at):
@@ -243,7 +243,9 @@ def _tree(file: str | Path | None) -> yaml.Node | None:
 
 
 def _look_up(tree: yaml.Node | None, where: Where) -> tuple[int | None, str | None]:
-    """Return the line of a place, or of what is around it, and the text of a plain value there."""
+    """Return the line of a location, or of its nearest parent, and the text of a plain value
+    there.
+    """
     at, line, exact = tree, None, True
     for part in where:
         below: yaml.Node | None = None

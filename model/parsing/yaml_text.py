@@ -1,4 +1,4 @@
-"""YAML that is safe and small: no objects, no key twice, no alias that stands for a million."""
+"""Safe YAML of bounded size: no objects, no repeated keys, no exploding aliases."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,16 +6,18 @@ from typing import Any
 import yaml
 
 MOST_ALIASED = 1_000_000
-"""Entries that the aliases of a file may stand for."""
+"""Most entries to which the aliases of a file may expand."""
 MOST_NESTED = 100
-"""Lists and mappings in one another; some ten thousand end the process, not the parser."""
+"""Deepest nesting of lists and mappings. About ten thousand levels would end the process, not only
+the parser.
+"""
 
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """Safe YAML that refuses a key given twice instead of keeping the last."""
+    """A safe YAML loader that refuses a repeated key instead of keeping the last one."""
 
     def construct_document(self, node: Any) -> Any:
-        # Before anything is constructed: merge keys rewrite the nodes while it is.
+        # This check is before the construction, because merge keys rewrite the nodes during it.
         _check_keys(node)
         _check_aliases(node)
         return super().construct_document(node)
@@ -27,14 +29,14 @@ def load_yaml(text: str) -> Any:
     Raises
     ------
     yaml.YAMLError, ValueError, RecursionError
-        If it is no YAML, gives a key twice, or has aliases that stand for too much.
+        If the text is not YAML, repeats a key, or has aliases that expand to too much.
     """
     _check_nesting(text)
     return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
 
 
 def compose_yaml(text: str) -> yaml.Node | None:
-    """Return the tree of YAML or JSON text, whose nodes know their lines; None if it is neither."""
+    """Return the tree of YAML or JSON text, with the line of each node; None if it is neither."""
     try:
         _check_nesting(text)
         return yaml.compose(text, Loader=_Loader)
@@ -77,7 +79,9 @@ def _check_keys(root: yaml.Node) -> None:
 
 
 def _check_aliases(root: yaml.Node) -> None:
-    """Count what the document is with each alias written out: an alias is a node met again."""
+    """Count the entries of the document with all aliases expanded; an alias is a node that occurs
+    again.
+    """
     size: dict[int, int] = {}
     written = 0
     open_nodes: set[int] = set()

@@ -1,4 +1,4 @@
-"""What-if: a case, and cases that differ from it in one thing."""
+"""What-if questions: a case, and changed cases."""
 
 from edgeplace.model.what_if.case import Case
 

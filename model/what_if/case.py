@@ -1,4 +1,4 @@
-"""A case: everything that a placement is decided by, and what-if questions on it."""
+"""A case: the complete input of a placement, and what-if questions on it."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgeplace.model.what_if.lost_site import without_site_and_its_data
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a placement is decided by.
+    """The complete input of a placement.
 
     A what-if question is a case that differs in one thing. The methods below return such cases
     and change nothing:
@@ -33,6 +33,8 @@ class Case:
         Where the subtasks run now.
     lost
         Sites that are lost: nothing runs there.
+    beside
+        Names of the jobs that take a part of the cluster and are not placed here.
     notes
         What is to be known of the input, and what the changes took away.
     """
@@ -42,11 +44,12 @@ class Case:
     rules: Rules | None = None
     current: Plan | None = None
     lost: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """What the jobs are called together."""
+        """A name for all jobs together."""
         return ", ".join(job.name for job in self.jobs)
 
     def with_job(self, job: JobGraph) -> Self:
@@ -55,7 +58,8 @@ class Case:
         return dataclasses.replace(self, jobs=jobs)
 
     def job_with(self, operator: str) -> JobGraph:
-        """Return the job that has an operator, given by id or name; where there is one, that.
+        """Return the job that has an operator, given by id or name; if there is only one job, this
+        one.
 
         Raises
         ------
@@ -77,7 +81,7 @@ class Case:
         )
 
     def with_rate(self, source: str, rate_per_s: float) -> Self:
-        """Return the case with all subtasks of a source together sending so many records/s.
+        """Return the case with another rate of a source, in records/s of all its subtasks.
 
         Raises
         ------
@@ -129,7 +133,7 @@ class Case:
         Parameters
         ----------
         site
-            Where it is; empty: where the nodes of the class are, if that is one site.
+            Site of the node; empty: the site of the nodes of this class, if it is only one.
 
         Raises
         ------
@@ -146,11 +150,42 @@ class Case:
         site = site or (sites or [self.cluster.sites[0].id])[0]
         return dataclasses.replace(self, cluster=with_node_like(self.cluster, node_class, site))
 
+    def with_class(self, node_class: str, other: str) -> Self:
+        """Return the case with all nodes of a class of another: with its costs.
+
+        Cores, slots and memory stay as they are.
+
+        Raises
+        ------
+        InvalidInputError
+            If no node is of the class, or nothing is known of the other.
+        """
+        changed = [n for n in self.cluster.nodes if n.node_class == node_class]
+        classes = {n.node_class for n in self.cluster.nodes}
+        known = classes | {c.id for c in self.cluster.node_classes}
+        for op in (op for job in self.jobs for op in job.operators):
+            known |= {c.node_class for c in op.cost.classes} if op.cost else set()
+        for name, names in ((node_class, classes), (other, known)):
+            if name not in names:
+                raise InvalidInputError(
+                    f"there is no class {name!r} of nodes", f"the classes are {sorted(names)}"
+                )
+        nodes = tuple(
+            n.model_copy(update={"node_class": other}) if n in changed else n
+            for n in self.cluster.nodes
+        )
+        note = (
+            f"{len(changed)} nodes of class {node_class!r} count as {other!r}, with as many cores, "
+            "slots and bytes of memory as before"
+        )
+        cluster = self.cluster.model_copy(update={"nodes": nodes})
+        return dataclasses.replace(self, cluster=cluster, notes=(*self.notes, note))
+
     def without_site(self, site: str) -> Self:
         """Return the case without a site.
 
         Subtasks of sources whose data is born there send nothing and run anywhere: Flink deploys
-        all subtasks of a job or none. Whatever else a rule holds there has no place left.
+        all subtasks of a job or none. Other subtasks that a rule holds there have no place left.
 
         Raises
         ------

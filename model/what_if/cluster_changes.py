@@ -1,4 +1,4 @@
-"""Clusters that differ from another in one thing: for prices, and for what-if questions."""
+"""Changed clusters, for prices and for what-if questions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS
 
 _FULL = 1 - 1e-9
-"""Share of a link's room at which background traffic leaves as good as nothing."""
+"""Share of a link's capacity at which background traffic leaves almost nothing."""
 
 
 def with_slots(cluster: Cluster, task_manager: str, more: int) -> Cluster:
@@ -67,9 +67,9 @@ def with_bandwidth(
 
 
 def without_site(cluster: Cluster, site: str) -> Cluster:
-    """Return the cluster with nothing that works at a site.
+    """Return the cluster with a failed site.
 
-    Its TaskManagers keep their names, but have no slots; what went through it finds no way.
+    Its TaskManagers keep their names, but have no slots. No route leads through the site.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def without_site(cluster: Cluster, site: str) -> Cluster:
         for b in (a.source, a.target)
         if site in (a.source, a.target) and b != site
     }
-    # Nothing passes a site at the end of the network; the links that lead to it carry nothing.
+    # No route leads through a site at the end of the network, and the links to it carry nothing.
     links: tuple[Link, ...] = cluster.links
     if len(beside) > 1:
         links = tuple(a for a in links if site not in (a.source, a.target))
@@ -111,7 +111,7 @@ def without_site(cluster: Cluster, site: str) -> Cluster:
 def with_node_like(cluster: Cluster, node_class: str, site: str) -> Cluster:
     """Return the cluster with one more node at a site, like the first of its class.
 
-    One of the class that is at the site goes before others.
+    A node of the class at this site is preferred as the model.
 
     Raises
     ------
@@ -153,9 +153,9 @@ def with_node_like(cluster: Cluster, node_class: str, site: str) -> Cluster:
 
 
 def without_use(cluster: Cluster, uses: Iterable[JobUse]) -> Cluster:
-    """Return what some jobs leave of the cluster.
+    """Return the cluster with the resources that some jobs leave.
 
-    Where they take more than there is, as good as nothing is left.
+    If they use more than the capacity, almost nothing is left.
     """
     slots: Counter[str] = Counter()
     cores = defaultdict[str, float](float)

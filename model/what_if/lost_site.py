@@ -1,4 +1,4 @@
-"""What if a site is lost: nothing runs there, and what its sources would have read is lost too."""
+"""The loss of a site: nothing runs there, and the data of its sources is lost, too."""
 
 from collections.abc import Sequence, Set
 
@@ -11,7 +11,7 @@ from edgeplace.model.text import digits
 from edgeplace.model.what_if.cluster_changes import without_site
 
 Left = tuple[tuple[JobGraph, ...], Cluster, Rules | None, tuple[str, ...]]
-"""Jobs, cluster and rules without a site, and what was lost with it in words."""
+"""Jobs, cluster and rules without a site, and notes on the loss."""
 
 
 def without_site_and_its_data(
@@ -21,7 +21,7 @@ def without_site_and_its_data(
     current: Plan | None,
     site: str,
 ) -> Left:
-    """Return what is left of a case where a site is lost; see `Case.without_site`.
+    """Return a case without a lost site; see `Case.without_site`.
 
     Raises
     ------
@@ -56,7 +56,9 @@ def without_site_and_its_data(
 def _births(
     op: Operator, job: JobGraph, cluster: Cluster, rules: Rules | None, current: Plan | None
 ) -> tuple[str, ...]:
-    """Return where the data of each subtask of a source is born, `anywhere` if nothing says."""
+    """Return the places where the data of each subtask of a source is produced; `anywhere` if
+    unknown.
+    """
     if op.born_at:
         return op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
     places = ["anywhere"] * op.parallelism
@@ -78,7 +80,7 @@ def _speaks_of(rule: AnyRule, op: Operator, job: JobGraph) -> bool:
 
 
 def _without(op: Operator, births: tuple[str, ...], lost: Set[int]) -> tuple[Operator, float]:
-    """Return a source of which some subtasks send nothing, and the records/s that are lost."""
+    """Return a source with some silent subtasks, and the lost records/s."""
     changes: dict[str, object] = {
         "born_at": tuple("anywhere" if i in lost else b for i, b in enumerate(births))
     }
@@ -94,7 +96,7 @@ def _without(op: Operator, births: tuple[str, ...], lost: Set[int]) -> tuple[Ope
 
 
 def _unpinned(rules: Rules, op: Operator, job: JobGraph, gone: Set[str]) -> Rules:
-    """Return the rules without what holds a source at a place that is gone."""
+    """Return the rules without those that hold a source at a lost place."""
     kept: list[AnyRule] = []
     for rule in rules.rules:
         if not isinstance(rule, Pin) or rule.to not in gone or rule.job not in ("", job.name):

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.order import downstream
-from edgeplace.solver.baselines.state import State
+from edgeplace.solver.baselines.partial_placement import State
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
 

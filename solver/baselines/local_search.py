@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.greedy_first_fit import by_penalty, fill
-from edgeplace.solver.baselines.state import State
+from edgeplace.solver.baselines.partial_placement import State
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TIE, ZERO
 

@@ -6,8 +6,8 @@ is a column y with Σ_b y = x_k(a) and Σ_a y = x_l(b). Its objective is here `w
 usage with prices in place of delays; the limits are edgeplace's, which include theirs.
 """
 
-from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
+from edgeplace.solver.baselines.one_linearisation import least_wan
 from edgeplace.solver.formulation.crossings import PairCrossings
 from edgeplace.solver.problem import Problem
 

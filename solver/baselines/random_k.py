@@ -12,7 +12,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
-from edgeplace.solver.baselines.state import State
+from edgeplace.solver.baselines.partial_placement import State
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import Problem
 

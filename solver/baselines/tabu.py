@@ -18,7 +18,7 @@ import numpy as np
 from edgeplace.solver.arrays import Bools
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
 from edgeplace.solver.baselines.local_search import descend
-from edgeplace.solver.baselines.state import State
+from edgeplace.solver.baselines.partial_placement import State
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TIE, ZERO
 

@@ -9,8 +9,8 @@ minimum does not need. Placement models use it to this day: Massa et al., "EdgeW
 import numpy as np
 
 from edgeplace.solver.arrays import Ints
-from edgeplace.solver.baselines.exact import least_wan
 from edgeplace.solver.baselines.found import UNLIMITED, Budget, Found
+from edgeplace.solver.baselines.one_linearisation import least_wan
 from edgeplace.solver.formulation.crossings import PairCrossings
 from edgeplace.solver.problem import Problem
 

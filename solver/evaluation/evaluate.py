@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from edgeplace.model import (
-    AMOUNTS,
     BOUNDS,
-    RATED,
     Cluster,
     Evaluation,
     JobGraph,
@@ -16,11 +14,10 @@ from edgeplace.model import (
     Plan,
     Rules,
 )
-from edgeplace.solver.arrays import Floats, Ints
+from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.usage import Usage, measure_usage
+from edgeplace.solver.evaluation.usage import Usage, Use, measure_usage
 from edgeplace.solver.problem import Problem, build
-from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 
 def evaluate(
@@ -44,48 +41,86 @@ def evaluate(
 
 def assess(problem: Problem, assignment: Ints) -> Evaluation:
     """Return what an assignment of TaskManagers, shape (n_subtasks,), costs and breaks."""
-    return report(measure_usage(problem, assignment))
+    return evaluation_of(measure_usage(problem, assignment))
 
 
-def report(verdict: Usage) -> Evaluation:
-    """Return a verdict in the model's words, every limit by its name."""
-    p, v = verdict.problem, verdict
-    links = tuple(_links(v))
-    nodes = tuple(_nodes(v))
-    task_managers = tuple(
-        Limit.of(LimitKind.SLOTS, t.id, used, room)
-        for t, used, room in zip(
-            p.cluster.task_managers, v.slots.tolist(), p.tms.slots.tolist(), strict=True
-        )
-    )
-    whole = list(_whole(v))
-    rated = [*links, *nodes, *_busy(v), *_credit_windows(v)]
-    rated += [limit for limit in whole if limit.kind in RATED]
-    binding = max(rated, key=lambda r: r.utilisation, default=None)
-    violations = [
-        *_routes(v),
-        *(r for r in rated if _over(r)),
-        *(t for t in task_managers if t.shortfall),
-        *_amounts(v),
-        *_rules(v),
-        *(limit for limit in whole if limit.kind not in RATED and _over(limit)),
-    ]
+def evaluation_of(usage: Usage) -> Evaluation:
+    """Return what a plan uses and breaks in the model's words, every limit by its name."""
+    routes, slots, *others = usage.fixed
+    listed = {use.kind: _listed(usage, use) for use in (*usage.rated, slots)}
+    rated = (limit for use in usage.rated for limit in listed[use.kind])
+    binding = max(rated, key=lambda limit: limit.utilisation, default=None)
     return Evaluation(
-        wan_cost=v.value("wan"),
-        wan_bytes_per_s=float(v.link_bytes.sum()),
-        checkpoint_bytes_per_s=float(v.checkpoint_bytes.sum()),
-        latency_ms=v.value("latency"),
-        server_cores=v.server_cores,
-        moves=int(v.moved.sum()),
-        moved_state_bytes=float(p.footprint.state_bytes[v.moved].sum()),
-        utilisation=binding.utilisation if binding else 0.0,
+        wan_cost=usage.value("wan"),
+        wan_bytes_per_s=float(usage.link_bytes.sum()),
+        checkpoint_bytes_per_s=float(usage.checkpoint_bytes.sum()),
+        latency_ms=usage.value("latency"),
+        server_cores=usage.value("server_cores"),
+        moves=int(usage.value("moves")),
+        moved_state_bytes=float(usage.problem.footprint.state_bytes[usage.moved].sum()),
+        utilisation=usage.value("throughput"),
         binding=binding if binding and binding.used > 0 else None,
-        links=links,
-        nodes=nodes,
-        task_managers=task_managers,
-        violations=tuple(violations),
-        notes=tuple(_unknown(v)),
+        links=listed[LimitKind.LINK_BANDWIDTH],
+        nodes=listed[LimitKind.NODE_CPU],
+        task_managers=listed[LimitKind.SLOTS],
+        violations=tuple(
+            _limit(usage, use, i)
+            for use in (routes, *usage.rated, slots, *others)
+            for i in np.flatnonzero(use.over).tolist()
+        ),
+        notes=tuple(_unknown(usage)),
     )
+
+
+def _listed(usage: Usage, use: Use) -> tuple[Limit, ...]:
+    """Return all limits of a kind; of subtasks and channels, which are many, the fullest one."""
+    which = range(len(use.used))
+    if use.kind in (LimitKind.SUBTASK_BUSY, LimitKind.CREDIT_WINDOW) and which:
+        fullest = int(np.argmax(use.share))
+        which = range(fullest, fullest + 1)
+    return tuple(_limit(usage, use, i) for i in which)
+
+
+def _limit(usage: Usage, use: Use, i: int) -> Limit:
+    """Return limit i of a kind, by its name."""
+    where, subject = _named(usage, use.kind, i)
+    used, room = float(use.used[i]), float(use.room[i])
+    spread = 0.0
+    if use.over[i] and use.kind is LimitKind.NODE_CPU:
+        spread = _spread(usage, np.flatnonzero(usage.problem.tms.node[usage.assignment] == i))
+    elif use.over[i] and use.kind is LimitKind.SUBTASK_BUSY:
+        spread = _spread(usage, np.array([i]))
+    return Limit.of(use.kind, where, used, room if room < float("inf") else None, subject, spread)
+
+
+def _named(usage: Usage, kind: LimitKind, i: int) -> tuple[str, tuple[str, ...]]:
+    """Return what limit i of a kind is at, as a person calls it and by ids."""
+    p = usage.problem
+    match kind:
+        case LimitKind.LINK_BANDWIDTH:
+            a, b = p.network.ends[i]
+            return p.network.names[i], (p.cluster.sites[a].id, p.cluster.sites[b].id)
+        case LimitKind.ROUTE:
+            ends = [p.cluster.sites[s].id for s in sorted(usage.unreachable)[i]]
+            return " -> ".join(ends), tuple(ends)
+        case LimitKind.NODE_CPU:
+            node = p.cluster.nodes[i].id
+            return node, (node,)
+        case LimitKind.SUBTASK_BUSY:
+            tm = p.cluster.task_managers[usage.assignment[i]].id
+            return f"{p.subtasks.title(i)} on {tm}", p.subtasks.ids(i)
+        case LimitKind.CREDIT_WINDOW:
+            channel = usage.far[i]
+            a, b = int(p.channels.source[channel]), int(p.channels.target[channel])
+            where = f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}"
+            return where, (*p.subtasks.ids(a), *p.subtasks.ids(b))
+        case LimitKind.RULE:
+            broken, _ = usage.rules[i]
+            return broken.title, (broken.rule.title() if broken.rule else broken.title,)
+    if kind in BOUNDS:
+        return kind.facts.where, ()
+    tm = p.cluster.task_managers[i].id
+    return tm, (tm,)
 
 
 def _unknown(v: Usage) -> Iterator[str]:
@@ -114,10 +149,6 @@ def _unknown(v: Usage) -> Iterator[str]:
             )
 
 
-def _over(limit: Limit) -> bool:
-    return limit.capacity is not None and limit.used > limit.capacity * (1 + TOLERANCE)
-
-
 def _spread(v: Usage, subtasks: Ints) -> float:
     """Return the relative spread of the measured costs of some subtasks together.
 
@@ -134,81 +165,3 @@ def _spread(v: Usage, subtasks: Ints) -> float:
     cores = p.work.cores[subtasks, p.tms.node_class[own]]
     whole = float(cores.sum())
     return float(cores @ np.array(each)) / whole if whole > 0 else 0.0
-
-
-def _largest(values: Floats) -> list[int]:
-    """Return the indices of all values above 1, and of the largest."""
-    above: list[int] = np.flatnonzero(values > 1).tolist()
-    return above or ([int(np.argmax(values))] if len(values) else [])
-
-
-def _links(v: Usage) -> Iterator[Limit]:
-    net = v.problem.network
-    sites = [s.id for s in v.problem.cluster.sites]
-    rooms = net.capacity_bytes_per_s
-    found = zip(net.names, net.ends, v.link_bytes.tolist(), rooms.tolist(), strict=True)
-    for name, (a, b), used, room in found:
-        capacity = room if room < float("inf") else None
-        yield Limit.of(LimitKind.LINK_BANDWIDTH, name, used, capacity, (sites[a], sites[b]))
-
-
-def _nodes(v: Usage) -> Iterator[Limit]:
-    p = v.problem
-    rooms = zip(p.cluster.nodes, v.cores.tolist(), p.tms.node_cores.tolist(), strict=True)
-    for i, (node, used, room) in enumerate(rooms):
-        limit = Limit.of(LimitKind.NODE_CPU, node.id, used, room)
-        if _over(limit):
-            own = np.flatnonzero(p.tms.node[v.assignment] == i)
-            limit = limit.model_copy(update={"spread": _spread(v, own)})
-        yield limit
-
-
-def _busy(v: Usage) -> Iterator[Limit]:
-    p = v.problem
-    for k in _largest(v.busy):
-        where = f"{p.subtasks.title(k)} on {p.cluster.task_managers[v.assignment[k]].id}"
-        spread = _spread(v, np.array([k])) if v.busy[k] > 1 else 0.0
-        subject = p.subtasks.ids(k)
-        yield Limit.of(LimitKind.SUBTASK_BUSY, where, v.busy[k], 1, subject, spread)
-
-
-def _credit_windows(v: Usage) -> Iterator[Limit]:
-    """Yield the channels whose flow exceeds their credit window, and the fullest one."""
-    p = v.problem
-    for i in _largest(v.window_share):
-        if np.isfinite(v.window_room[i]):
-            channel = v.far[i]
-            a, b = int(p.channels.source[channel]), int(p.channels.target[channel])
-            where = f"{p.subtasks.title(a)} -> {p.subtasks.title(b)}"
-            subject = (*p.subtasks.ids(a), *p.subtasks.ids(b))
-            used, room = p.channels.bytes_per_s[channel], v.window_room[i]
-            yield Limit.of(LimitKind.CREDIT_WINDOW, where, used, room, subject)
-
-
-def _routes(v: Usage) -> Iterator[Limit]:
-    sites = v.problem.cluster.sites
-    for a, b in sorted(v.unreachable):
-        ends = sites[a].id, sites[b].id
-        yield Limit.of(LimitKind.ROUTE, " -> ".join(ends), v.unreachable[a, b], 0, ends)
-
-
-def _amounts(v: Usage) -> Iterator[Limit]:
-    """Yield what is taken of TaskManagers beyond what they have."""
-    p = v.problem
-    for kind, taken, has in zip(AMOUNTS, v.taken.T, p.tms.has.T, strict=True):
-        for t in np.flatnonzero(taken > has * (1 + BYTES_TOLERANCE)):
-            yield Limit.of(kind, p.cluster.task_managers[t].id, taken[t], has[t])
-
-
-def _rules(v: Usage) -> Iterator[Limit]:
-    for c, wrong in v.rules:
-        rule = c.rule.title() if c.rule else c.title
-        yield Limit.of(LimitKind.RULE, c.title, wrong, 0, (rule,))
-
-
-def _whole(v: Usage) -> Iterator[Limit]:
-    """Yield the limits on the plan as a whole that are stated."""
-    for kind in BOUNDS:
-        most = kind.bound(v.problem.rules)
-        if most is not None:
-            yield Limit.of(kind, kind.facts.where, v.bounded(kind), most, ())

@@ -1,20 +1,51 @@
 """What a placement uses and breaks, as arrays: the evaluator's arithmetic.
 
 It is written apart from the formulations and has the last word on what they answer. Its checks
-allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and counts.
+allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and counts. `Usage` says
+what is used of which limit; `evaluate.evaluation_of` gives the names to it, for people.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import BOUNDS, RATED, LimitKind, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
 from edgeplace.solver.problem.credit_windows import round_trips_ms, waits_ms
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
+
+
+@dataclass(frozen=True)
+class Use:
+    """What an assignment uses of all limits of one kind, and what there is; arrays of shape (n,).
+
+    Attributes
+    ----------
+    tolerance
+        Relative to `room`: by so much more a limit is kept.
+    """
+
+    kind: LimitKind
+    used: Floats | Ints
+    room: Floats | Ints
+    tolerance: float = 0.0
+
+    @property
+    def over(self) -> Bools:
+        """Which limits are exceeded."""
+        over: Bools = self.used > self.room * (1 + self.tolerance)
+        return over
+
+    @property
+    def share(self) -> Floats:
+        """The share in use: infinite where nothing is allowed and something is used."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beyond = np.where(self.used > 0, np.inf, 0.0)
+            return np.where(self.room > 0, self.used / self.room, beyond)
 
 
 @dataclass(frozen=True)
@@ -71,25 +102,50 @@ class Usage:
         return float(p.work.cores[k, p.tms.node_class[self.assignment[k]]].sum())
 
     @cached_property
-    def window_share(self) -> Floats:
-        """Share in use of the credit windows of `far`, shape (n_far,)."""
-        flow = self.problem.channels.bytes_per_s[self.far]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(flow > 0, flow / self.window_room, 0.0)
+    def rated(self) -> tuple[Use, ...]:
+        """What is used of the limits that grow with the rates."""
+        p, flow = self.problem, self.problem.channels.bytes_per_s[self.far]
+        return (
+            Use(
+                LimitKind.LINK_BANDWIDTH,
+                self.link_bytes,
+                p.network.capacity_bytes_per_s,
+                TOLERANCE,
+            ),
+            Use(LimitKind.NODE_CPU, self.cores, p.tms.node_cores, TOLERANCE),
+            Use(LimitKind.SUBTASK_BUSY, self.busy, np.ones(p.n), TOLERANCE),
+            Use(LimitKind.CREDIT_WINDOW, flow, self.window_room, TOLERANCE),
+            *self._bounds(kind for kind in BOUNDS if kind in RATED),
+        )
+
+    @cached_property
+    def fixed(self) -> tuple[Use, ...]:
+        """What is used of all other limits; for rules, by how many subtasks they are broken."""
+        p = self.problem
+        return (
+            _none_allowed(LimitKind.ROUTE, [self.unreachable[k] for k in sorted(self.unreachable)]),
+            Use(LimitKind.SLOTS, self.slots, p.tms.slots),
+            *(
+                Use(kind, taken, has, BYTES_TOLERANCE)
+                for kind, taken, has in zip(AMOUNTS, self.taken.T, p.tms.has.T, strict=True)
+            ),
+            _none_allowed(LimitKind.RULE, [wrong for _, wrong in self.rules]),
+            *self._bounds(kind for kind in BOUNDS if kind not in RATED),
+        )
+
+    def _bounds(self, kinds: Iterable[LimitKind]) -> Iterator[Use]:
+        """Yield what is used of bounds on terms of the objective."""
+        for kind in kinds:
+            most, term = kind.bound(self.problem.rules), kind.facts.bounds
+            if most is not None:
+                # A missing route counts nothing: it is a limit of its own.
+                known = self.latency_ms if term is None or term == "latency" else self.value(term)
+                yield Use(kind, np.array([known]), np.array([most]), TOLERANCE)
 
     @cached_property
     def utilisation(self) -> float:
         """Largest share in use of any limit that grows with the rates."""
-        p = self.problem
-        return float(
-            max(
-                (self.link_bytes / p.network.capacity_bytes_per_s).max(initial=0.0),
-                (self.cores / p.tms.node_cores).max(initial=0.0),
-                self.busy.max(initial=0.0),
-                self.window_share.max(initial=0.0),
-                *(self._share_of(kind) for kind in BOUNDS if kind in RATED),
-            )
-        )
+        return float(max(use.share.max(initial=0.0) for use in self.rated))
 
     def value(self, objective: ObjectiveName) -> float:
         """Return one objective term."""
@@ -105,45 +161,19 @@ class Usage:
             case "throughput":
                 return self.utilisation
 
-    def bounded(self, kind: LimitKind) -> float:
-        """Return what a bound on a term of the objective limits; a missing route counts nothing."""
-        term = kind.facts.bounds
-        return self.latency_ms if term is None or term == "latency" else self.value(term)
-
-    def _share_of(self, kind: LimitKind) -> float:
-        """Return the share in use of a bound on a term, 0 where there is none."""
-        most, used = kind.bound(self.problem.rules), self.bounded(kind)
-        if most is None or used <= 0:
-            return 0.0
-        return used / most if most > 0 else float("inf")
-
-    def _within(self, kind: LimitKind) -> bool:
-        most = kind.bound(self.problem.rules)
-        return most is None or self.bounded(kind) <= most * (1 + TOLERANCE)
-
     @cached_property
     def rated_hold(self) -> bool:
         """Whether all limits that grow with the rates hold."""
-        p = self.problem
-        return bool(
-            (self.link_bytes <= p.network.capacity_bytes_per_s * (1 + TOLERANCE)).all()
-            and (self.cores <= p.tms.node_cores * (1 + TOLERANCE)).all()
-            and (self.busy <= 1 + TOLERANCE).all()
-            and (p.channels.bytes_per_s[self.far] <= self.window_room * (1 + TOLERANCE)).all()
-            and all(self._within(kind) for kind in BOUNDS if kind in RATED)
-        )
+        return not any(use.over.any() for use in self.rated)
 
     @cached_property
     def fixed_hold(self) -> bool:
         """Whether all other limits and the rules hold."""
-        p = self.problem
-        return bool(
-            not self.unreachable
-            and (self.slots <= p.tms.slots).all()
-            and (self.taken <= p.tms.has * (1 + BYTES_TOLERANCE)).all()
-            and not self.rules
-            and all(self._within(kind) for kind in BOUNDS if kind not in RATED)
-        )
+        return not any(use.over.any() for use in self.fixed)
+
+
+def _none_allowed(kind: LimitKind, broken: list[int]) -> Use:
+    return Use(kind, np.array(broken, np.intp), np.zeros(len(broken), np.intp))
 
 
 def measure_usage(problem: Problem, assignment: Ints) -> Usage:

@@ -25,7 +25,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.evaluate import report
+from edgeplace.solver.evaluation.evaluate import evaluation_of
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
@@ -130,11 +130,11 @@ def moves(
         verdicts[i] = judged
         same.setdefault((rank, marks[1:, i].tobytes()), []).append(i)
     size = np.bincount(cell)
-    said = report(now)
+    said = evaluation_of(now)
     options = []
     for members in list(same.values())[:most]:
         t = int(first[members[0]])
-        then = report(verdicts[members[0]])
+        then = evaluation_of(verdicts[members[0]])
         options.append(
             Move(
                 sites=tuple(p.cluster.sites[p.tms.site[first[i]]].id for i in members),

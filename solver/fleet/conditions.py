@@ -30,9 +30,8 @@ class Conditions:
         self._layout, self._kind, self._patterns = layout, kind, patterns
         self._copies = copies
         self._channels, self._work = carried
-        n, q = kind.count, patterns
+        n = kind.count
         feeding = self._channels.n_feeding
-        self._n_answers = len(q.channels[0]) - q.n_feeding
         wire = self._channels.bytes_per_s
         self.features = np.concatenate(
             [

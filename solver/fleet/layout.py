@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import BOUNDS, InvalidInputError, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.fleet import Fleet, Replicas
 from edgeplace.solver.problem import Problem, build
@@ -113,14 +113,11 @@ class Layout:
         home = _homes(p, copied)
         hub = np.flatnonzero(shared[p.tms.site])
         traffic = Traffic.of(p.subtasks.jobs)
-        kinds = tuple(
-            _kind(p, traffic, site, name, fleet.replicas[name], home, node_site, hub, ends)
-            for site, name in copied.items()
-        )
+        kinds = _Kinds(p, traffic, home, node_site, hub, ends)
         return cls(
             template=p,
             traffic=traffic,
-            kinds=kinds,
+            kinds=tuple(kinds.of(i, name, fleet.replicas[name]) for i, name in copied.items()),
             shared_sites=np.flatnonzero(shared),
             shared_task_managers=hub,
             shared_nodes=np.flatnonzero(shared[node_site]),
@@ -141,6 +138,12 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             f"rule {others[0]!r} is about several subtasks at once, and fleets keep only rules "
             "about where each may run",
             "say it by pin or match, or place the jobs by solve",
+        )
+    stated = [k for k in BOUNDS if k.bound(p.rules) is not None and k is not LimitKind.LATENCY]
+    if stated:
+        raise InvalidInputError(
+            f"the rules state {stated[0].facts.by}, and fleets keep no bound on all copies",
+            "leave it out, or place the jobs by solve",
         )
     scaled = {job for copies in fleet.replicas.values() for job in copies.rates}
     for job in p.subtasks.jobs:
@@ -188,97 +191,116 @@ def _homes(p: Problem, copied: Mapping[int, str]) -> dict[str, int]:
     return {job: next(iter(sites)) for job, sites in home.items()}
 
 
-def _kind(
-    p: Problem,
-    traffic: Traffic,
-    site: int,
-    name: str,
-    copies: Replicas,
-    home: Mapping[str, int],
-    node_site: Ints,
-    hub: Ints,
-    ends: Ints,
-) -> SiteKind:
-    jobs = [j for j, s in home.items() if s == site]
-    tms = np.flatnonzero(p.tms.site == site)
-    nodes = np.flatnonzero(node_site == site)
-    for what, known, given in (
-        ("job", jobs, copies.rates),
-        ("node", [p.cluster.nodes[v].id for v in nodes], copies.cores),
-        ("TaskManager", [p.cluster.task_managers[t].id for t in tms], copies.slots),
-    ):
+@dataclass(frozen=True)
+class _Kinds:
+    """What the kinds of sites are made of."""
+
+    problem: Problem
+    traffic: Traffic
+    home: Mapping[str, int]
+    """The site of each job's sources."""
+    node_site: Ints
+    hub: Ints
+    """The TaskManagers that are not copied."""
+    ends: Ints
+    """Sites at the two ends of each link, shape (n_links, 2)."""
+
+    def of(self, site: int, name: str, copies: Replicas) -> SiteKind:
+        """Return the kind that the copies of a site are."""
+        p, n, net = self.problem, copies.count, self.problem.network
+        jobs = [j for j, s in self.home.items() if s == site]
+        tms = np.flatnonzero(p.tms.site == site)
+        nodes = np.flatnonzero(self.node_site == site)
+        machines = [p.cluster.nodes[v] for v in nodes.tolist()]
+        managers = [p.cluster.task_managers[t] for t in tms.tolist()]
+        _check_names(
+            name,
+            ("job", jobs, copies.rates),
+            ("node", [v.id for v in machines], copies.cores),
+            ("TaskManager", [t.id for t in managers], copies.slots),
+        )
+        if not jobs:
+            raise InvalidInputError(
+                f"no job's sources are born at site {name!r}", "leave it out of what is copied"
+            )
+        job_of = np.array(
+            [jobs.index(j) if j in jobs else -1 for j, _ in p.subtasks.operators], np.intp
+        )[p.subtasks.operator_of]
+        subtasks = np.flatnonzero(job_of >= 0)
+        places = np.concatenate([tms, self.hub])
+        links = np.array([np.flatnonzero(self.ends[:, i] == site)[0] for i in (0, 1)], np.intp)
+        bandwidth = _of_links(copies.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links], n)
+        cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
+        slots = [copies.slots.get(t.id, np.full(n, t.slots)) for t in managers]
+        return SiteKind(
+            name=name,
+            site=site,
+            count=n,
+            subtasks=subtasks,
+            job=job_of[subtasks],
+            channels=np.flatnonzero(job_of[self.traffic.source] >= 0),
+            task_managers=tms,
+            nodes=nodes,
+            up=int(links[0]),
+            down=int(links[1]),
+            parent=int(self.ends[links[0], 1]),
+            places=places,
+            may=self._may(name, subtasks, places),
+            rate=_side_by_side([copies.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
+            cores=_side_by_side(cores, n) * p.cluster.cpu_target,
+            slots=_side_by_side(slots, n).astype(np.intp),
+            bandwidth=bandwidth,
+            capacity=self._capacity(links, bandwidth),
+            delay_ms=_of_links(copies.delay_ms, net.delay_ms[links], n),
+            price=_of_links(copies.price_per_byte, net.price[links], n),
+        )
+
+    def _may(self, name: str, subtasks: Ints, places: Ints) -> Bools:
+        """Return where the subtasks of a copy may run, shape (n_subtasks, n_places)."""
+        p = self.problem
+        may: Bools = p.allowed()[np.ix_(subtasks, places)]
+        nowhere = ~may.any(axis=1)
+        if nowhere.any():
+            raise InvalidInputError(
+                f"{p.subtasks.title(int(subtasks[nowhere.argmax()]))} may run neither at its own "
+                f"site {name!r} nor at one that all share",
+                "widen the rule that says so",
+            )
+        return may
+
+    def _capacity(self, links: Ints, bandwidth: Floats) -> Floats:
+        """Return what plans may use of both links of each copy, shape (n_copies, 2)."""
+        p = self.problem
+        background = np.array([a.background_bytes_per_s for a in p.cluster.directed_links()])
+        capacity: Floats = bandwidth * p.cluster.link_target - background[links]
+        if (capacity <= 0).any():
+            copy, way = (int(i) for i in np.argwhere(capacity <= 0)[0])
+            raise InvalidInputError(
+                f"link {p.network.names[links[way]]}: its background traffic of "
+                f"{background[links[way]]:g} bytes/s leaves nothing of what plans may use of the "
+                f"{bandwidth[copy, way]:g} at copy {copy}",
+                "give the copy more bandwidth_bytes_per_s, or the link less background traffic",
+            )
+        return capacity
+
+
+def _check_names(name: str, *parts: tuple[str, Sequence[str], Mapping[str, object]]) -> None:
+    """Refuse values of copies that are of nothing at their site."""
+    for what, known, given in parts:
         strange = set(given) - set(known)
         if strange:
             raise InvalidInputError(
                 f"the copies of site {name!r} name {what} {min(strange, key=str)!r}, which is not "
                 "there",
-                f"there is {known}",
+                f"there is {list(known)}",
             )
-    if not jobs:
-        raise InvalidInputError(
-            f"no job's sources are born at site {name!r}", "leave it out of what is copied"
-        )
-    job_of = np.array(
-        [jobs.index(j) if home[j] == site else -1 for j, _ in p.subtasks.operators], np.intp
-    )[p.subtasks.operator_of]
-    subtasks = np.flatnonzero(job_of >= 0)
-    places = np.concatenate([tms, hub])
-    may = p.allowed()[np.ix_(subtasks, places)]
-    nowhere = ~may.any(axis=1)
-    if nowhere.any():
-        raise InvalidInputError(
-            f"{p.subtasks.title(int(subtasks[nowhere.argmax()]))} may run neither at its own site "
-            f"{name!r} nor at one that all share",
-            "widen the rule that says so",
-        )
-    links = np.array(
-        [np.flatnonzero(ends[:, 0] == site)[0], np.flatnonzero(ends[:, 1] == site)[0]], np.intp
-    )
-    n, net = copies.count, p.network
 
-    def column(own: Floats | None, otherwise: Floats) -> Floats:
-        """Return a column of both links."""
-        if own is None:
-            return np.broadcast_to(otherwise, (n, len(otherwise)))
-        return np.repeat(own[:, None].astype(float), len(otherwise), axis=1)
 
-    bandwidth = column(copies.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links])
-    background = np.array([link.background_bytes_per_s for link in p.cluster.directed_links()])
-    capacity = bandwidth * p.cluster.link_target - background[links]
-    if (capacity <= 0).any():
-        copy, way = (int(i) for i in np.argwhere(capacity <= 0)[0])
-        raise InvalidInputError(
-            f"link {net.names[links[way]]}: its background traffic of {background[links[way]]:g} "
-            f"bytes/s leaves nothing of what plans may use of the {bandwidth[copy, way]:g} at copy "
-            f"{copy}",
-            "give the copy more bandwidth_bytes_per_s, or the link less background traffic",
-        )
-    machines = [p.cluster.nodes[v] for v in nodes.tolist()]
-    managers = [p.cluster.task_managers[t] for t in tms.tolist()]
-    cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
-    slots = [copies.slots.get(t.id, np.full(n, t.slots)) for t in managers]
-    return SiteKind(
-        name=name,
-        site=site,
-        count=n,
-        subtasks=subtasks,
-        job=job_of[subtasks],
-        channels=np.flatnonzero(job_of[traffic.source] >= 0),
-        task_managers=tms,
-        nodes=nodes,
-        up=int(links[0]),
-        down=int(links[1]),
-        parent=int(ends[links[0], 1]),
-        places=places,
-        may=may,
-        rate=_side_by_side([copies.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
-        cores=_side_by_side(cores, n) * p.cluster.cpu_target,
-        slots=_side_by_side(slots, n).astype(np.intp),
-        bandwidth=bandwidth,
-        capacity=capacity,
-        delay_ms=column(copies.delay_ms, net.delay_ms[links]),
-        price=column(copies.price_per_byte, net.price[links]),
-    )
+def _of_links(own: Floats | None, otherwise: Floats, n: int) -> Floats:
+    """Return a column of both links, shape (n_copies, 2)."""
+    if own is None:
+        return np.broadcast_to(otherwise, (n, len(otherwise)))
+    return np.repeat(own[:, None].astype(float), len(otherwise), axis=1)
 
 
 def _side_by_side(columns: Sequence[NDArray[Any]], n: int) -> NDArray[Any]:

@@ -92,13 +92,12 @@ class Tiled:
 
     Attributes
     ----------
-    first_subtask, first_task_manager
+    first_task_manager
         Of each kind's first copy.
     """
 
     problem: Problem
     layout: Layout
-    first_subtask: tuple[int, ...]
     first_task_manager: tuple[int, ...]
 
     def assignment(self, places: list[NDArray[np.integer]]) -> Ints:
@@ -192,7 +191,6 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
     return Tiled(
         problem,
         layout,
-        tuple(o.subtask for o in offsets),
         tuple(o.task_manager for o in offsets),
     )
 

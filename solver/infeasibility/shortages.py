@@ -17,6 +17,7 @@ from edgeplace.solver.infeasibility.repair import changes
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Restriction
+from edgeplace.solver.problem.slots import slots_of_places
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 _MOST_NAMED = 5
@@ -139,7 +140,7 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     fixed = np.flatnonzero(held >= 0)
     at = held[fixed]
     names = [t.id for t in p.cluster.task_managers]
-    for t, used in enumerate(_slots(p, fixed, at).tolist()):
+    for t, used in enumerate(slots_of_places(p, fixed, at).tolist()):
         if used > p.tms.slots[t]:
             yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tms.slots[t], fixed[at == t])
     for kind, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
@@ -205,17 +206,6 @@ def _hub(p: Problem, among: Bools) -> int:
     cores = np.bincount(p.tms.site, weights=p.tms.node_cores[p.tms.node], minlength=n)
     cloud = np.bincount(p.tms.site, weights=p.tms.is_server, minlength=n) > 0
     return int(np.lexsort((-cores, ~cloud, ~among))[0])
-
-
-def _slots(p: Problem, subtasks: Ints, at: Ints) -> Ints:
-    """Return the slots that some subtasks take on each TaskManager."""
-    pairs, count = np.unique(p.subtasks.operator_of[subtasks] * p.m + at, return_counts=True)
-    groups, of = np.unique(p.subtasks.group[pairs // p.m] * p.m + pairs % p.m, return_inverse=True)
-    most = np.zeros(len(groups), np.intp)
-    np.maximum.at(most, of, count)
-    used = np.zeros(p.m, np.intp)
-    np.add.at(used, groups % p.m, most)
-    return used
 
 
 def _titles(p: Problem, k: int) -> list[str]:

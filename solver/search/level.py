@@ -9,7 +9,7 @@ import numpy as np
 from edgeplace.model import RATED, ObjectiveLevel, PlanMismatchError, StoppedBy
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import overrun_s
-from edgeplace.solver.evaluation.evaluate import report
+from edgeplace.solver.evaluation.evaluate import evaluation_of
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.formulation import Formulation
 from edgeplace.solver.linear.backend import Answer, Backend, Outcome, SolverInterrupt
@@ -210,7 +210,7 @@ def _missed(
     """Return rows for what the model leaves out; see `ReducedModel.missed`."""
     if form.rho is None and state.incumbent.holds(found):
         return []
-    said = report(found)
+    said = evaluation_of(found)
     kept = tuple(v for v in said.violations if not (state.task.soft and v.kind in RATED))
     return form.missed(values, assignment, said.model_copy(update={"violations": kept}))
 

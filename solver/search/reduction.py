@@ -13,7 +13,7 @@ from typing import Protocol, Self
 from edgeplace.model import ObjectiveLevel
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.formulation import Formulation, formulate
-from edgeplace.solver.search.aggregated import AggregatedFormulation
+from edgeplace.solver.search.aggregated_formulation import AggregatedFormulation
 from edgeplace.solver.search.groups import Groups
 from edgeplace.solver.search.marginals import Marginals
 from edgeplace.solver.search.reduced_model import ReducedModel
@@ -101,15 +101,7 @@ class MachinesAlike:
         """Return the model; see `Reduction`."""
         task = self._state.task
         return AggregatedFormulation.of(
-            self._groups,
-            task.levels[0].name,
-            task.load,
-            task.clock.left,
-            task.clock.end_of(task.parameters.building_share),
-            task.parameters,
-            may,
-            room,
-            self._state.most(task.levels[:1]),
+            self._groups, task, may, room, self._state.most(task.levels[:1])
         )
 
 

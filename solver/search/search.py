@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import report
+from edgeplace.solver.evaluation.evaluate import evaluation_of
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -21,7 +21,7 @@ from edgeplace.solver.search.stages import (
     growing_sites,
     later_levels,
     neighbourhoods,
-    tie_break,
+    ties,
 )
 from edgeplace.solver.search.state import SearchState, Task
 from edgeplace.solver.tolerances import OPTIMAL_GAP
@@ -102,7 +102,7 @@ class Search:
 
     def break_ties(self) -> None:
         """Break the ties that are left in favour of neighbours on one TaskManager."""
-        tie_break.run(self.state)
+        ties.run(self.state)
 
     def result(self, backend: str, conflict: Conflict | None) -> Result:
         """Return the answer."""
@@ -118,7 +118,7 @@ class Search:
                 conflict=conflict,
                 notes=notes,
             )
-        found = report(best)
+        found = evaluation_of(best)
         results = []
         for i, level in enumerate(task.levels):
             value = found.value(level.name)

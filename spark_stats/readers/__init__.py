@@ -1,4 +1,4 @@
-"""Readers: one file for each format of metric log, each makes the long table of `readings`."""
+"""Readers: one file for each format of metric log, each makes the long table."""
 
 from edgeplace.spark_stats.long_table import Reader
 from edgeplace.spark_stats.readers import (

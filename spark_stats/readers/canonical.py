@@ -2,7 +2,7 @@
 
     {"edgeplace_log": 1, "ts_ms": 1795225917566, "path": "/jobs/<job>/...", "answer": <raw answer>}
 
-Answers of unknown paths are counted and passed over.
+Answers of unknown paths are counted and ignored.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +25,7 @@ _VERTEX = (
     " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>"
 )
 _CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
-# What is needed of a job's answer; the rest changes with every poll.
+# The needed fields of a job's answer; the others change with every poll.
 _JOB = (
     "answer STRUCT<name: STRING, vertices: ARRAY<STRUCT<id: STRING, name: STRING,"
     " parallelism: INT, maxParallelism: INT>>, plan: STRUCT<nodes: ARRAY<STRUCT<id: STRING,"
@@ -50,7 +50,7 @@ def recognises(head: str) -> bool:
 
 def read(lines: DataFrame) -> DataFrame:
     """Return the long table; lines of metrics and of vertices are parsed once, others twice."""
-    # These two are nearly all of a log, so their shape is told before they are parsed.
+    # These two kinds are almost all of a log, so their schema is given to the parser.
     of_vertex = F.substring("value", 1, 400).rlike(rf'"path"\s*:\s*"{_KINDS["vertex"]}"')
     parsed = (
         lines.filter(F.trim("value") != "")
@@ -93,7 +93,7 @@ def read(lines: DataFrame) -> DataFrame:
         .alias("items"),
     ).select(
         "*",
-        # An answer that should hold something and does not is a bad line too.
+        # An answer without its required content is a bad line, too.
         F.when(F.col("items").isNull() & ~F.col("shape").isin("bad", "other"), "bad")
         .otherwise(F.col("shape"))
         .alias("verdict"),
@@ -120,7 +120,7 @@ def _task_managers() -> Column:
     tasks = F.coalesce(
         F.col("vertex_line.answer"), F.from_json("value", _VERTEX, _ONE_PARSE)["answer"]
     )["subtasks"]
-    # Older versions of Flink tell the host only.
+    # Older versions of Flink give the host only.
     names = [tasks[c] for c in ("taskmanager-id", "endpoint", "host")]
     name = F.coalesce(*(F.when(F.get(n, F.lit(0)).isNotNull(), n) for n in names), names[0])
     return F.arrays_zip(tasks["subtask"], name, tasks["attempt"]).cast(f"array<{_ITEM}>")
@@ -138,7 +138,7 @@ def _checkpoint_sizes() -> Column:
 
 
 def _text() -> Column:
-    """Return the answer as text: what changes with every poll is left out."""
+    """Return the answer as text, without the fields that change with every poll."""
     job = F.from_json("value", _JOB, _ONE_PARSE)["answer"]
     text = F.when(
         F.col("shape") == "job", F.when(job["vertices"].isNotNull(), F.to_json(job))
@@ -153,7 +153,7 @@ def _item(item_id: Column, value: Column) -> Column:
 
 
 def _lines_flat(rows: DataFrame) -> DataFrame:
-    """Return what holds for all items of a line, worked out once a line."""
+    """Return the columns that all items of a line share, computed once for each line."""
     verdict = F.col("verdict")
     bad, document = verdict == "bad", verdict.isin("job", "document")
     about_tasks = verdict.isin("metrics", "vertex")
@@ -180,7 +180,7 @@ def _lines_flat(rows: DataFrame) -> DataFrame:
         F.when(
             bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
         ).alias("name"),
-        # The same checkpoint is told of in many polls.
+        # Many polls report the same checkpoint.
         F.when(verdict == "checkpoint", F.get("parts", F.lit(5)).try_cast("bigint"))
         .when(~bad, F.col("line.ts_ms"))
         .alias("ts_ms"),
@@ -194,7 +194,7 @@ def _items_flat(rows: DataFrame) -> DataFrame:
     before_dot = F.substring_index(item_id, ".", 1)
     after_dot = F.expr("substring(item.id, locate('.', item.id) + 1)")
     of_source = after_dot.startswith("Source_") & after_dot.endswith(".numRecordsOut")
-    return r.readings(
+    return r.long_rows(
         rows,
         format=name,
         **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},

@@ -1,4 +1,4 @@
-"""Flink's metrics as its Prometheus reporter names and labels them."""
+"""Names and labels of Flink's Prometheus reporter."""
 
 from collections.abc import Callable
 
@@ -13,18 +13,6 @@ _TASK_MANAGER = "flink_taskmanager_"
 _MANGLED = {
     name.replace(".", "_"): name for name in r.USED_METRICS if "." in name and " " not in name
 }
-
-LABELS = (
-    "job_id",
-    "job_name",
-    "task_id",
-    "task_name",
-    "operator_name",
-    "subtask_index",
-    "task_attempt_num",
-    "tm_id",
-    "host",
-)
 
 
 def of_flink(series: Column) -> Column:

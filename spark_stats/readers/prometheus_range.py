@@ -1,4 +1,6 @@
-"""Answers of Prometheus to `query_range`: one JSON document a file, a matrix of series."""
+"""Answers of Prometheus to `query_range`: each file is one JSON document with a matrix of
+series.
+"""
 
 import re
 
@@ -41,7 +43,7 @@ def read(lines: DataFrame) -> DataFrame:
     made = prometheus.columns(series, label)
     text = F.regexp_replace(F.get("point", F.lit(1)), "^([+-]?)Inf$", "$1Infinity")
     seconds = F.get("point", F.lit(0)).try_cast("double")
-    return r.readings(
+    return r.long_rows(
         points,
         format=name,
         **{k: F.when(useful, c) for k, c in made.items() if k not in ("kind", "vertex", "name")},

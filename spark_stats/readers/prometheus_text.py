@@ -1,7 +1,7 @@
-"""Prometheus text exposition: what Flink's reporter answers to a scrape.
+"""Prometheus text exposition: the answer of Flink's reporter to a scrape.
 
-A scrape has no time in it, unless its lines end in one: the file's modification time stands in. So
-differences need several scrapes, each in a file of its own.
+Lines of a scrape may end in a time. Without it, the file's modification time is used. So
+differences need several scrapes, each in its own file.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -53,7 +53,7 @@ def read(lines: DataFrame) -> DataFrame:
 
     made = prometheus.columns(F.col("series"), label)
     value = F.regexp_replace(F.col("number"), "^([+-]?)Inf$", "$1Infinity")
-    return r.readings(
+    return r.long_rows(
         said,
         format=name,
         **{k: F.when(useful, c) for k, c in made.items() if k not in ("kind", "vertex", "name")},

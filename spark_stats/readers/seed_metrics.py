@@ -1,6 +1,6 @@
 """Metrics JSON lines of the BU flink-placement project: per-second meters, all values as text.
 
-One array a line: the time, then an object for each subtask. `trueOutProcessingRate` there is
+Each line is an array: the time, then an object for each subtask. `trueOutProcessingRate` there is
 records *in* per busy second, so the busy time follows from it. There are neither counters nor
 bytes, state or TaskManagers.
 """
@@ -56,11 +56,11 @@ def read(lines: DataFrame) -> DataFrame:
             )
         ).alias("item"),
     )
-    return r.readings(
+    return r.long_rows(
         items,
         format=name,
         kind=F.when(F.col("good"), r.TASK).otherwise(r.BAD),
-        # The log names no job; all of it is of one.
+        # The log names no job; it has only one.
         job=F.when(F.col("good"), F.lit("")),
         vertex=F.when(F.col("good"), F.col("entry.vertexName")).otherwise(F.col("file")),
         name=F.when(F.col("good"), F.col("entry.vertexName"))
@@ -76,9 +76,9 @@ def read(lines: DataFrame) -> DataFrame:
 
 
 def _busy() -> Column:
-    """Return busy milliseconds a second, null where the log cannot say.
+    """Return busy milliseconds per second, null if the log does not give them.
 
-    An infinite rate means that records came and no busy time was seen.
+    An infinite rate means records without busy time.
     """
     per_busy_second = r.number(F.col("entry.trueOutProcessingRate"))
     records_in = r.number(F.col("entry.numRecordsInPerSec"))

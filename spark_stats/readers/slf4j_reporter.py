@@ -1,9 +1,9 @@
 """Reports of Flink's slf4j reporter in the log of a TaskManager.
 
-A report spans many lines; its time stands in the log4j prefix before its first line. A metric's
-line is `<host>.taskmanager.<TaskManager>.<job>.<task>.<subtask>.<metric>: <value>`. Names of tasks
-and metrics hold dots and colons, so it is read from the right. A metric of an operator looks the
-same as one of its task.
+A report has many lines. Its time is in the log4j prefix before its first line. A metric's line is
+`<host>.taskmanager.<TaskManager>.<job>.<task>.<subtask>.<metric>: <value>`. Names of tasks and
+metrics contain dots and colons, so the line is parsed from the right. A metric of an operator has
+the same form as a metric of its task.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -27,7 +27,7 @@ def recognises(head: str) -> bool:
 
 
 def read(lines: DataFrame) -> DataFrame:
-    """Return the long table; lines outside of reports are passed over."""
+    """Return the long table; lines outside of reports are ignored."""
     time = F.try_to_timestamp(
         F.concat(F.regexp_extract("value", _PREFIX, 1), F.lit("Z")),
         F.lit("yyyy-MM-dd HH:mm:ss,SSSX"),
@@ -63,7 +63,7 @@ def read(lines: DataFrame) -> DataFrame:
     def of_manager(group: int) -> Column:
         return F.when(~task & manager, F.regexp_extract("value", _TASK_MANAGER_LINE, group))
 
-    return r.readings(
+    return r.long_rows(
         said,
         format=name,
         kind=F.when(F.col("bad"), r.BAD)

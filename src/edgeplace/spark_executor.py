@@ -1,4 +1,4 @@
-"""Spark as the place where a fleet's copies are priced."""
+"""Compute the costs of a fleet's replicas on Spark."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -12,11 +12,10 @@ R = TypeVar("R")
 
 
 class SparkExecutor:
-    """Prices the copies of a fleet on a Spark cluster: ``solve_fleet(..., executor=...)``.
-
-    Parts go there once and stay in the executors' memory; at each step only prices travel there,
-    and sums and choices back. The executors need edgeplace installed; the session needs RDDs, so a
-    Spark Connect one will not do.
+    """Computes the costs of a fleet's replicas on a Spark cluster: ``solve_fleet(...,
+    executor=...)``. The parts of the fleet are sent there once and stay in the executors' memory.
+    Each step sends only prices, and receives sums and choices. The executors need edgeplace. The
+    session needs RDDs, so a Spark Connect session does not work.
 
     Parameters
     ----------
@@ -28,7 +27,7 @@ class SparkExecutor:
         self._context = session.sparkContext
 
     def spread(self, parts: Sequence[Part]) -> "_Spread":
-        """Take parts to the executors, each to a partition of its own."""
+        """Send parts to the executors, each to a partition of its own."""
         rdd = self._context.parallelize(parts, len(parts))
         return _Spread(rdd.persist(StorageLevel.MEMORY_AND_DISK))
 
@@ -38,7 +37,7 @@ class _Spread:
         self._rdd = rdd
 
     def map(self, function: Callable[[Part], R]) -> list[R]:
-        """Return what a function says of each part, in their order."""
+        """Return the result of a function for each part, in their order."""
         return self._rdd.map(function).collect()
 
     def close(self) -> None:

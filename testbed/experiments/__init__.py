@@ -1,1 +1,1 @@
-"""What is measured on them."""
+"""The experiments on the clusters."""

@@ -1,6 +1,5 @@
-"""What streams carried at several rates: combiners do not put out in proportion to what comes in.
-
-Where records are few, most of a stream is watermarks.
+"""Traffic of streams at several rates, because the output of combiners is not proportional to
+their input. If records are few, most of a stream is watermarks.
 """
 
 from collections.abc import Sequence
@@ -13,12 +12,12 @@ from edgeplace.solver.problem.traffic import Traffic
 
 
 def at_all_rates(own: JobGraph, measured: Sequence[JobGraph]) -> JobGraph:
-    """Return a job whose streams carry what was measured of them at all rates.
+    """Return a job whose streams have their measured traffic at all rates.
 
     Parameters
     ----------
     measured
-        The job with costs at some rate each.
+        The job with costs, once for each rate.
     """
     found: dict[tuple[str, str], dict[float, AtRate]] = {}
     for job in measured:

@@ -12,16 +12,16 @@ _FINISH_SECONDS = 180.0
 
 
 class CountingRun:
-    """The job, running from here on: 12 subtasks in slots of their own.
+    """A running job with 12 subtasks in slots of their own.
 
     Parameters
     ----------
     flink
         The cluster.
     seconds
-        How long the job runs at most before `finish` is called.
+        Longest time of the job before `finish` is called.
     name
-        Of the job, in its folder's name too.
+        Name of the job and of its folder.
     more
         More arguments of the job; see the class.
     """
@@ -51,7 +51,7 @@ class CountingRun:
         )
 
     def finish(self) -> list[str]:
-        """Let the job come to its end and return what is wrong with its result, empty if nothing.
+        """Let the job finish and return the faults of its result, empty if there are none.
 
         Raises
         ------
@@ -68,16 +68,16 @@ class CountingRun:
 
 
 def wrong_results(folder: Path, records: int, keys: int) -> list[str]:
-    """Compare the files of a finished job with what it must have counted.
+    """Compare the files of a finished job with the expected counts.
 
     Parameters
     ----------
     folder
         Has a file for each key, with ``count sum faults``.
     records
-        How many numbers there were.
+        Number of counted numbers.
     keys
-        How many keys.
+        Number of keys.
     """
     problems = []
     for key in range(keys):

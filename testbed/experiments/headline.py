@@ -1,8 +1,9 @@
-"""The headline experiment: does placement pay, and does the model tell the truth about it?
+"""The headline experiment: the benefit of placement, and the accuracy of its prediction.
 
-For each workload: stock Flink places it, a first placement measures its costs, and then, for each
-WAN, every policy's placement is applied to the running job and watched, first at a rate that all of
-them bear, then at full speed. All that edgeplace knows of the job its own commands have measured.
+For each workload, stock Flink places the job, and a first placement measures its costs. Then, for
+each WAN, every policy's placement is applied to the running job and measured, first at a rate that
+all placements sustain, then at full speed. edgeplace's own commands measure everything that it
+uses.
 """
 
 import json
@@ -47,16 +48,19 @@ WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _DELAY_MS = 25.0
 _WIDE = Wan(50.0, _DELAY_MS)
 _WATCHED_SHARE = 0.6
-"""Of what the slowest policy should sustain."""
+"""The common rate, as a share of the rate that the slowest policy should sustain."""
 _OVERLOAD = 2.0
-"""Times what a placement should sustain, to see what it does. Without a limit, a source that
-crosses no link would take the processors from all others."""
+"""The overload, as a multiple of the rate that a placement should sustain. Without a limit, a
+source that crosses no link would take the processors from all others.
+"""
 _MOST_OFFERED = 16.0
-"""The same, at most."""
+"""Largest overload."""
 _FILLING = 4.0
-"""The same, until the buffers before a link are full: else they take what does not fit the link."""
+"""Overload that fills the buffers before a link. Empty buffers would accept the records that do
+not fit the link.
+"""
 _UNFAIR = 1.1
-"""The fastest source to the slowest, from which on they may be in each other's way."""
+"""Ratio of the fastest to the slowest source, above which they may disturb each other."""
 _TRIALS = 3
 _TRICKLE = "1"
 _MAX = "max"
@@ -65,31 +69,33 @@ _START_S = 90.0
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to look, in seconds."""
+    """Durations in seconds."""
 
     windows: int = 5
     window_s: float = 5.0
-    """A checkpoint, which comes every 5 s, is in each."""
+    """Length of a window; each contains a checkpoint, which is taken every 5 s."""
     records_a_window: float = 10.0
-    """Of a source subtask, at least: windows are longer where records are few."""
+    """Least records of a source subtask in a window. Windows are longer if records are few."""
     idle_s: float = 30.0
-    """At Flink without jobs."""
+    """Measurement of Flink without jobs."""
     measure_s: int = 20
-    """With `edgeplace flink collect`."""
+    """Duration of `edgeplace flink collect`."""
     warm_up_s: float = 30.0
-    """At full speed, before costs are measured: the JVM compiles what it has seen often."""
+    """Warm-up at full speed before costs are measured, because the JVM compiles frequent code."""
     settle_s: float = 3.0
-    """After a change of the placement or the rate."""
+    """Pause after a change of the placement or the rate."""
     state_s: float = 30.0
-    """Until a state is that of a new rate, before costs are measured: Q3's holds 20 s."""
+    """Time until a state has the size of a new rate, before costs are measured. Q3's state covers
+    20 s.
+    """
     fill_s: float = 6.0
-    """Until the buffers before a thin link are full."""
+    """Time until the buffers before a thin link are full."""
     busy_limit: float = 0.85
-    """Share of this machine's processors above which what was seen is rejected."""
+    """Share of this machine's processors above which a measurement is rejected."""
 
 
 class Results:
-    """What has been measured so far, in a folder; a run that was ended goes on from there."""
+    """The measurements so far, in a folder. A run that was interrupted continues from there."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -104,7 +110,7 @@ class Results:
         return [mbit for mbit in mbit_per_s if mbit not in done]
 
     def add(self, cluster: Cluster, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
-        """Keep all that was measured of a workload over a WAN, and its costs."""
+        """Store all measurements of a workload over a WAN, and its costs."""
         write(cluster, self.folder / CLUSTER)
         write(job, self.folder / job_file(cells[0]["workload"], cells[0]["mbit_per_s"]))
         lines = "".join(json.dumps(cell) + "\n" for cell in cells)
@@ -118,12 +124,12 @@ def headline(
     mbit_per_s: Sequence[float],
     schedule: Schedule = Schedule(),
 ) -> None:
-    """Run what is missing of the experiment.
+    """Run the missing parts of the experiment.
 
     Parameters
     ----------
     folder
-        Of the results; made if it is not there.
+        Folder of the results; created if needed.
     names
         Workloads, empty for all.
     mbit_per_s
@@ -173,7 +179,7 @@ class _Run:
     schedule: Schedule
 
     def rate(self, text: str) -> None:
-        """Let each source subtask emit so many records per second from now on."""
+        """Set the records per second of each source subtask."""
         draft = self.out / "rate.draft"
         draft.write_text(text)
         draft.rename(self.out / "rate")
@@ -181,7 +187,7 @@ class _Run:
 
 @contextmanager
 def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[_Run]:
-    """Submit a workload, wait until stock Flink runs it, and cancel it in the end."""
+    """Submit a workload, wait until stock Flink runs it, and cancel it at the end."""
     out = world.cluster.scratch / workload.name
     out.mkdir()
     (out / "rate").write_text(_TRICKLE)
@@ -209,7 +215,7 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 def _experiment(
     run: _Run, mbit_per_s: Sequence[float]
 ) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
-    """Yield for each WAN the cluster, the job with its costs, and what was seen."""
+    """Yield for each WAN the cluster, the job with its costs, and the measurements."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
@@ -218,7 +224,8 @@ def _experiment(
     busy, fast = _measured_busy(run, stock)
     for mbit in mbit_per_s:
         cluster = over(busy.cluster, mbit)
-        # How large a state is at that rate is not known yet, and at full speed it is far larger.
+        # The size of the state at that rate is not known yet, and at full speed the state is far
+        # larger.
         rate = _bearable(_planned(without_state(busy.job), cluster, flink))
         slow = _measured_at(run, busy, rate)
         job = at_all_rates(slow, [slow, fast])
@@ -239,13 +246,12 @@ def _experiment(
 
 
 def _measured_busy(run: _Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
-    """Return the job with costs measured at full speed, from which processors can be told.
-
-    Also as it was with all at the edge, where most records came: streams are told by it.
-
-    A record costs a processor the less, the busier it is. Where few bytes leave the sites, the Pis
-    are as busy as they can be; where half the job is in the cloud, both classes of machine are
-    seen, but the Pis wait for the WAN: of those only what the first placement did not show counts.
+    """Return the job with processor costs measured at full speed, and the same job with everything
+    at the edge, where most records came, for the streams. The busier a processor is, the less time
+    it spends on a record. In the first placement few bytes leave the sites, so the Pis are fully
+    busy. In the second one half of the job is in the cloud, so both classes of machine are
+    measured, but the Pis wait for the WAN. So the second placement counts only for costs that the
+    first one does not show.
     """
     seen: dict[tuple[str, str], ClassCost] = {}
     jobs = []
@@ -276,11 +282,11 @@ def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> 
 
 
 def _measured_at(run: _Run, busy: FoundCase, rate: float) -> JobGraph:
-    """Return the job with selectivities and sizes as they are at a rate.
+    """Return the job with the selectivities and sizes of a rate.
 
-    What combiners and windows put out does not grow in proportion to what comes in, so it is
-    measured at the rate that is to be predicted. What a record costs a processor is not: at a low
-    rate too little of it is seen, so that stays as it was.
+    The output of combiners and windows is not proportional to their input, so it is measured at
+    the rate to be predicted. Processor costs are not: at a low rate there is too little work to
+    measure, so they do not change.
     """
     run.rate(_TRICKLE)
     run.world.set_wan(_WIDE)
@@ -288,7 +294,7 @@ def _measured_at(run: _Run, busy: FoundCase, rate: float) -> JobGraph:
     for _ in range(_TRIALS):
         log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
         job = run.loop.costs([log], busy)
-        # The JobManager may have asked too seldom for the figures of tasks that have just moved.
+        # The JobManager may have fetched the metrics of recently moved tasks too rarely.
         if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
             break
         _say("measured again: the log tells too little")
@@ -296,7 +302,7 @@ def _measured_at(run: _Run, busy: FoundCase, rate: float) -> JobGraph:
 
 
 def _recorded(run: _Run, name: str, rate: str, settle_s: float) -> Path:
-    """Return a log of some time at a rate of each source subtask."""
+    """Return a log of some seconds at a rate of each source subtask."""
     run.rate(rate)
     time.sleep(settle_s)
     return run.loop.record(name, run.schedule.measure_s)
@@ -307,12 +313,12 @@ class _Planned:
     policies: tuple[str, ...]
     plan: Plan
     sustained: float
-    """Predicted, of a source subtask."""
+    """Predicted rate of a source subtask."""
     binding: str
 
 
 def _planned(job: JobGraph, cluster: Cluster, flink: Plan) -> list[_Planned]:
-    """Return every placement over one WAN, with what it should sustain."""
+    """Return every placement over one WAN, with the rate that it should sustain."""
     found = []
     for choice in choices(job, cluster, flink):
         rate, verdict = sustained_per_subtask(job, cluster, choice.plan)
@@ -330,12 +336,12 @@ def _bearable(planned: Sequence[_Planned]) -> float:
 def _watched(
     run: _Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
 ) -> dict[str, Any]:
-    """Apply a placement and watch it, first at a rate that it should bear, then overloaded.
+    """Apply a placement and measure it, first at a rate that it should sustain, then overloaded.
 
     Raises
     ------
     TestbedError
-        If this machine is busy with other things, also when tried again.
+        If this machine is busy with other work, also at a second try.
     """
     run.rate(_TRICKLE)
     run.world.set_wan(_WIDE)
@@ -354,7 +360,7 @@ def _watched(
         full, overloaded, offered = _overloaded(run, sustained)
         sources = overloaded["per_source"]
         if max(sources) > _UNFAIR * min(sources):
-            # One may take what the other needs: offer nobody more than an equal share.
+            # One source may take what the other needs, so both are offered an equal share.
             run.rate(f"{sum(sources) / len(sources):.4f}")
             time.sleep(schedule.settle_s)
             full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
@@ -377,9 +383,9 @@ def _watched(
 
 
 def _overloaded(run: _Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
-    """Watch a placement offered more than it should sustain; return what each source was offered.
+    """Measure a placement under overload; return the rate that each source was offered.
 
-    As long as all of that is sustained, more might be: twice as much is offered.
+    While all of it is sustained, the offer is doubled.
     """
     schedule = run.schedule
     length = max(schedule.window_s, schedule.records_a_window / sustained)
@@ -397,8 +403,8 @@ def _overloaded(run: _Run, sustained: float) -> tuple[list[Window], dict[str, An
 def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
     """Return the medians, and every window of the figures that count.
 
-    The rate is the one over all windows: from one to the next, the buffers between a source and a
-    full link take a second's records more or less.
+    The rate is that of all windows together, because the content of the buffers between a source
+    and a full link varies by the records of a second.
     """
     whole = replace(watched[-1], begin_s=watched[0].begin_s)
     rates = source_rates(run.out, [*watched, whole])
@@ -433,7 +439,7 @@ def _line(found: Mapping[str, Any], planned: _Planned) -> str:
 
 
 def _environment(world: World, idle_s: float) -> dict[str, Any]:
-    """Return what this machine is, and what Flink sends when it has nothing to do."""
+    """Return a description of this machine, and the traffic of an idle Flink."""
     idle = windows(world, 1, idle_s)[0]
     return {
         "flink": FLINK_VERSION,

@@ -22,17 +22,23 @@ TABLE = "README.md"
 PICTURE = "headline.svg"
 _JOB_FILE = ".job.json"
 _MOST_UTILISED = 0.7
-"""Of any limit: beyond, what waits for what is not a matter of single channels."""
+"""Largest use of any limit for a comparison of latency. Beyond it, waiting does not depend on
+single channels.
+"""
 _WITH_WINDOWS = ("q5-hot-items", "q8-window-join", "q11-sessions", "sql-two-phase")
-"""Their results wait for the end of a window; combiners hold records back on purpose, too."""
+"""Workloads whose results wait for the end of a window. Combiners delay records on purpose,
+too.
+"""
 _HOLDING_BACK = (*_WITH_WINDOWS, "word-count", "t-digest")
 AS_OFFERED = 0.98
-"""Share of what was offered from which the rate says what was offered, not what is sustained."""
+"""Share of the offered rate above which the measured rate shows the offer, not the sustained
+rate.
+"""
 
 
 @dataclass(frozen=True)
 class Error:
-    """A prediction against what was measured, relative."""
+    """A relative error: a prediction against a measurement."""
 
     workload: str
     mbit_per_s: float
@@ -48,7 +54,7 @@ class Error:
 
 @dataclass(frozen=True)
 class Errors:
-    """How true the model is."""
+    """The errors of the model."""
 
     wan: tuple[Error, ...]
     sustained: tuple[Error, ...]
@@ -61,16 +67,17 @@ def job_file(workload: str, mbit_per_s: float) -> str:
 
 
 def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
-    """Return what the model says of a placement, from costs measured under other placements.
+    """Return the prediction for a placement, from costs measured under other placements.
 
-    It is asked for here and not when measuring, so that a better model needs no new measurements.
+    It is computed here and not during the measurement, so that a better model needs no new
+    measurements.
     """
     job = _job(folder, cell["workload"], cell["mbit_per_s"])
     cluster = over(read(folder / CLUSTER, Cluster), cell["mbit_per_s"])
     plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
     verdict = evaluate(with_rate(job, cell["per_subtask"]), cluster, plan)
     sustained, _ = sustained_per_subtask(job, cluster, plan)
-    # Where checkpoints alone are too much for a link, it carries what it can.
+    # If checkpoints alone exceed a link, the link is full.
     idle = json.loads((folder / ENVIRONMENT).read_text())["idle_link_bytes_per_s"]
     room = {link.where: (link.capacity or math.inf) - idle[link.where] for link in verdict.links}
     carried = (min(link.used, room[link.where]) for link in verdict.links)
@@ -83,10 +90,10 @@ def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _job(folder: Path, workload: str, mbit_per_s: float) -> JobGraph:
-    """Return a job with its costs, and with what its streams carry at all rates measured.
+    """Return a job with its costs, and with the traffic of its streams at all measured rates.
 
-    Each WAN has its costs at the rate at which its placements were watched. What they sustain may
-    be many times as much.
+    Each WAN has its costs at the common rate of its placements. The sustained rate may be many
+    times as high.
     """
     files = sorted(folder.glob(f"{workload}-*{_JOB_FILE}"))
     own = read(folder / job_file(workload, mbit_per_s), JobGraph)
@@ -94,7 +101,7 @@ def _job(folder: Path, workload: str, mbit_per_s: float) -> JobGraph:
 
 
 def cells_of(folder: Path) -> list[dict[str, Any]]:
-    """Return what has been measured, each with what the model says of it, in the table's order.
+    """Return the measurements with their predictions, in the order of the table.
 
     Raises
     ------
@@ -110,13 +117,13 @@ def cells_of(folder: Path) -> list[dict[str, Any]]:
 def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Errors:
     """Return all predictions against all measurements; none is dropped.
 
-    Where as much was sustained as was offered, more might have been: a prediction of more than
-    that counts as what was offered.
+    If everything offered was sustained, more might have been. A higher prediction then counts as
+    the offered rate.
 
     Parameters
     ----------
     idle_bytes_per_s
-        What Flink sends over all links without any job.
+        Bytes per second over all links of a Flink without jobs.
     """
 
     def of(cell: Mapping[str, Any], predicted: float, measured: float) -> Error:
@@ -136,7 +143,9 @@ def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Error
 
 
 def _of_offered(cell: Mapping[str, Any]) -> float:
-    """Return the rate that should be sustained, of what was offered if all of that was."""
+    """Return the predicted sustained rate; at most the offered rate, if all of it was
+    sustained.
+    """
     said, full = float(cell["predicted"]["sustained_per_subtask"]), cell["full"]
     if _all_of_it(full):
         return min(said, float(max(full["offered_per_subtask"], full["per_subtask"])))
@@ -144,7 +153,7 @@ def _of_offered(cell: Mapping[str, Any]) -> float:
 
 
 def _all_of_it(full: Mapping[str, Any]) -> bool:
-    """Return whether all that was offered was sustained; what was offered may not be known."""
+    """Return whether the whole offered rate was sustained; the offered rate may be unknown."""
     offered = full.get("offered_per_subtask")
     return offered is not None and full["per_subtask"] >= AS_OFFERED * offered
 
@@ -157,7 +166,7 @@ def against_others(
     Parameters
     ----------
     figure
-        `sustained`, or `wan` for the traffic at the rate that all bear.
+        `sustained`, or `wan` for the traffic at the common rate.
     """
 
     def of(cell: Mapping[str, Any]) -> float:
@@ -198,17 +207,17 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
     yield ""
     yield (
         f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
-        f"{environment['delay_ms']:g} ms one way; `make headline` measures it anew, "
-        "[docs/testbed.md](../../docs/testbed.md) says how. Bytes and cores are medians of five "
-        "windows, rates are over all of them."
+        f"{environment['delay_ms']:g} ms one way. `make headline` measures it again; "
+        "[docs/testbed.md](../../docs/testbed.md) describes the method and the measured version. "
+        "Bytes and cores are medians of five windows, rates are means over all of them."
     )
     yield ""
     yield f"![sustained rate and WAN traffic]({PICTURE})"
     yield ""
     yield (
         "**Sustained**: records per second that each source can emit. **WAN**: bytes per second on "
-        "all links, both directions, at one rate that all placements bear; **latency** (p50 / p95) "
-        "and **server** (cores) at that rate, too."
+        "all links, both directions, at one rate that all placements sustain; **latency** "
+        "(p50 / p95) and **server** (cores) at that rate, too."
     )
     yield ""
     yield from _summary(cells)
@@ -235,9 +244,9 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
             yield f"| {name} | {len(ratios)} | {middle:.3g} | {ends} |"
     yield ""
     repeated = sum(cell["rejected"] for cell in cells)
-    yield f"Rejected, since this machine was busy with other things, and repeated: {repeated}."
+    yield f"Windows that were repeated because this machine was busy with other work: {repeated}."
     yield ""
-    yield "## How true the predictions are"
+    yield "## Errors of the predictions"
     yield ""
     yield "| | cells | median error | worst |"
     yield "|---|---|---|---|"
@@ -264,9 +273,9 @@ def _where(cell: Mapping[str, Any]) -> str:
 
 
 def _summary(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one row for each job and WAN: what each policy sustains, and the bytes it takes.
+    """Yield one row for each job and WAN: the sustained rate and the bytes of each policy.
 
-    The best is in bold, whoever it is.
+    The best rate is bold.
     """
     yield f"| job | Mbit/s | {' | '.join(POLICIES)} | WAN at one rate: all-server | edgeplace |"
     yield f"|---|---|{'---|' * len(POLICIES)}---|---|"
@@ -299,7 +308,10 @@ def _row(cell: Mapping[str, Any], idle: float) -> str:
 
 
 def _best_in_bold(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what each sustains, the most in bold, and all that read like it."""
+    """Return the sustained rate of each policy.
+
+    The highest is bold, and so are all that print alike.
+    """
     shown = [_sustained(full) for full in found]
     best = shown[max(range(len(found)), key=lambda i: found[i]["per_subtask"])]
     return [f"**{text}**" if text == best else text for text in shown]
@@ -319,7 +331,7 @@ def _short(value: float) -> str:
 
 def _draw(cells: Sequence[Mapping[str, Any]], file: Path) -> None:
     """Draw sustained rate and traffic of each policy, relative to all-server."""
-    import matplotlib  # Slow to load, and of use here only.
+    import matplotlib  # This import is slow and needed only here.
 
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "edgeplace"

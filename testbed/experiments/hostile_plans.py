@@ -1,6 +1,6 @@
-"""Plan files that no agent may fall for: 47 texts and 15 kinds of files.
+"""Plan files that the agent must reject: 47 texts and 15 kinds of files.
 
-What is secret in them holds the word `SECRET`, which no status and no log may repeat.
+Secret parts contain the word `SECRET`, which no status and no log may repeat.
 """
 
 import gzip
@@ -20,14 +20,14 @@ _SPARSE_BYTES = 2**40
 
 @dataclass(frozen=True)
 class HostileText:
-    """A plan file of text, or of bytes that should be text.
+    """A plan file with text, or with bytes instead of text.
 
     Attributes
     ----------
     says
-        Is in one of the reasons why the agent rejects it.
+        Part of one of the agent's reasons for the rejection.
     by_cluster
-        Whether it takes the TaskManagers to see what is wrong; else the file and the job do.
+        Whether the fault shows only beside the TaskManagers; else the file and the job suffice.
     """
 
     content: bytes
@@ -37,7 +37,7 @@ class HostileText:
 
 @dataclass(frozen=True)
 class HostileFile:
-    """Something of a plan file's name that is no plan file.
+    """A file with a plan file's name that is not a plan file.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class HostileFile:
 
 
 def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, HostileText]:
-    """Return the texts, each by what is wrong with it.
+    """Return the texts, by their faults.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
     place = good[first]
 
     def plan(*replaced: str) -> bytes:
-        """Return the good plan with other lines in the place of the first."""
+        """Return the good plan with other lines instead of the first."""
         return "".join(f"{line}\n" for line in [*replaced, *lines[1:]]).encode()
 
     def task(said: str, says: str) -> HostileText:
@@ -84,7 +84,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
     numbered, lacks = "subtasks are numbered 1 to n", "the task lacks its subtask"
     gone = "is not registered"
     return {
-        # What is no text.
+        # Not a text.
         "empty": HostileText(b"", "the file is empty"),
         "line ends only": HostileText(b"\n\n\n", "the file is empty"),
         "random bytes": HostileText(
@@ -101,7 +101,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "CRLF": HostileText(whole.replace(b"\n", b"\r\n"), "carriage returns"),
         "CR": HostileText(whole.replace(b"\n", b"\r"), "carriage returns"),
         "zeros": HostileText(bytes(4096), no_split),
-        # What is another text.
+        # Another kind of text.
         "blanks": HostileText(b"   \n \t \n", "the line is blank"),
         "a plan in JSON": HostileText(json.dumps({"jobs": {"j": good}}).encode(), no_split),
         "deep JSON": HostileText(b'{"jobs":' * 3000 + b"1" + b"}" * 3000, no_split),
@@ -111,7 +111,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "a secret like a line": HostileText(f"{SECRET} (1/1); {SECRET}\n".encode(), no_task),
         "one long line": HostileText(b"x" * 60_000, no_split),
         "a comment": HostileText(b"# my plan\n" + whole, "it is no setting"),
-        # What is wrong with lines.
+        # Faults in lines.
         "a blank line": HostileText(plan(lines[0], ""), "the line is blank"),
         "a blank at the end": HostileText(plan(lines[0] + " "), "count as part of names"),
         "no location": HostileText(plan(f"{first}; "), "no location stands behind"),
@@ -124,7 +124,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "a negative subtask": task(f"{name} (-1/{n})", lacks),
         "a subtask beyond all numbers": task(f"{name} (99999999999/99999999999)", lacks),
         "digits of another script": task(f"{name} (\u0661/{n})", lacks),
-        # What does not fit the job.
+        # Plans that do not fit the job.
         "a task of another job": task(f"{SECRET} (1/3)", no_task),
         "a name with escape codes": task(f"\x1b[31m{SECRET}\x1b[0m (1/3)", no_task),
         "a name for a logger": task(f"${{jndi:ldap://127.0.0.1/{SECRET}}} (1/3)", no_task),
@@ -136,7 +136,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "14 MB of wrong lines": HostileText(
             b"y (1/4); tm-a\n" * (_LARGE_BYTES // 14), "a plan of this job has"
         ),
-        # What does not fit the cluster.
+        # Plans that do not fit the cluster.
         "a location of 60 kB": located("\x1b[31m" + "pi-99" * 12_000, gone),
         "a host with a port": located("127.0.0.11:6122", gone),
         "a host of two TaskManagers": located(host_of_two, "means 2 TaskManagers"),
@@ -144,7 +144,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
 
 
 def hostile_files() -> dict[str, HostileFile]:
-    """Return what is no file, each by its kind; nothing of it may be opened."""
+    """Return objects that are not regular files, by kind. The agent must open none of them."""
     link, directory = "the plan file is a symbolic link", "the plan file is a directory"
     other = "the plan file is a FIFO, a socket or a device"
     return {
@@ -167,7 +167,7 @@ def hostile_files() -> dict[str, HostileFile]:
 
 
 def remove_hostile_file(at: Path) -> None:
-    """Remove what a `HostileFile` has made."""
+    """Remove the object that a `HostileFile` has made."""
     if at.is_dir() and not at.is_symlink():
         for each in at.iterdir():
             each.unlink()
@@ -177,7 +177,9 @@ def remove_hostile_file(at: Path) -> None:
 
 
 def is_quiet(reasons: Sequence[str]) -> bool:
-    """Tell whether reasons repeat nothing secret, and are few, short and without control codes."""
+    """Return whether reasons repeat no secret, and are few, short and without control
+    characters.
+    """
     return (
         not any(SECRET in reason for reason in reasons)
         and len(reasons) <= 21
@@ -204,7 +206,7 @@ def _full_directory(at: Path, scratch: Path) -> None:
 
 
 def _socket(at: Path, scratch: Path) -> None:
-    # A path to a socket is short: 107 bytes.
+    # A path to a socket may have only 107 bytes.
     here = os.open(at.parent, os.O_PATH)
     try:
         with socket.socket(socket.AF_UNIX) as listening:
@@ -224,7 +226,7 @@ def _circle(at: Path, scratch: Path) -> None:
 
 
 def _hard_link(at: Path, scratch: Path) -> None:
-    # On the file system of the folder, under a name that is no plan's.
+    # The file is in the file system of the folder, with a name that no plan has.
     secret = at.with_name(".secret")
     _write_secret(secret)
     os.link(secret, at)

@@ -1,4 +1,4 @@
-"""edgeplace's loop as a user goes it, by its own commands: discover, collect, costs, apply."""
+"""edgeplace's commands in the order of a user: discover, collect, costs, apply."""
 
 import subprocess
 import sys
@@ -14,31 +14,31 @@ from testbed.world import CORES
 
 _COMMAND_SECONDS = 900.0
 _WATERMARK_MS = 200.0
-"""Flink's default, which REST does not tell; all jobs here are in event time."""
+"""Flink's default, which REST does not show. All jobs here use event time."""
 _COLLECT_INTERVAL_S = 5
 
 
 class Reached(Protocol):
-    """A world, from wherever."""
+    """A testbed that runs in this or in another process."""
 
     @property
     def url(self) -> str:
-        """Of Flink's REST API."""
+        """Address of Flink's REST API."""
 
     def sites_file(self) -> str:
-        """Return what a user would write for ``edgeplace flink discover --sites``."""
+        """Return the content of a user's file for ``edgeplace flink discover --sites``."""
 
 
 @dataclass(frozen=True)
 class FoundCase:
-    """What edgeplace knows of a running job, and of the cluster with its links of now."""
+    """edgeplace's data of a running job, and of the cluster with its current links."""
 
     job: JobGraph
     cluster: Cluster
 
 
 class Loop:
-    """The commands, against one world.
+    """The commands, on one testbed.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class Loop:
         """Return the only job, without costs, and the cluster."""
         sites, cluster, job = (self._folder / n for n in ("sites.json", "cluster.yaml", "job.json"))
         for old in (cluster, job):
-            old.unlink(missing_ok=True)  # It refuses to write over what a user may have edited.
+            # The command refuses to overwrite a file that a user may have edited.
+            old.unlink(missing_ok=True)
         sites.write_text(self._world.sites_file())
         self._edgeplace(
             "flink", "discover", "--sites", str(sites), "-o", str(cluster), "--job-out", str(job)
@@ -66,7 +67,7 @@ class Loop:
         return FoundCase(timed, _with_cores(read(cluster, Cluster)))
 
     def record(self, name: str, seconds: int) -> Path:
-        """Return a metric log of the only job's next seconds."""
+        """Return a metric log of the next seconds of the only job."""
         log = self._folder / f"{name}.jsonl.gz"
         log.unlink(missing_ok=True)
         self._edgeplace(
@@ -78,7 +79,7 @@ class Loop:
         return log
 
     def costs(self, logs: Sequence[Path], found: FoundCase) -> JobGraph:
-        """Return a job with the costs that logs of it tell."""
+        """Return a job with the costs of its logs."""
         cluster, costs = self._folder / "measured-cluster.json", self._folder / "costs.json"
         write(found.cluster, cluster)
         self._edgeplace("costs", *map(str, logs), "--cluster", str(cluster), "-o", str(costs))
@@ -90,7 +91,7 @@ class Loop:
         Raises
         ------
         TestbedError
-            If it is not where the plan says, with what the command has said.
+            If the job is not where the plan says; the message has the command's output.
         """
         plan_file, cluster_file = self._folder / "plan.json", self._folder / "plan-cluster.json"
         write(plan, plan_file)
@@ -119,6 +120,6 @@ class Loop:
 
 
 def _with_cores(cluster: Cluster) -> Cluster:
-    """Return the cluster with the quotas, of which Flink knows nothing."""
+    """Return the cluster with the CPU quotas, which Flink does not know."""
     nodes = tuple(n.model_copy(update={"cores": CORES[n.id]}) for n in cluster.nodes)
     return cluster.model_copy(update={"nodes": nodes})

@@ -1,4 +1,4 @@
-"""What an experiment sees of a running job: bytes on the WAN, records, latency, processors."""
+"""Measurements of a running job: bytes on the WAN, records, latency, processors."""
 
 import itertools
 import json
@@ -22,9 +22,9 @@ from testbed.world import PIS, SERVER, World
 
 Floats = NDArray[np.float64]
 _STALL_S = 10.0
-"""How long a source may be held back, and not write, by the buffers before a thin link."""
+"""Time for which full buffers before a thin link may block a source, so that it writes nothing."""
 _SLACK_S = 1.2
-"""Until the last line of a window is written."""
+"""Time until the last line of a window is written."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Window:
     link_bytes_per_s
         IP bytes on each directed link, by source and target.
     cores
-        Of each Flink process.
+        Used cores of each Flink process.
     machine_busy
-        Share of all processors of this machine that were busy, whoever with.
+        Busy share of all processors of this machine, with any work.
     """
 
     begin_s: float
@@ -61,12 +61,12 @@ class Window:
 
     @property
     def wan_bytes_per_s(self) -> float:
-        """Over all links, both directions."""
+        """Sum over all links, both directions."""
         return sum(self.link_bytes_per_s.values())
 
 
 def look(world: World) -> Moment:
-    """Return the counters of now."""
+    """Return the current counters."""
     counts = world.wan_counts()
     return Moment(
         at_s=time.time(),
@@ -80,7 +80,7 @@ def look(world: World) -> Moment:
 
 
 def windows(world: World, count: int, seconds: float) -> list[Window]:
-    """Watch for some windows of equal length, one after the other."""
+    """Measure some windows of equal length, one after the other."""
     moments = [look(world)]
     for _ in range(count):
         due_s = moments[-1].at_s + seconds
@@ -93,7 +93,7 @@ def windows(world: World, count: int, seconds: float) -> list[Window]:
 def source_rates(out: Path, watched: Sequence[Window]) -> Floats:
     """Return records per second of each source subtask in each window, shape (sources, windows).
 
-    The sources must go on as they were until this returns, since they write once a second only.
+    The rates must not change until this returns, because sources write only once a second.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def source_rates(out: Path, watched: Sequence[Window]) -> Floats:
 
 @dataclass(frozen=True)
 class Latency:
-    """Of the results in some windows, in ms, from geometric buckets of 5 %."""
+    """Latency of the results in some windows, in ms, from geometric buckets of 5 %."""
 
     results: int
     mean_ms: float
@@ -180,4 +180,4 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
         try:
             yield json.loads(line)
         except json.JSONDecodeError:
-            return  # The last line is being written.
+            return  # The last line may be incomplete.

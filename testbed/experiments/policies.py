@@ -1,4 +1,4 @@
-"""Placements of one job under several policies, and what the model says of each."""
+"""Placements of one job under several policies, with their predictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from testbed.world import CLOUD, EDGE_SITES, PIS, SERVER
 
 FLINK = "Flink's default"
 EDGEPLACE = "edgeplace"
-# The rate first, since a WAN or a Pi that is full loses data; of all placements that come within
-# 2 % of it, the one with the least traffic.
+# The rate comes first, because a full WAN or Pi loses data. Of all placements within 2 % of the
+# best rate, the one with the least traffic is chosen.
 OBJECTIVE = ("throughput:2%", "wan", "latency", "server_cores")
 _SOLVE_SECONDS = 60.0
 _ROUNDS = 20
@@ -29,9 +29,9 @@ class Choice:
 
 
 def sinks(job: JobGraph) -> list[Operator]:
-    """Return the operators that write results: those without output, whatever they are called.
+    """Return the operators that write results: those without output, with any name.
 
-    A sink that commits in an operator of its own (`NAME: Committer`) writes in the one before.
+    A sink with a committer operator (`NAME: Committer`) writes in the operator before it.
     """
     fed = {s.source for s in job.streams}
     ends = [op for op in job.operators if op.id not in fed]
@@ -41,19 +41,19 @@ def sinks(job: JobGraph) -> list[Operator]:
 
 
 def rules(job: JobGraph) -> Rules:
-    """Return what holds for every placement: results are needed in the cloud."""
+    """Return the rules of every placement: results are needed in the cloud."""
     return Rules(rules=(Pin(operators=tuple(op.id for op in sinks(job)), to=CLOUD),))
 
 
 def with_rate(job: JobGraph, per_subtask: float) -> JobGraph:
-    """Return the job with so many records per second from each source subtask."""
+    """Return the job with a rate in records per second for each source subtask."""
     for source in job.sources():
         job = job.with_source_rate(source.id, per_subtask * source.parallelism)
     return job
 
 
 def without_state(job: JobGraph) -> JobGraph:
-    """Return the job with nothing to write at checkpoints."""
+    """Return the job without checkpointed bytes."""
     operators = tuple(
         op.model_copy(update={"cost": op.cost.model_copy(update={"checkpointed_bytes": 0.0})})
         if op.cost
@@ -64,9 +64,8 @@ def without_state(job: JobGraph) -> JobGraph:
 
 
 def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
-    """Return the cluster with links of another rate, and nothing kept in reserve.
-
-    What is asked is how much can be sustained at most.
+    """Return the cluster with another rate of its links, and without reserve, to find the highest
+    rate that a placement can sustain.
     """
     bytes_per_s = mbit_per_s * 1e6 / 8
     links = tuple(
@@ -76,7 +75,9 @@ def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
 
 
 def born_at_sites(job: JobGraph) -> JobGraph:
-    """Return the job with the data of source subtask i born at site i, and so on in turn."""
+    """Return the job with the data of source subtask i produced at site i, modulo the number of
+    sites.
+    """
     operators = tuple(
         op.model_copy(update={"born_at": _in_turn(EDGE_SITES, op)}) if op in job.sources() else op
         for op in job.operators
@@ -85,12 +86,14 @@ def born_at_sites(job: JobGraph) -> JobGraph:
 
 
 def _in_turn(places: Sequence[str], op: Operator) -> tuple[str, ...]:
-    """Return a place for each subtask of an operator, one after the other."""
+    """Return a place for each subtask of an operator, in turn."""
     return tuple(places[i % len(places)] for i in range(op.parallelism))
 
 
 def at_the_edge(job: JobGraph) -> Plan:
-    """Return a placement with all that has a subtask for each site there, else on the server."""
+    """Return a placement with each operator that has a subtask for each site at the sites, and the
+    others on the server.
+    """
     pis = tuple(PIS.values())
     here = {op.parallelism for op in job.sources()}
     elsewhere = _hashed(job) | {op.id for op in sinks(job)}
@@ -109,8 +112,9 @@ def at_the_edge(job: JobGraph) -> Plan:
 def half_and_half(job: JobGraph) -> Plan:
     """Return a placement that shows each operator of several subtasks on both classes of machine.
 
-    The first subtask of what may run at the sites is on its Pi, the others are on the server; of
-    what is spread by key, the last is on a Pi. Operators of one subtask are on the server.
+    Of an operator that may run at the sites, the first subtask is on its Pi, and the others are on
+    the server. Of an operator behind a HASH, the last subtask is on a Pi. Operators with one
+    subtask are on the server.
     """
     pis = list(PIS.values())
     places = dict(at_the_edge(job).of(job.name))
@@ -126,10 +130,10 @@ def _hashed(job: JobGraph) -> set[str]:
 
 
 def between_data_and_use(job: JobGraph, seen: Mapping[str, Sequence[str]]) -> Plan:
-    """Return where stock Flink has put the subtasks, but for the ends.
+    """Return stock Flink's placement, with other places for sources and sink.
 
-    It knows nothing of where data is born and results are needed: the sources are put where the
-    one is, and the sink where the other.
+    Flink does not know where data is produced and results are needed, so the sources and the sink
+    are moved there.
     """
     pis = tuple(PIS.values())
     places = {op.id: tuple(seen[op.id]) for op in job.operators}
@@ -144,7 +148,7 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
     Parameters
     ----------
     job
-        With costs and a rate at which to judge.
+        The job with costs, and with the rate for the comparison.
     flink
         Stock Flink's placement.
 
@@ -172,8 +176,8 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
 def _proven(job: JobGraph, cluster: Cluster) -> Plan:
     """Return the placement that sustains most.
 
-    What combiners put out does not grow in proportion, so the question is asked again at the rate
-    that the answer sustains, as long as that leads to a better one.
+    The output of combiners is not proportional to the rate, so the solver runs again at the rate
+    that its answer sustains, as long as the answer improves.
     """
     best: Plan | None = None
     most = 0.0
@@ -192,10 +196,10 @@ def _proven(job: JobGraph, cluster: Cluster) -> Plan:
 
 
 def sustained_per_subtask(job: JobGraph, cluster: Cluster, plan: Plan) -> tuple[float, Evaluation]:
-    """Return the rate of a source subtask at which the first limit is reached, and the verdict.
+    """Return the rate of a source subtask at which the first limit is reached, and the evaluation.
 
-    Headers make traffic rise slower than the rate, so the headroom is asked for again at the rate
-    that it says.
+    Because of headers, traffic grows more slowly than the rate, so the headroom is computed again
+    at the rate that it yields.
     """
     [source, *_] = job.sources()
     if source.cost is None or source.cost.demand is None:

@@ -22,7 +22,7 @@ from testbed.network.cpu_quota import machine_busy_s, require_quotas
 POLL_SECONDS = 5.0
 WARM_UP_SECONDS = 90.0
 
-# Between the fetch that a poll starts and the reading of the metrics.
+# Time between the fetch that a poll starts and the reading of the metrics.
 _FETCH_SECONDS = 1.0
 _PI_CORES = 0.25
 _FRAMES_PER_SECOND = 100
@@ -50,10 +50,10 @@ _SETTINGS = {
     "taskmanager.memory.framework.off-heap.size": "48m",
     "taskmanager.memory.network.min": "32m",
     "taskmanager.memory.network.max": "32m",
-    # The first compiler only: it is done after seconds, even on a quarter of a core, and so all
+    # Only the first compiler is used. It ends after seconds, even on a quarter of a core, so all
     # machines run the same machine code while they are measured.
     "env.java.opts.taskmanager": "-XX:TieredStopAtLevel=1",
-    # Between _FETCH_SECONDS and POLL_SECONDS: each poll brings a fetch of its own, and only one.
+    # A value between _FETCH_SECONDS and POLL_SECONDS, so that each poll causes exactly one fetch.
     "metrics.fetcher.update-interval": "2500 ms",
     "execution.checkpointing.interval": "10 s",
     "execution.checkpointing.incremental": "true",
@@ -65,7 +65,7 @@ _JOB_CLASS = "testbed.jobs.SensorTelemetry"
 # The site at which the sensor of each source subtask is.
 _SENSORS = "Source: sensors"
 _SENSOR_SITES = ("lyon", "lyon", "nice", "nice")
-# The operators with real work, which are to be measured on both kinds of machine.
+# The operators with real work, to be measured on both kinds of machine.
 _MEASURED = ("decode", "filter", "features")
 _MEASURED_PER_PI = 2
 # Two of these on one Pi take its whole quota, and each appears half as fast as it is.
@@ -75,7 +75,7 @@ _JOB_START_SECONDS = 90.0
 
 
 def record(out: Path, seconds: float, warm_up: float = WARM_UP_SECONDS) -> None:
-    """Start the cluster and the job, record the log, and print how the machine fared.
+    """Start the cluster and the job, record the log, and print the load of the machine.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def record(out: Path, seconds: float, warm_up: float = WARM_UP_SECONDS) -> None:
 
 
 def _submit(cluster: LocalCluster, jar_id: str) -> str:
-    """Submit the job until stock Flink happens to place it as wanted."""
+    """Submit the job again until stock Flink places it as required."""
     for attempt in range(1, _SUBMISSIONS + 1):
         job_id = cluster.rest.run(jar_id, [str(_FRAMES_PER_SECOND)])
         path = f"/jobs/{job_id}"
@@ -142,9 +142,9 @@ def _placement(rest: FlinkRest, job_path: str) -> dict[str, list[str]]:
 
 
 def is_wanted(placement: Mapping[str, Sequence[str]]) -> bool:
-    """Tell whether the sources are at their sensors' sites and the work can be measured.
+    """Return whether the sources are at their sensors' sites and the work can be measured.
 
-    That is: both kinds of machine have each operator, and no Pi has too much of the work.
+    For this, both kinds of machine must have each operator, and no Pi may have too much work.
     """
     sensors = zip(placement[_SENSORS], _SENSOR_SITES, strict=True)
     at_sensors = all(name.startswith(f"pi-{site}-") for name, site in sensors)
@@ -183,7 +183,7 @@ def _poll(cluster: LocalCluster, job_id: str, log: gzip.GzipFile, seconds: float
 
 @contextmanager
 def _complete_gzip(out: Path) -> Iterator[gzip.GzipFile]:
-    """Open a gzip'ed file that takes its name only when it is complete."""
+    """Open a gzip file that gets its name only when it is complete."""
     draft = out.with_name(out.name + ".part")
     try:
         with (
@@ -225,6 +225,6 @@ def _report(before: _Usage, after: _Usage) -> None:
     others = busy - sum(used.values())
     print(f"machine: {busy:.2f} of {os.cpu_count()} cores busy, {others:.2f} not by the cluster")
     for name, cores in used.items():
-        # Of all its threads together, so it can pass 1 second per second.
+        # The time of all its threads together, so it can exceed 1 second per second.
         held = (after.throttled_s[name] - before.throttled_s[name]) / took
         print(f"{name}: {cores:.3f} cores, throttled {held:.2f} s/s")

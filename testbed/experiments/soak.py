@@ -20,7 +20,7 @@ _EVENT_SECONDS = 120.0
 
 
 class Event(NamedTuple):
-    """What has happened to the job, and how long until all ran as planned again."""
+    """An event, and the time until all subtasks ran as planned again."""
 
     what: str
     seconds: float
@@ -28,7 +28,7 @@ class Event(NamedTuple):
 
 @dataclass
 class Soak:
-    """What can happen to a planned job; after each event it is checked and left to settle.
+    """Events of a planned job. After each event the job is checked, and may settle.
 
     Every event raises `TestbedError` if it does not end with every subtask where it is planned, or
     if the job did not go on from its latest checkpoint.
@@ -40,7 +40,7 @@ class Soak:
     job_id
         The job.
     random
-        Chooses places.
+        Random generator that chooses places.
     """
 
     flink: AgentCluster
@@ -64,7 +64,7 @@ class Soak:
         return event
 
     def kill_task_manager(self) -> Event:
-        """Kill a TaskManager that has work, each in turn, and start it again."""
+        """Kill a TaskManager that has work, in turn, and start it again."""
         candidates = sorted({*self.places.values()})
         victim = candidates[self._kills % len(candidates)]
         self._kills += 1
@@ -90,7 +90,7 @@ class Soak:
     def _until_placed(self, what: str, start: float) -> Event:
         self.flink.wait_for_placement(self.job_id, self.places, _EVENT_SECONDS)
         event = Event(what, time.monotonic() - start)
-        # A job that starts afresh counts right too.
+        # A job that starts from the beginning counts correctly, too.
         restored = self.flink.rest.latest_checkpoint(self.job_id, "restored")
         if restored is None or restored < self._checkpoint:
             raise TestbedError(
@@ -115,9 +115,10 @@ def soak(version: str, moves: int = MOVES, kills: int = KILLS, seed: int = 0) ->
     version
         Release of Flink.
     moves, kills
-        How many live moves and TaskManager kills; the JobManager is killed once, half way.
+        Number of live moves and of TaskManager kills. The JobManager is killed once, in the
+        middle.
     seed
-        Of the places.
+        Seed of the places.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The jobs of the headline experiment, and what an experiment must know about them."""
+"""The jobs of the headline experiment, and their properties for the experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ class Workload:
     main_class
         Its class in the jar of `compile_workloads`, with the package.
     source_vertices
-        Beginnings of the names of the job vertices that are pinned to the edge. They have one
+        First words of the names of the job vertices that are pinned to the edge. They have one
         subtask for each site: as many as the argument ``sources`` says.
     arguments
-        What differs from the defaults, key -> value; ``jobs/README.md`` lists all that there are.
+        Arguments that differ from the defaults, key -> value; ``jobs/README.md`` describes them.
     """
 
     name: str

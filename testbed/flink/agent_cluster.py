@@ -1,4 +1,4 @@
-"""A cluster with edgeplace's agent in its JobManager, and the files the two talk by."""
+"""A cluster with edgeplace's agent in its JobManager, and the agent's files."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from testbed.flink.job_jar import compile_own_job
 from testbed.flink.local_cluster import JOB_MANAGER, JobManagerSpec, LocalCluster, TaskManagerSpec
 from testbed.flink.rest import FlinkRest
 
-# Unlike machines, and two of them behind one address.
+# Different machines, two of them behind one address.
 TASK_MANAGERS = (
     TaskManagerSpec("pi-1", "127.0.0.11", slots=4, process_memory="680m"),
     TaskManagerSpec("pi-2", "127.0.0.12", slots=4, process_memory="680m"),
@@ -27,7 +27,7 @@ _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
 class AgentCluster:
-    """A highly available cluster that obeys plans, as long as the ``with`` block.
+    """A highly available cluster that follows plans, for the time of the ``with`` block.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class AgentCluster:
         return _json(self.plans / f"{job_id}.status.json")
 
     def agent(self) -> dict[str, Any] | None:
-        """Return what the agent says about itself, ``None`` while it has not."""
+        """Return the content of the agent's file, ``None`` while it does not exist."""
         return _json(self.plans / "agent.json")
 
     def placement(self, job_id: str) -> dict[str, str]:
@@ -247,7 +247,7 @@ class AgentCluster:
             plan.unlink()
 
     def _cancel_all(self) -> bool:
-        """Ask every job to end, and tell whether all have."""
+        """Ask every job to end, and return whether all have ended."""
         jobs = [job["id"] for job in self.rest.get("/jobs")["jobs"] if job["status"] not in _ENDED]
         for job_id in jobs:
             self.rest.cancel(job_id)

@@ -41,7 +41,7 @@ def build(home: Path, jar: Path = JAR) -> Path:
             for file in sorted(classes.rglob("*.class")):
                 name = file.relative_to(classes).as_posix()
                 archive.writestr(zipfile.ZipInfo(name, _NO_TIME), file.read_bytes())
-    # A rename: a JobManager may be running from the former file.
+    # The new file is renamed into place, because a JobManager may run from the old one.
     draft.replace(jar)
     return jar
 

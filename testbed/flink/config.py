@@ -12,8 +12,8 @@ _YAML = "config.yaml"
 _LEGACY = "flink-conf.yaml"
 _LOG4J = "log4j-console.properties"
 
-# For clusters of tests: several on one small machine, up within seconds, failures seen within
-# seconds. Bare times are in milliseconds: Flink 1.18 wants them so.
+# Options for test clusters: several on one small machine, with a start and a detection of failures
+# within seconds. Times without a unit are in milliseconds, as Flink 1.18 requires.
 QUICK: Mapping[str, str] = {
     "jobmanager.memory.process.size": "900m",
     "jobmanager.memory.jvm-metaspace.size": "192m",
@@ -27,23 +27,24 @@ QUICK: Mapping[str, str] = {
     "taskmanager.memory.network.max": "32m",
     # The first compiler and the plain garbage collector: less work at start.
     JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    # A TaskManager that is up before the JobManager waits 10 s otherwise.
+    # Otherwise a TaskManager that starts before the JobManager waits 10 s.
     "cluster.registration.error-delay": "300",
     "cluster.registration.refused-registration-delay": "1000",
     "heartbeat.interval": "500",
-    # Long, as a busy machine is no failure; a killed process is noticed by its closed ports.
+    # This is long, because a busy machine is not a failure. A killed process is detected by its
+    # closed ports.
     "heartbeat.timeout": "10000",
     "heartbeat.rpc-failure-threshold": "2",
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "1000000",
     "restart-strategy.fixed-delay.delay": "200 ms",
-    # How old a REST answer about a job may be.
+    # Maximum age of a REST answer about a job.
     "web.refresh-interval": "200",
 }
 
 
 def write_config(folder: Path, home: Path, options: Mapping[str, str]) -> None:
-    """Write a configuration folder as the release in a Flink home wants it.
+    """Write a configuration folder in the form of the release in a Flink home.
 
     Parameters
     ----------

@@ -194,7 +194,7 @@ class LocalCluster:
         stop(self._processes.pop(name))
 
     def kill(self, name: str) -> None:
-        """End a process as a power cut would."""
+        """Kill a process at once, like a power failure."""
         kill(self._processes.pop(name))
 
     def cpu_use(self, name: str) -> CpuUse:

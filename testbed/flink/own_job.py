@@ -1,7 +1,7 @@
-"""A user's own job on the WAN: where it should run, and what it sends from there.
+"""A user's own job on the WAN: its placement by each policy, and the traffic of each placement.
 
-The job goes at its own rate, which only its owner can change: what a placement sustains at most is
-not asked. Its ends are found in the job graph, its rates by REST.
+The job runs at its own rate, which only its owner can change, so the largest sustained rate is not
+measured. The job graph gives its sources and sinks, REST its rates.
 """
 
 import os
@@ -33,7 +33,7 @@ from testbed.network.namespaces import link_counts
 from testbed.network.wan import WanSpec
 
 BUSY_LIMIT = 0.85
-"""Share of this machine's processors above which what was seen says little."""
+"""Share of this machine's processors above which a measurement does not count."""
 _CHECKPOINTS = {"execution.checkpointing.interval": "5 s"}
 _ENDED = ("FAILED", "FINISHED", "CANCELED")
 _POLL_S = 0.5
@@ -42,17 +42,17 @@ _EMITTED = re.compile(r"(\d+)\.(Source__.*\.)?numRecordsOut")
 
 @dataclass(frozen=True)
 class Attached:
-    """A world that another process keeps up."""
+    """A testbed that another process runs."""
 
     url: str
-    """Of Flink's REST API."""
+    """Address of Flink's REST API."""
     sites: Path
-    """What `World.sites_file` returned, in a file."""
+    """File with the result of `World.sites_file`."""
     wan: Path
-    """What the WAN was started with."""
+    """Specification of the WAN."""
 
     def sites_file(self) -> str:
-        """Return what a user would write for ``edgeplace flink discover --sites``."""
+        """Return the content of a user's file for ``edgeplace flink discover --sites``."""
         return self.sites.read_text()
 
     def wan_bytes(self) -> int:
@@ -65,25 +65,25 @@ class Attached:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """How long to look, in seconds."""
+class Durations:
+    """Durations in seconds."""
 
     start_s: float = 90.0
     settle_s: float = 20.0
-    """After a change of the placement: compilers, buffers, and a checkpoint."""
+    """Pause after a change of the placement, for compilers, buffers, and a checkpoint."""
     measure_s: int = 30
     watch_s: float = 30.0
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a placement did."""
+class Observed:
+    """The measurement of a placement."""
 
     wan_bytes_per_s: float
     per_source: Mapping[str, Sequence[float]]
     """Source id -> records/s of each subtask."""
     machine_busy: float
-    """Processors of this machine that were busy in the mean, whoever with."""
+    """Mean busy share of this machine's processors, with any work."""
 
 
 def run_own(
@@ -92,16 +92,15 @@ def run_own(
     main_class: str | None,
     arguments: Sequence[str],
     folder: Path,
-    schedule: Schedule = Schedule(),
+    schedule: Durations = Durations(),
 ) -> None:
-    """Start a user's job, measure it, place it by each policy, and print what each placement does.
-
-    In the end the job is cancelled.
+    """Start a user's job, measure it, place it by each policy, and print the traffic of each
+    placement. At the end the job is cancelled.
 
     Parameters
     ----------
     jar
-        With all that Flink's own ``lib`` does not have.
+        The jar, with everything that Flink's own ``lib`` does not have.
     main_class
         With the main method; None: as the jar's manifest says.
     folder
@@ -124,7 +123,7 @@ def run_own(
 
 
 def _compared(
-    world: Attached, rest: FlinkRest, job_id: str, folder: Path, schedule: Schedule
+    world: Attached, rest: FlinkRest, job_id: str, folder: Path, schedule: Durations
 ) -> None:
     loop = Loop(world, folder)
     stock = loop.discover()
@@ -152,11 +151,11 @@ def _compared(
         _say(f"{', '.join(choice.policies)}: {line(job, cluster, choice.plan, seen)}")
 
 
-def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds: float) -> Seen:
-    """Return what a job did for some seconds.
+def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds: float) -> Observed:
+    """Return the measurement of a job for some seconds.
 
-    Sources' counters are those of Flink's REST API, which fetches them every few seconds: the rate
-    is the slope of all that were seen.
+    The counters of sources come from Flink's REST API, which fetches them every few seconds. The
+    rate is the slope of all values.
     """
     began_s, began_bytes, began_busy = time.monotonic(), world.wan_bytes(), machine_busy_s()
     counts: dict[str, list[tuple[float, list[float]]]] = {op.id: [] for op in job.sources()}
@@ -167,7 +166,7 @@ def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds:
                 counts[op.id].append((time.monotonic(), emitted))
         time.sleep(_POLL_S)
     took_s = time.monotonic() - began_s
-    return Seen(
+    return Observed(
         (world.wan_bytes() - began_bytes) / took_s,
         {source: slopes(own) for source, own in counts.items()},
         (machine_busy_s() - began_busy) / took_s,
@@ -175,7 +174,7 @@ def watch(world: Attached, rest: FlinkRest, job_id: str, job: JobGraph, seconds:
 
 
 def slopes(counted: Sequence[tuple[float, Sequence[float]]]) -> list[float]:
-    """Return how fast counters rise, by least squares.
+    """Return the slope of counters, by least squares.
 
     Parameters
     ----------
@@ -196,9 +195,9 @@ def slopes(counted: Sequence[tuple[float, Sequence[float]]]) -> list[float]:
 
 
 def emitted_metrics(names: Sequence[str], parallelism: int) -> list[str]:
-    """Return the counters of what each subtask of a source emits; empty: they are not all known.
-
-    Of a source that is chained to others, the source's own counter is meant, not the chain's.
+    """Return the counters of emitted records of each subtask of a source; empty if they are not
+    all known. If a source is chained to other operators, this is the source's own counter, not the
+    chain's.
     """
     hits = [(hit, name) for name in names if (hit := _EMITTED.fullmatch(name))]
     own = [(int(hit[1]), name) for hit, name in hits if hit[2]]
@@ -221,9 +220,10 @@ def _emitted(rest: FlinkRest, job_id: str, vertex: str, parallelism: int) -> lis
 def _started(
     rest: FlinkRest, jar: Path, main_class: str | None, arguments: Sequence[str], wait_s: float
 ) -> str:
-    """Return the id of the job of a jar, once all of it runs."""
+    """Wait until all subtasks of a jar's job run, and return the job's id."""
     try:
-        # A job without checkpoints is not moved while it runs; what its code says goes before.
+        # A job without checkpoints is not moved while it runs. The job's own setting takes
+        # precedence.
         job_id = rest.run(rest.upload(jar), arguments, options=_CHECKPOINTS, main_class=main_class)
     except FileNotFoundError:
         raise TestbedError(f"{jar}: no such file") from None
@@ -245,7 +245,7 @@ def _started(
         time.sleep(_POLL_S)
 
 
-def _measured(loop: Loop, stock: FoundCase, schedule: Schedule) -> JobGraph:
+def _measured(loop: Loop, stock: FoundCase, schedule: Durations) -> JobGraph:
     """Return the job with costs from a log that shows operators on both classes of machine."""
     logs = []
     for placement in (at_the_edge, half_and_half):
@@ -255,8 +255,8 @@ def _measured(loop: Loop, stock: FoundCase, schedule: Schedule) -> JobGraph:
     return loop.costs(logs, stock)
 
 
-def line(job: JobGraph, cluster: Cluster, plan: Plan, seen: Seen) -> str:
-    """Return what a placement did beside what is predicted at the rates that were seen."""
+def line(job: JobGraph, cluster: Cluster, plan: Plan, seen: Observed) -> str:
+    """Return the measurement of a placement beside the prediction for the measured rates."""
     for source, rates in seen.per_source.items():
         job = job.with_source_rate(source, sum(rates))
     predicted = evaluate(job, cluster, plan)

@@ -1,4 +1,4 @@
-"""The few calls of Flink's REST API the testbed needs."""
+"""The calls of Flink's REST API that the testbed needs."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -173,6 +173,6 @@ class FlinkRest:
     def _post(self, path: str, request: Mapping[str, Any], timeout_s: float) -> Any:
         answer = self._session.post(self.url + path, json=request, timeout=timeout_s)
         if not answer.ok:
-            # Flink says why in the body, which the status line lacks.
+            # Flink gives the reason in the body, which the status line lacks.
             raise requests.HTTPError(f"{path}: {answer.status_code} {answer.text}")
         return answer.json()

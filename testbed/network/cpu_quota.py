@@ -1,4 +1,4 @@
-"""Make processes slow: CPU quotas by the kernel's cgroups (version 1, root needed)."""
+"""CPU quotas of processes, by the kernel's cgroups (version 1, root needed)."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ _KILL_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class CpuUse:
-    """What a group of processes has got from the kernel so far."""
+    """The processor time that a group of processes has used and been denied."""
 
     cpu_s: float
     throttled_s: float
@@ -68,11 +68,11 @@ class CpuQuotas:
         os.close(self._lock)
 
     def create(self, name: str) -> None:
-        """Create a group that gets as much as it wants."""
+        """Create a group without a limit."""
         (self._root / name).mkdir()
 
     def limit(self, name: str, cores: float) -> None:
-        """Let a group have at most this many cores from now on."""
+        """Set the maximum number of cores of a group."""
         quota = round(cores * _PERIOD_US)
         if quota < _MIN_QUOTA_US:
             raise ValueError(f"a quota of {cores} cores is below {_MIN_QUOTA_US / _PERIOD_US}")

@@ -39,16 +39,16 @@ class Host:
 
 @dataclass(frozen=True)
 class LinkCount:
-    """What a directed link has carried so far."""
+    """The traffic of a directed link so far."""
 
     carried_bytes: int
     dropped_packets: int
 
 
 class Namespaces:
-    """Hosts at sites, joined by links, as long as the ``with`` block.
+    """Hosts at sites, joined by links, for the time of the ``with`` block.
 
-    The machine's own namespace reaches one host, by a wire that is no part of the WAN.
+    The machine's own namespace reaches one host, by a connection outside the WAN.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Namespaces:
         return f"{self._prefix(site)}.{number + 2}"
 
     def set_links(self, links: Sequence[LinkSpec]) -> None:
-        """Change the links, the same ones in the same order, under what is in flight."""
+        """Change the links, the same ones in the same order, also for packets in flight."""
         ends = [(link.source, link.target) for link in links]
         if ends != [(link.source, link.target) for link in self._spec.links]:
             raise ValueError("links between other sites, or in another order")
@@ -213,7 +213,9 @@ def link_counts(spec: WanSpec) -> dict[tuple[str, str], LinkCount]:
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Hold what only one testbed at a time may hold; the kernel gives it back at our end."""
+    """Take the lock that only one testbed may have; the kernel releases it when this process
+    ends.
+    """
     if os.geteuid() != 0:
         raise TestbedError("root is needed: the hosts are network namespaces")
     with _LOCK.open("w") as lock:
@@ -242,7 +244,7 @@ def _remove_all() -> None:
     for name in (entry["name"] for entry in listed):
         if name.startswith(_PREFIX):
             _run(["ip", "netns", "delete", name])
-    # It goes with its namespace, but later; gone at once if asked for.
+    # The device disappears with its namespace, but later. This removes it at once.
     if Path("/sys/class/net", _WIRE).exists():
         _run(["ip", "link", "delete", _WIRE])
 

@@ -43,7 +43,7 @@ _IFF_TUN_NO_PI = 0x0001 | 0x1000
 _CLONE_NEWNET = 0x40000000
 _COUNTS = struct.Struct("=QQ")
 _AT_ONCE = 64
-"""Packets read from a device before others get their turn."""
+"""Most packets read from a device before the others get their turn."""
 _VERSION_BYTE, _IPV4 = 0, 4
 _DESTINATION = slice(16, 20)
 

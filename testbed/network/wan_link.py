@@ -19,11 +19,11 @@ class LinkSpec:
     delay_ms
         One-way delay behind the queue.
     jitter_ms
-        Up to this much more, evenly spread; packets are never reordered.
+        Largest additional delay, uniformly distributed. Packets are never reordered.
     loss
         Share of the packets that is lost at random.
     queue_ms
-        How long a packet may wait in the queue; one that would wait longer is dropped.
+        Longest time of a packet in the queue; a packet that would wait longer is dropped.
     """
 
     source: str
@@ -46,7 +46,7 @@ class WanLink:
     Parameters
     ----------
     spec
-        What it is like; may be replaced at any time.
+        Properties of the link; may be replaced at any time.
     seed
         Of jitter and loss.
 

@@ -350,7 +350,7 @@ class Document:
             cap = np.broadcast_to(np.asarray(capacity, float), (n,))
             over = used > cap * (1 + EXACT)
             close = np.abs(used - np.where(np.isfinite(cap), cap, 0.0)) <= np.abs(cap) * EXACT
-            near |= close & np.isfinite(cap) & (used > 0) & (kind != "slots")
+            near |= close & np.isfinite(cap) & (used > 0) & (kind not in ("slots", "GPUs"))
             broken[kind] = broken.get(kind, np.zeros(n, bool)) | over
             if grows:
                 rated |= over
@@ -518,12 +518,13 @@ class Document:
     def _space(self, plans: Plans) -> None:
         n = len(plans)
         for t, tm in enumerate(self.cluster.task_managers):
-            memory, disk = np.zeros(n), np.zeros(n)
+            memory, disk, gpus = np.zeros(n), np.zeros(n), np.zeros(n)
             for k, s in enumerate(self.subtasks):
                 here = plans[:, k] == t
                 cost = s.operator.cost
                 state = ((cost.state_bytes if cost else None) or 0.0) / s.operator.parallelism
                 memory += s.operator.memory_bytes * here
+                gpus += s.operator.gpus * here
                 if self.jobs[s.job].state_backend == "heap":
                     memory += state * here
                 else:
@@ -532,6 +533,7 @@ class Document:
                 self._limits.append(("memory", memory, tm.memory_bytes, False))
             if tm.disk_bytes is not None:
                 self._limits.append(("disk", disk, tm.disk_bytes, False))
+            self._limits.append(("GPUs", gpus, float(tm.gpus), False))
 
     def _credit(self, plans: Plans) -> None:
         sites = self.tm_site[plans]

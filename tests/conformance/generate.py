@@ -86,7 +86,17 @@ def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Ca
         # Few plans hide little; a few such cases stay.
         fewest = 16 if draw.random() < 0.9 else 1
         if fewest <= _plans(case) <= most_plans:
+            _add_gpus(case, np.random.default_rng([20_26, seed, 1]))
             return {"family": chosen, "seed": seed, **case}
+
+
+def _add_gpus(case: Case, draw: Draw) -> None:
+    """Give some TaskManagers GPUs, and let an operator need them, in one case of six."""
+    if draw.random() < 1 / 6:
+        operators = case["jobs"][int(draw.integers(len(case["jobs"])))]["operators"]
+        operators[int(draw.integers(len(operators)))]["gpus"] = 1
+        for tm in case["cluster"]["task_managers"]:
+            tm["gpus"] = int(draw.integers(0, 4))
 
 
 def _plans(case: Case) -> float:

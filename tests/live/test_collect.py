@@ -99,7 +99,9 @@ def test_from_a_running_job_to_a_plan(
             flink.cluster.kill("jobmanager")
             wait_for(lambda: "a gap in the log" in said.read_text(), "a gap")
             flink.cluster.start("jobmanager")
-            wait_for(lambda: "goes on after" in said.read_text(), "polls after the restart")
+            wait_for(
+                lambda: "collecting continues after" in said.read_text(), "polls after the restart"
+            )
             size = sum(p.stat().st_size for p in log.glob("*.gz"))
             wait_for(lambda: grown_to(size + 30_000), "more polls after the restart")
             collector.send_signal(signal.SIGINT)

@@ -191,7 +191,7 @@ def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
     # Flink draws the time to the first checkpoint after a start between the pause and the interval.
-    job = submitted(flink, "checkpoint-ms=8000", **{"min-pause": "8s"})
+    job = submitted(flink, "checkpoint-ms=5000", **{"min-pause": "5s"})
     before = flink.placement(job)
     with checkpoints_fail(flink, job):
         pass  # Skips where that is not possible.
@@ -208,7 +208,7 @@ def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
     plan = plan_file(tmp_path, other_places(flink, job))
     spoiler = threading.Thread(target=spoil)
     spoiler.start()
-    ran = Ran(flink, "apply", plan, "--timeout", "30")
+    ran = Ran(flink, "apply", plan, "--timeout", "20")
     spoiler.join()
     assert moved_back.is_set()
     assert ran.status is ExitStatus.NOT_APPLIED, ran.out + ran.err

@@ -214,7 +214,7 @@ def test_of_checkpoints_that_still_change_the_last_counts(spark, recording, size
     found = operator(measure([recording.write()], None, spark=spark), "map")
     assert found.checkpointed_bytes == sizes[-1]
     assert found.state_bytes == max(sizes[-10:])
-    [note] = [note for note in found.notes if "come to rest" in note]
+    [note] = [note for note in found.notes if "no longer changes" in note]
     assert f"to {sizes[-1]:,}" in note
 
 
@@ -231,7 +231,7 @@ def test_of_checkpoints_that_do_not_the_mean_counts(spark, recording, sizes):
     checkpoints(recording, sizes)
     found = operator(measure([recording.write()], None, spark=spark), "map")
     assert found.checkpointed_bytes == pytest.approx(sum(sizes) / len(sizes))
-    assert not any("come to rest" in note for note in found.notes)
+    assert not any("no longer changes" in note for note in found.notes)
 
 
 def test_settings_window_and_placement_are_reported(measured):

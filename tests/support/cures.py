@@ -21,8 +21,8 @@ def _with(job, cluster, rules, change, current):
             cluster = with_slots(cluster, change.where, int(more))
         case "node cpu":
             cluster = with_cores(cluster, change.where, more)
-        case "memory" | "disk":
-            field = f"{change.kind}_bytes"
+        case "memory" | "disk" | "GPUs":
+            field = "gpus" if change.kind == "GPUs" else f"{change.kind}_bytes"
             cluster = cluster.model_copy(
                 update={
                     "task_managers": tuple(

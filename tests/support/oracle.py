@@ -234,11 +234,12 @@ class Oracle:
 
     def _places(self, place, broken):
         slots = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))
-        memory, disk = defaultdict(float), defaultdict(float)
+        memory, disk, gpus = defaultdict(float), defaultdict(float), defaultdict(int)
         for k in self.subtasks:
             op = self.ops[k[0]]
             slots[place[k]][op.slot_sharing_group][op.id] += 1
             memory[place[k]] += op.memory_bytes
+            gpus[place[k]] += op.gpus
             state = (op.cost.state_bytes or 0) / op.parallelism if op.cost else 0.0
             (memory if self.job.state_backend == "heap" else disk)[place[k]] += state
         for t in self.cluster.task_managers:
@@ -248,6 +249,8 @@ class Oracle:
                 broken.add("memory")
             if t.disk_bytes is not None and disk[t.id] > t.disk_bytes * (1 + 1e-12):
                 broken.add("disk")
+            if gpus[t.id] > t.gpus:
+                broken.add("GPUs")
         for o in self.job.operators:
             born = o.born_at * o.parallelism if len(o.born_at) == 1 else o.born_at
             for i, where in enumerate(born):

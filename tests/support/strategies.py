@@ -60,6 +60,7 @@ def clusters(draw, tree=None, tms=None):
                 slots=draw(st.integers(0, 4)),
                 memory_bytes=draw(st.sampled_from([None, None, 100, 1000, 999])),
                 disk_bytes=draw(st.sampled_from([None, None, 100, 1000])),
+                gpus=draw(st.sampled_from([0, 1, 2])),
             )
         )
     links = []
@@ -154,6 +155,7 @@ def jobs(draw, cluster, most=MOST_ASSIGNMENTS):
                 slot_sharing_group=draw(st.sampled_from(["g", "g", "h", f"own{i}"])),
                 born_at=born,
                 memory_bytes=draw(st.sampled_from([0.0, 0.0, 100.0, 500.0])),
+                gpus=draw(st.sampled_from([0, 0, 0, 0, 0, 1])),
                 cost=_cost(draw, f"o{i}", source, p),
             )
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from edgeplace.adapters.flink.apply.moves import SubtaskMove, slots_needed
-from edgeplace.adapters.flink.checks.agent import (
+from edgeplace.adapters.flink.checks.agent_obeys import (
     check_alive,
     check_in_charge,
     check_loaded,

@@ -1,4 +1,4 @@
-"""Polling a job into the metric log, through restarts of the JobManager and of the job."""
+"""Poll a job into the metric log, also after restarts of the JobManager and of the job."""
 
 import time
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -20,16 +20,20 @@ from edgeplace.model import InvalidInputError
 _AT_ONCE = 4
 _FETCH_WAIT_S = 1.0
 _FETCH_MARGIN_S = 0.5
-"""Flink renews metrics when it is asked *later* than its interval after the fetch before."""
+"""Margin: Flink renews metrics only if a request comes *later* than its interval after the last
+fetch.
+"""
 _BREATH = 1.25
-"""Of a poll that takes longer than the interval, the next starts this many times its time later."""
+"""If a poll takes longer than the interval, the next one starts after this multiple of its
+duration.
+"""
 _LONGEST_WAIT_S = 60.0
 _GONE_AFTER_S = 300.0
-"""A JobManager that restarts does not know its jobs for a while."""
+"""Time for which a restarted JobManager may not know its jobs."""
 
 
 class CollectEnd(StrEnum):
-    """Why collecting ended."""
+    """The reason why collecting ended."""
 
     DURATION = "duration"
     INTERRUPT = "interrupt"
@@ -40,7 +44,7 @@ class CollectEnd(StrEnum):
 
 @dataclass
 class Gap:
-    """A time of which the log says nothing."""
+    """A period without data in the log."""
 
     from_ms: int
     reason: str
@@ -50,11 +54,11 @@ class Gap:
 
 @dataclass
 class Collected:
-    """What was collected so far."""
+    """The state of collecting."""
 
     interval_s: float
     job: RunningJob | None = None
-    """The run of the job that is followed."""
+    """Id of the current run of the job."""
     jobs: dict[str, str] = field(default_factory=dict)
     """Id -> name of every run of the job that is in the log."""
     polls: int = 0
@@ -68,17 +72,18 @@ class Collected:
 
 
 class Watcher(Protocol):
-    """Is told how collecting goes."""
+    """Receives the progress of collecting."""
 
     def say(self, text: str) -> None:
-        """Something happened that the user should know."""
+        """Report an event to the user."""
 
     def polled(self, so_far: Collected) -> None:
-        """A poll is in the log."""
+        """Report that a poll is in the log."""
 
 
 def polling_interval_s(live: LiveFlink, wanted_s: float) -> float:
-    """Return the interval that Flink allows: shorter, polls would bring the same metrics twice.
+    """Return the least interval for Flink; with a shorter one, polls would get the same metrics
+    twice.
 
     Raises
     ------
@@ -90,7 +95,7 @@ def polling_interval_s(live: LiveFlink, wanted_s: float) -> float:
     try:
         configuration = live.configuration()
     except FlinkNotFoundError:
-        # A gateway may hide it.
+        # A gateway may hide the configuration.
         configuration = {}
     fetch_s = fetch_interval_s(configuration)
     return max(wanted_s, fetch_s + _FETCH_MARGIN_S)
@@ -104,7 +109,7 @@ def followed_job(live: LiveFlink, ref: str | None) -> RunningJob | None:
     FlinkUnreachableError
         If Flink does not answer.
     InvalidInputError
-        If there is no job of this id, no job at all, or if it could be one of several.
+        If there is no job of this id, no job at all, or if several jobs match.
     """
     jobs = live.jobs()
     job = choose(jobs, ref)
@@ -131,18 +136,18 @@ def collect(
 ) -> Collected:
     """Poll until the time is over, the job has ended, the log is full, or Ctrl-C.
 
-    Where Flink does not answer or the job does not run, there is a gap in the log; after it,
-    collecting goes on.
+    While Flink does not answer or the job does not run, the log has a gap. Then collecting
+    continues.
 
     Parameters
     ----------
     job
-        The job; None: the next of this name.
+        The job; None: the next job of this name.
     name
         Follow the job of this name over resubmissions, which have other ids; None: only this run.
     interval_s
-        From the start of a poll to the start of the next, see `polling_interval_s`. Polls that take
-        longer are stretched.
+        From the start of a poll to the start of the next, see `polling_interval_s`. Longer polls
+        increase it.
     duration_s
         None: no end.
 
@@ -200,7 +205,9 @@ class _Collector:
             time.sleep(max(0.0, next_s - time.monotonic()))
 
     def _pause_s(self, took_s: float) -> float:
-        """Return the time from the start of a poll that took this long to that of the next."""
+        """Return the time between the starts of this poll and of the next one, for a duration of
+        this poll.
+        """
         interval_s = self._done.interval_s
         if self._failures:
             return max(interval_s, took_s, min(self._failures, _LONGEST_WAIT_S))
@@ -267,7 +274,7 @@ class _Collector:
         return self._gap(f"the job is {state}; waiting for one called {self._name!r}")
 
     def _gap(self, reason: str) -> CollectEnd | None:
-        """Note that the log has nothing of this poll; collecting goes on."""
+        """Record that this poll is missing in the log."""
         self._failures += 1
         gaps, now_ms = self._done.gaps, _now_ms()
         if not gaps or gaps[-1].to_ms is not None:
@@ -282,7 +289,8 @@ class _Collector:
             gap = done.gaps[-1]
             gap.to_ms = now_ms
             self._watcher.say(
-                f"{clock(now_ms / 1000)}: goes on after {(now_ms - gap.from_ms) / 1000:.0f} s"
+                f"{clock(now_ms / 1000)}: collecting continues after "
+                f"{(now_ms - gap.from_ms) / 1000:.0f} s"
             )
         if done.job:
             done.jobs[done.job.id] = done.job.name

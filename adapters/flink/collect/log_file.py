@@ -1,6 +1,6 @@
 """Files of a metric log: gzip'ed, written poll by poll, rotated and bounded on disk.
 
-What is appended at once is one gzip member, so a log that was killed is whole up to its last poll,
+Each append is one gzip member. So a log is complete up to its last poll if the process is killed,
 and can be read while it is written.
 """
 
@@ -18,15 +18,15 @@ _NAME = re.compile(r"metrics-([0-9]{6,})\.jsonl\.gz")
 _ROTATE_AFTER_S = 3600.0
 _ROTATE_BYTES = 64_000_000
 _LEAST_FILES = 16
-"""Removing the oldest file takes away at most this part of the log."""
+"""Largest share of the log that the removal of the oldest file deletes."""
 
 
 class MetricLog(Protocol):
-    """Where a metric log goes."""
+    """The destination of a metric log."""
 
     written_bytes: int
     files: int
-    """Files that were started."""
+    """Files that were created."""
 
     @property
     def where(self) -> Path:
@@ -34,28 +34,28 @@ class MetricLog(Protocol):
 
     @property
     def starts_file(self) -> bool:
-        """Whether a file starts with what comes next, which has to be of use without the others."""
+        """Whether the next append begins a file, which must be usable without the others."""
 
     def append(self, lines: bytes) -> bool:
-        """Append whole lines; return whether there was room for them.
+        """Append complete lines; return whether there was space for them.
 
         Raises
         ------
         InvalidInputError
-            If they cannot be written; nothing of them is then in the log.
+            If they cannot be written; no part of them is in the log then.
         """
 
     def close(self) -> None:
-        """Close it; nothing can be appended any more."""
+        """Close the log."""
 
 
 class LogFile:
-    """One new file, which takes lines until it has reached its size.
+    """One new file, which accepts lines up to its maximum size.
 
     Raises
     ------
     InvalidInputError
-        If there is such a file, or it cannot be written.
+        If the file exists, or cannot be written.
     """
 
     def __init__(self, path: str | Path, max_bytes: int) -> None:
@@ -85,10 +85,10 @@ class LogFile:
 
 
 class LogFolder:
-    """A folder of files, of which the oldest go when there are too many bytes.
+    """A folder of files.
 
-    A log that is there already is continued in a new file, and counts. Other files in the folder
-    are left alone. There is always room.
+    If they have too many bytes, the oldest are removed. An existing log is continued in a new
+    file, and its files count. Other files in the folder are not touched. There is always space.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class LogFolder:
         self._part: _Part | None = None
         try:
             self.where.mkdir(parents=True, exist_ok=True)
-            # Open as long as this object: it holds the lock.
+            # The file is open as long as this object exists, because it holds the lock.
             self._folder = os.open(self.where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as e:
             raise InvalidInputError(
@@ -133,7 +133,7 @@ class LogFolder:
         """As `MetricLog.append`."""
         member = _member(lines)
         if self._part is None:
-            # A number, not a time: clocks are set back.
+            # The name has a number instead of a time, because clocks may be set back.
             number = max(self._numbered(), default=0) + 1
             self._part = _Part(self.where / f"metrics-{number:06d}.jsonl.gz")
             self.files += 1
@@ -171,7 +171,7 @@ class LogFolder:
 
 
 class _Part:
-    """One file, which is extended by whole members or not at all."""
+    """One file, to which complete gzip members are appended or nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

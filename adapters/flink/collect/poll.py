@@ -1,9 +1,9 @@
 """One poll: Flink's answers about a job and its TaskManagers, as lines of the metric log.
 
-docs/metric-log.md has the format. Two habits of Flink's shape a poll. Metrics are lazy: a question
-starts a fetch from the TaskManagers and is answered with the fetch before it, so a poll asks once
-to start it, waits, and then reads. A request line is at most 4,096 characters long, so the
-metrics of a wide operator come in several answers, each with whole subtasks.
+docs/metric-log.md has the format. Two properties of Flink determine a poll. Flink fetches metrics
+lazily: a request starts a fetch from the TaskManagers and returns the result of the fetch before
+it. So a poll sends a first request, waits, and then reads. A request line has at most 4,096
+characters, so the metrics of a wide operator come in several answers, each with whole subtasks.
 """
 
 import json
@@ -41,35 +41,35 @@ TASK_MANAGER_METRICS = (
 )
 _LOG_VERSION = 1
 _NAMES_CHARACTERS = 3500
-"""Of the names in one request; the path takes less than the rest."""
+"""Most characters of the names in one request; the path takes less than the rest."""
 _COMMA_CHARACTERS = len(quote_plus(","))
 
 
 @dataclass(frozen=True)
 class Poll:
-    """What came of a poll."""
+    """The result of a poll."""
 
     state: str
-    """Of the job; there are no lines unless it is `RUNNING`."""
+    """State of the job; there are no lines unless it is `RUNNING`."""
     lines: bytes = b""
     values: int = 0
-    """Metric values in them."""
+    """Number of metric values in the lines."""
     requests: int = 0
     operators: int = 0
     subtasks: int = 0
     checkpoint: int | None = None
-    """The last that has completed."""
+    """Id of the last completed checkpoint."""
 
 
 class Poller:
-    """Asks about one job, again and again.
+    """Polls one job.
 
     Parameters
     ----------
     wait_s
-        From the start of Flink's fetch to reading what it brought.
+        Time from the start of Flink's fetch to the reading of its result.
     pool
-        Runs requests at the same time.
+        Runs requests in parallel.
     """
 
     def __init__(self, client: FlinkClient, job_id: str, wait_s: float, pool: Executor) -> None:
@@ -82,19 +82,20 @@ class Poller:
         self._emitters: dict[str, tuple[str, ...]] = {}
 
     def poll(self, describe: bool) -> Poll:
-        """Ask once.
+        """Poll once.
 
         Parameters
         ----------
         describe
-            Whether to ask for what changes only when the job starts anew even if it has not.
+            Whether to request the answers that change only when the job starts again, even if it
+            has not.
 
         Raises
         ------
         FlinkUnreachableError
             If Flink does not answer, or refuses.
         FlinkNotFoundError
-            If it does not know the job.
+            If Flink does not know the job.
         InvalidInputError
             If an answer is incomplete, as while a job starts.
         """
@@ -104,7 +105,7 @@ class Poller:
         [job] = answers.ask([_Request(self._path)])
         state = str(need(job, "state", str, f"the answer to {self._path}"))
         if state != "RUNNING":
-            # Metrics may be of the attempt before, and subtasks have no places.
+            # Metrics may belong to the previous attempt, and subtasks have no places.
             return Poll(state)
         running_since = need(job, "timestamps", Mapping, f"the answer to {self._path}").get(state)
         if describe or running_since != self._running_since:
@@ -124,7 +125,7 @@ class Poller:
         )
         values += self._task_managers(answers, seen)
         checkpoint = self._checkpoints(answers, vertices)
-        # Kept only now: after a poll that failed, all this is asked for again.
+        # This is stored only now, so that after a failed poll all of it is requested again.
         self._running_since, self._checkpoint = running_since, checkpoint
         self._emitters |= emitters
         return Poll(
@@ -142,8 +143,9 @@ class Poller:
     ) -> dict[str, tuple[str, ...]]:
         """Return source -> the counters of records that its source operators have.
 
-        A chain that ends in its own sink leaves the counter of the task at 0. They are registered
-        some time after the task, so they are looked for until they are found.
+        In a chain that ends in its own sink, the task's counter stays at 0. The counters of the
+        source operators are registered some time after the task, so they are looked up until they
+        exist.
         """
         unknown = [v for v in sources if not self._emitters.get(v)]
         listed = answers.ask([_Request(f"{paths[v]}/subtasks/metrics") for v in unknown], False)
@@ -162,16 +164,16 @@ class Poller:
         ids = {tm for places in placement(vertices).values() for tm in places if tm is not None}
         return answers.ask(
             [
-                # One that has gone meanwhile is no reason to lose the poll.
+                # A TaskManager that has gone meanwhile does not make the poll fail.
                 _Request(f"/taskmanagers/{tm}/metrics", TASK_MANAGER_METRICS, may_be_gone=True)
                 for tm in sorted(ids)
             ]
         )
 
     def _checkpoints(self, answers: "_Answers", vertices: Collection[str]) -> int | None:
-        """Ask for the statistics of checkpoints if one has completed since the last poll."""
+        """Request the statistics of checkpoints if one has completed since the last poll."""
         path = f"{self._path}/checkpoints"
-        # Flink knows no such page where checkpointing is off.
+        # Flink does not have this page if checkpointing is off.
         [answer] = answers.ask([_Request(path, may_be_gone=True)], keep=False)
         completed = need(answer, "latest", Mapping, path).get("completed") if answer else None
         if completed is None:
@@ -180,7 +182,7 @@ class Poller:
         if number != self._checkpoint:
             answers.keep(path, answer)
             details = f"{path}/details/{number}/subtasks"
-            # Flink forgets the details of all but the last few.
+            # Flink keeps the details of the last few checkpoints only.
             answers.ask([_Request(f"{details}/{v}", may_be_gone=True) for v in vertices])
         return number
 
@@ -202,7 +204,7 @@ class _Answers:
         self._lines: list[tuple[int, str]] = []
 
     def ask(self, requests: Sequence[_Request], keep: bool = True) -> list[Any]:
-        """Return the answers in this order, None for what is gone and may be."""
+        """Return the answers in this order, None for a missing one that may be missing."""
         self.requests += len(requests)
         answered = list(self._pool.map(self._get, requests))
         if keep:
@@ -217,7 +219,7 @@ class _Answers:
         self._lines.append((ts_ms, json.dumps(entry, separators=(",", ":")) + "\n"))
 
     def lines(self) -> bytes:
-        """Return the log lines in the order of time."""
+        """Return the log lines in order of time."""
         return "".join(line for _, line in sorted(self._lines, key=lambda e: e[0])).encode()
 
     def _get(self, request: _Request) -> tuple[int, Any]:
@@ -241,7 +243,7 @@ def _sources(job: RestAnswer, vertices: Collection[str]) -> list[str]:
 def _names(parallelism: int, metrics: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the names of metrics of all subtasks, in portions that fit a request.
 
-    Flink leaves out what it does not know, so that metrics need not be there yet.
+    Flink omits unknown metrics, so the metrics need not exist yet.
     """
     portion: list[str] = []
     room = _NAMES_CHARACTERS

@@ -1,4 +1,4 @@
-"""A discovered cluster as a file with comments that say what is left to fill in."""
+"""A discovered cluster as a file, with comments on the values to fill in."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,8 +19,8 @@ def cluster_yaml(found: Discovered, url: str) -> str:
     parts = [
         _comment(
             f"The cluster at {url} as Flink {found.release} knows it, by edgeplace flink discover.",
-            "Flink knows machines, slots and memory. Fill in what it does not know, where it says",
-            "default here or in the notes; cores, too, where containers have less than a JVM sees.",
+            "Flink knows machines, slots and memory. Replace the values that are marked default",
+            "here or in the notes. Correct the cores, if containers have fewer than a JVM sees.",
             "Next: edgeplace flink collect; edgeplace costs metrics --cluster THIS -o costs.json;",
             "edgeplace solve job.json THIS --costs costs.json",
         ),
@@ -104,5 +104,5 @@ def _dumped(content: Mapping[str, Any]) -> str:
 
 
 def _comment(*lines: str) -> str:
-    # A release comes from the network: it must not end the comment.
+    # The release comes from the network, so it must not be able to end the comment.
     return "".join(f"# {''.join(c for c in line if c.isprintable())}\n" for line in lines)

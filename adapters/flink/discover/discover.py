@@ -1,4 +1,4 @@
-"""A cluster file made of the TaskManagers that are registered, with its defaults labelled."""
+"""Make a cluster of the registered TaskManagers, with its default values marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ from edgeplace.model import Cluster, InvalidInputError, JobGraph, parse
 
 _SITE = "site-1"
 _SAID = ("links", "node_classes", "checkpoint_storage", "mtu_bytes")
-"""What a cluster file takes over from the sites as it stands."""
+"""Fields that a cluster file copies from the sites."""
 _WHERE = "the answer to /taskmanagers"
 
 
 @dataclass(frozen=True)
 class Discovered:
-    """A cluster as Flink knows it, and what else the user said of it."""
+    """A cluster made of Flink's answers and the user's description of the sites."""
 
     release: str
-    """Of Flink."""
+    """Release of Flink."""
     cluster: Cluster
-    """Its notes say what is a default."""
+    """The cluster; its notes name the default values."""
     registered: RestAnswer
     """The answer to `/taskmanagers`."""
 
 
 def discover(client: FlinkClient, sites: Sites | None) -> Discovered:
-    """Return the cluster of the TaskManagers that are registered.
+    """Return the cluster of the registered TaskManagers.
 
-    A host is a node. A node with one TaskManager is called by its resource id, if that is
-    configured and so outlives a restart, else by its host.
+    A host is a node. A node with one TaskManager has the name of its resource id, if the id is
+    configured and so survives a restart, else the name of the host.
 
     Parameters
     ----------
     sites
-        What Flink does not know; None: one site.
+        The user's description of the sites; None: one site.
 
     Raises
     ------
@@ -80,13 +80,14 @@ def discover(client: FlinkClient, sites: Sites | None) -> Discovered:
 def born_where_it_runs(
     job: JobGraph, places: Mapping[str, Sequence[str | None]], cluster: Cluster
 ) -> JobGraph:
-    """Return a job whose sources' data are born on the nodes where they run, labelled as a default.
+    """Return a job in which the data of a source is produced on the nodes where the source runs,
+    marked as a default.
 
     Parameters
     ----------
     places
-        Operator id -> TaskManager of each subtask, None: nowhere; a source with such a subtask is
-        left as it is.
+        Operator id -> TaskManager of each subtask, None: nowhere. A source with such a subtask is
+        not changed.
     """
     node_of = {t.id: t.node for t in cluster.task_managers}
     sources = {s.id for s in job.sources()}
@@ -155,7 +156,9 @@ def _network(live: LiveFlink, release: str, notes: list[str]) -> dict[str, int]:
     try:
         configuration = live.configuration()
     except FlinkNotFoundError:
-        notes.append("default: Flink does not tell its configuration, so buffers are its defaults")
+        notes.append(
+            "default: Flink does not show its configuration, so buffers are Flink's defaults"
+        )
         return {}
     network = buffers(release, configuration)
     return {

@@ -1,4 +1,4 @@
-"""Round trips from this machine to TaskManagers, by TCP connections to a port of theirs."""
+"""Round trips from this machine to TaskManagers, measured by TCP connections."""
 
 import re
 import socket
@@ -22,7 +22,7 @@ def round_trips_ms(taskmanagers: RestAnswer) -> Mapping[str, float | None]:
     Parameters
     ----------
     taskmanagers
-        Answer to `GET /taskmanagers`: the port for data, else that for RPC, is connected to.
+        Answer to `GET /taskmanagers`. Connections go to the data port, or else to the RPC port.
 
     Raises
     ------

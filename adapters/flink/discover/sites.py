@@ -1,4 +1,4 @@
-"""What a user writes about sites, so that a cluster file can be made of what Flink knows."""
+"""The user's description of sites, which completes Flink's answers to a cluster file."""
 
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -11,18 +11,18 @@ from edgeplace.model.cluster import Link, NodeClass
 
 
 class SiteHosts(Frozen):
-    """A site, and which TaskManagers are there."""
+    """A site, and the patterns of its TaskManagers."""
 
     id: Id
     hosts: tuple[Id, ...] = Field(min_length=1)
     """Patterns (`10.0.1.*`, `pi-lyon-?`) of their hosts or resource ids."""
     tier: Literal["edge", "cloud"] = "edge"
     node_class: Id = "default"
-    """Of all machines there."""
+    """Class of all machines of the site."""
 
 
 class Sites(Frozen):
-    """Sites and what joins them."""
+    """Sites and the links between them."""
 
     format: Literal["edgeplace/sites"] = "edgeplace/sites"
     version: Literal[1] = 1
@@ -40,14 +40,14 @@ class Sites(Frozen):
         Parameters
         ----------
         host
-            As Flink knows it.
+            The host, as Flink knows it.
         resource_ids
-            Of the TaskManagers on it.
+            Resource ids of the TaskManagers on it.
 
         Raises
         ------
         InvalidInputError
-            If no site has it, or several have.
+            If no site matches, or several do.
         """
         names = (host, *resource_ids)
         fit = [s for s in self.sites if any(fnmatchcase(n, p) for n in names for p in s.hosts)]

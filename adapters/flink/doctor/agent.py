@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from edgeplace.adapters.flink.checks.agent import (
+from edgeplace.adapters.flink.checks.agent_obeys import (
     INSTALL,
     check_alive,
     check_in_charge,

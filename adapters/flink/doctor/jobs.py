@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from edgeplace.adapters.flink.checks.agent import unknown_job
+from edgeplace.adapters.flink.checks.agent_obeys import unknown_job
 from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenJob
 from edgeplace.adapters.flink.plans.agent_files import AgentInfo

@@ -1,4 +1,4 @@
-"""The line of Flink's configuration that starts the agent, in the file that a release reads."""
+"""The line of Flink's configuration that starts the agent, in the file that this release reads."""
 
 import json
 import re
@@ -28,14 +28,13 @@ class ConfigurationLine:
     file
         The file that Flink reads.
     text
-        The line as it has to be.
+        The required line.
     in_place
-        The file has it.
+        Whether the file has the line.
     replaces
-        The value that the key has now, None if the file does not have the key.
+        The current value of the key, None if the file does not have the key.
     everywhere
-        The key through which TaskManagers and clients would load the agent too, None if they
-        do not.
+        The key that makes TaskManagers and clients load the agent too, None if there is none.
     """
 
     file: Path
@@ -46,17 +45,17 @@ class ConfigurationLine:
 
     @property
     def agent_is_named(self) -> bool:
-        """Whether the file names the agent's jar, with whatever options."""
+        """Whether the file names the agent's jar, with any options."""
         return self.everywhere is not None or _agent_in(self.replaces or "") is not None
 
 
 def configuration_line(home: Path, release: str, option: str) -> ConfigurationLine:
-    """Return the line to add to a home's configuration, merged with the options that are there.
+    """Return the line to add to a home's configuration, merged with the existing options.
 
     Parameters
     ----------
     release
-        Release of Flink, which decides on the file.
+        Release of Flink, which determines the file.
     option
         `-javaagent:...`
 
@@ -91,13 +90,13 @@ def shared_key(configuration: Mapping[str, str]) -> str | None:
 
 
 def configuration_file(home: Path, release: str) -> Path:
-    """Return the configuration file that a release reads, whether it is there or not."""
+    """Return the configuration file that a release reads, whether it exists or not."""
     legacy, standard = home / "conf" / _LEGACY, home / "conf" / "config.yaml"
     known = major_minor(release)
     if known and known < (1, 19):
         return legacy
     if known and known < (2, 0) and legacy.exists():
-        # Flink 1.19 and 1.20 read the older file where both are there.
+        # Flink 1.19 and 1.20 read the older file if both exist.
         return legacy
     return standard
 
@@ -112,7 +111,7 @@ def _agent_in(options: str) -> str | None:
 
 
 def _yaml_values(file: Path) -> dict[str, str]:
-    # A stock file may hold nothing but comments, which the reader of documents refuses if blank.
+    # A stock file may contain only comments; the reader of documents refuses such a file.
     if not _text(file).strip():
         return {}
     content = load(file) or {}
@@ -127,7 +126,7 @@ def _yaml_values(file: Path) -> dict[str, str]:
 
 
 def _flat(content: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield keys in full: Flink reads `a: {b: x}`, `a.b: x` and mixtures of both alike."""
+    """Yield full keys, because Flink treats `a: {b: x}`, `a.b: x` and mixtures of both alike."""
     for key, value in content.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
@@ -141,7 +140,8 @@ def _legacy_values(file: Path) -> dict[str, str]:
     for line in _text(file).splitlines():
         key, found, value = line.partition("#")[0].strip().partition(": ")
         if found:
-            # Of a key given twice, the last counts; quotes around a value are cut by the scripts.
+            # If a key is given twice, the last one counts. The scripts remove quotes around a
+            # value.
             values[key.strip()] = re.sub(r'^"(.*)"$', r"\1", value.strip())
     return values
 

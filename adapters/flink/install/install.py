@@ -1,6 +1,7 @@
-"""Put the agent's jar into a Flink home, and say which line of configuration starts it.
+"""Put the agent's jar into a Flink home, and return the configuration line that starts it.
 
-Configuration is never edited: it belongs to the user, and a wrong line keeps the JobManager down.
+The configuration is never edited: it belongs to the user, and a wrong line prevents the JobManager
+from starting.
 """
 
 import errno
@@ -22,12 +23,14 @@ from edgeplace.model.output import put, stage
 
 _DIST = re.compile(r"flink-dist(?:_[0-9.]+)?-([0-9].*)\.jar")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+@%:~-]+")
-"""What Flink's scripts, which split and evaluate JVM options, and the agent leave as it is."""
+"""Characters that Flink's scripts, which split and evaluate JVM options, and the agent do not
+change.
+"""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """What was done to a Flink home, and what is left to do.
+    """The changes of a Flink home, and the remaining steps.
 
     Attributes
     ----------
@@ -38,11 +41,11 @@ class Installation:
     jar
         The agent's jar in it.
     action
-        What was done with the jar.
+        The change of the jar.
     line
         The configuration line that starts the agent.
     warnings
-        What may go wrong.
+        Possible problems.
     """
 
     home: Path
@@ -60,22 +63,22 @@ def install(
     lost: Literal["strict", "fallback"] | None = None,
     jar: Path | None = None,
 ) -> Installation:
-    """Copy the agent's jar to `opt/` of a Flink home; nothing if it is there already.
+    """Copy the agent's jar to `opt/` of a Flink home, unless it is there already.
 
     Parameters
     ----------
     plans
         The folder of plans; None: the agent's default, `edgeplace` beside the configuration.
     lost
-        What becomes of subtasks whose TaskManager is gone; None: the agent's default.
+        The treatment of subtasks whose TaskManager is gone; None: the agent's default.
     jar
         The jar to copy; None: the one of this package.
 
     Raises
     ------
     InvalidInputError
-        If this is no Flink home of a release that the agent knows, if a path cannot stand in
-        Flink's configuration, or if the jar cannot be written: then the former one stays.
+        If this is not a Flink home of a release that the agent knows, if a path cannot be used in
+        Flink's configuration, or if the jar cannot be written. In the last case the old jar stays.
     MissingExtraError
         If this package holds no jar.
     """
@@ -105,8 +108,8 @@ def uninstall(home: str | Path) -> Installation:
     Raises
     ------
     InvalidInputError
-        If this is no Flink home, if the jar cannot be removed, or if the configuration names the
-        agent: a JobManager whose configuration names a missing jar does not start.
+        If this is not a Flink home, if the jar cannot be removed, or if the configuration names
+        the agent, because a JobManager whose configuration names a missing jar does not start.
     """
     home, release = _flink_home(home)
     target = home / "opt" / JAR_NAME
@@ -130,7 +133,8 @@ def uninstall(home: str | Path) -> Installation:
 
 
 def _flink_home(path: str | Path) -> tuple[Path, str]:
-    # Links stay: /opt/flink is to stand in the configuration, not the release it points to.
+    # Links are not resolved, so that the configuration names /opt/flink instead of the release
+    # that it points to.
     home = Path(os.path.abspath(path))
     if not home.is_dir():
         raise InvalidInputError(f"{home}: no such folder", "give the folder Flink was unpacked to")
@@ -185,7 +189,7 @@ def _read(jar: Path) -> bytes:
 
 
 def _write(content: bytes, target: Path) -> None:
-    """Write a jar so that a JobManager that starts meanwhile sees the former or the new one."""
+    """Write a jar so that a JobManager that starts meanwhile sees the old or the new one."""
     try:
         target.parent.mkdir(exist_ok=True)
         # Flink may run as another user.

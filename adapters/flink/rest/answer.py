@@ -1,4 +1,4 @@
-"""Taking what is needed out of a REST answer, or saying what is wrong with it."""
+"""Read fields of a REST answer, or say what is wrong with it."""
 
 from collections.abc import Mapping
 from types import UnionType
@@ -17,7 +17,7 @@ def need(answer: Any, key: str, kind: type | UnionType, where: str) -> Any:
     Raises
     ------
     InvalidInputError
-        If it is missing or of another type; an error of Flink's is quoted.
+        If it is missing or has another type; an error message of Flink is quoted.
     """
     if not isinstance(answer, Mapping):
         raise InvalidInputError(f"{where}: expected an object, found {answer!r:.60}", _cure(where))
@@ -35,5 +35,5 @@ def need(answer: Any, key: str, kind: type | UnionType, where: str) -> Any:
 
 
 def _cure(where: str) -> str:
-    """Return what to do about an answer that is none: one of a running Flink is called so."""
+    """Return the cure for a wrong answer, for a running Flink or a saved file."""
     return CHECK_ADDRESS if where.startswith("the answer to /") else SAVE_AGAIN

@@ -1,8 +1,8 @@
-"""Reading saved REST answers: a canonical metric log, a folder of answers, or one file.
+"""Read saved REST answers: a canonical metric log, a folder of answers, or one file.
 
 The log is JSON lines, gzip'ed or not, each
 `{"edgeplace_log": 1, "ts_ms": ..., "path": "/jobs/<job>/vertices/<vertex>", "answer": {...}}`.
-It may have been cut off anywhere: logs are copied while they are being written.
+It may end anywhere, because logs are copied while they are written.
 """
 
 import gzip
@@ -34,13 +34,13 @@ _HEAD_BYTES = 65536
 def answers_from_log(path: str | Path) -> SavedAnswers:
     """Read the last answer of each kind from a canonical metric log.
 
-    Lines are read one by one; those of other kinds are not even parsed. A log that ends early is
-    read as far as it goes; lines that cannot be read are counted in the notes.
+    Lines are read one by one; lines of other kinds are not parsed. A log that ends early is read
+    up to its end. The notes count the lines that cannot be read.
 
     Raises
     ------
     InvalidInputError
-        If the file cannot be opened, or is of a version not known.
+        If the file cannot be opened, or has an unknown version.
     """
     last: dict[tuple[AnswerKind, tuple[str, ...]], RestAnswer] = {}
     bad: list[int] = []
@@ -87,8 +87,8 @@ def answers_from_files(source: str | Path | Iterable[str | Path]) -> SavedAnswer
     Parameters
     ----------
     source
-        A folder, of which `*.json` and `*.json.gz` are read and answers of other kinds are left
-        alone; or files, each of which has to be an answer of a kind that is used.
+        A folder, of which `*.json` and `*.json.gz` are read and answers of other kinds are
+        ignored; or files, each with an answer of a used kind.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def answers_from_files(source: str | Path | Iterable[str | Path]) -> SavedAnswer
             f"{origin} holds answers of {len(jobs)} jobs: {sorted(jobs)}",
             "keep the answers of each job in a folder of its own",
         )
-    # Vertices and checkpoint settings do not say which job they are of.
+    # Answers about vertices and checkpoint settings do not name their job.
     jid = next(iter(jobs), "")
     return gather(
         (
@@ -142,7 +142,7 @@ def answers_from_files(source: str | Path | Iterable[str | Path]) -> SavedAnswer
 
 
 def load_job(path: str | Path, *, job: str | None = None) -> tuple[JobGraph, Placement | None]:
-    """Read a job, and where it runs if the file tells.
+    """Read a job, and its placement if the file has it.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def load_job(path: str | Path, *, job: str | None = None) -> tuple[JobGraph, Pla
         A job graph of ours (JSON or YAML), a canonical metric log, a saved answer to
         `/jobs/:jobid`, or a folder of saved answers.
     job
-        Id or name of the job; needed only where a log is about several.
+        Id or name of the job; needed only if a log has several.
 
     Raises
     ------
     InvalidInputError
-        If the file is none of these, or not whole.
+        If the file is none of these, or incomplete.
     """
     path = Path(path)
     if path.is_dir():
@@ -186,7 +186,7 @@ def _kind_of(path: str) -> tuple[AnswerKind, tuple[str, ...]] | None:
 
 
 def _recognised(answer: Any) -> tuple[AnswerKind, str] | None:
-    """Tell which kind of answer this is, and of which job or vertex."""
+    """Return the kind of an answer, and its job or vertex."""
     if not isinstance(answer, dict):
         return None
     plan = answer.get("plan")
@@ -215,11 +215,11 @@ def _what_is(answer: Any) -> str:
 def _is_log(path: Path) -> bool:
     try:
         with _opened(path) as f:
-            # The first line may be half a line, and a log cut off early ends in an error.
+            # The first line may be incomplete, and reading a log that ends early raises an error.
             head = iter(lambda: f.readline(_HEAD_BYTES), b"")
             return any(b'"edgeplace_log"' in line for line in islice(head, 3))
     except (OSError, EOFError, zlib.error, InvalidInputError):
-        # `load` says what is wrong with the file.
+        # `load` reports what is wrong with the file.
         return False
 
 

@@ -1,4 +1,4 @@
-"""Asking Flink's REST API: one session, bounded retries, TLS, credentials, clear errors."""
+"""The client of Flink's REST API: one session, bounded retries, TLS, credentials, clear errors."""
 
 import ipaddress
 import json
@@ -22,7 +22,7 @@ from edgeplace.model import InvalidInputError
 
 _GATEWAY_CODES = (502, 503, 504)
 _PATIENCE = 3
-"""A whole answer may take so many times what a part of it may."""
+"""Time limit of a whole answer, as a multiple of the limit for a part of it."""
 _LARGEST_BYTES = 64 * 2**20
 _CHUNK_BYTES = 2**18
 _RETRIES = Retry(
@@ -30,14 +30,14 @@ _RETRIES = Retry(
     connect=3,
     read=1,
     status=3,
-    # A certificate does not get better by asking again.
+    # A retry does not help against a wrong certificate.
     other=0,
     redirect=0,
     backoff_factor=0.3,
     status_forcelist=_GATEWAY_CODES,
     allowed_methods=("GET",),
     raise_on_status=False,
-    # A server that asks for an hour's pause would have it.
+    # Otherwise a server could request a pause of an hour.
     respect_retry_after_header=False,
 )
 
@@ -52,17 +52,18 @@ class FlinkClient:
     url
         Address of the REST API, such as `http://127.0.0.1:8081`; it may have a path.
     credentials
-        Sent with each request; over plain http to this machine only.
+        Credentials, sent with each request; over plain http only to this machine.
     ca_file
         Certificates to trust (PEM) in place of the system's.
     timeout_s
-        Wait for a connection, and for each part of an answer; the whole of it, with retries, may
-        take three times as long.
+        Time limit of a connection, and of each part of an answer. The whole request with retries
+        may take three times as long.
 
     Raises
     ------
     InvalidInputError
-        If the address is none, holds a password, or credentials would cross the network in clear.
+        If the address is invalid, contains a password, or if credentials would cross the network
+        unencrypted.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class FlinkClient:
         self._verify: bool | str = str(ca_file) if ca_file is not None else True
         self._timeout_s = timeout_s
         self._session = requests.Session()
-        # A proxy is never asked for this machine.
+        # Requests to this machine never use a proxy.
         self._session.trust_env = not local
         self._session.auth = _Authorization(credentials)
         self._session.headers["Accept"] = "application/json"
@@ -105,14 +106,14 @@ class FlinkClient:
         Parameters
         ----------
         path
-            From the address on, such as `/jobs/overview`.
+            Path relative to the address, such as `/jobs/overview`.
 
         Raises
         ------
         FlinkUnreachableError
             If there is no answer, Flink refuses, or the answer is not JSON.
         FlinkNotFoundError
-            If Flink does not know what is asked for.
+            If Flink does not know the requested object.
         """
         where = self.url + path
         try:
@@ -139,8 +140,8 @@ class FlinkClient:
     def _answer(
         self, where: str, params: Mapping[str, str] | None
     ) -> tuple[requests.Response, bytes]:
-        # Redirects are not followed: credentials would have to be kept from other hosts, and
-        # Flink sends none.
+        # Redirects are not followed, so that credentials never reach other hosts. Flink sends no
+        # redirects.
         with self._session.get(
             where,
             params=params,
@@ -220,7 +221,10 @@ class FlinkClient:
 
 
 class _Authorization(AuthBase):
-    """Sets the header; being there, it keeps requests from looking into ~/.netrc."""
+    """Sets the header.
+
+    As an authentication of its own, it prevents requests from reading ~/.netrc.
+    """
 
     def __init__(self, credentials: Credentials | None) -> None:
         self._credentials = credentials
@@ -232,7 +236,7 @@ class _Authorization(AuthBase):
 
 
 def flinks_words(content: Any) -> str:
-    """Return what an error answer of Flink's says, on one line, without its stack trace."""
+    """Return the message of an error answer of Flink on one line, without its stack trace."""
     errors = content.get("errors") if isinstance(content, dict) else None
     texts = [str(e) for e in errors] if isinstance(errors, list) else []
     first_lines = [t.strip().splitlines()[0] for t in texts if t.strip()]
@@ -240,15 +244,15 @@ def flinks_words(content: Any) -> str:
 
 
 def _within(time_s: float, ask: Callable[[], _Got]) -> _Got:
-    """Return what a function returns, or leave it alone after a time.
+    """Return the result of a function, or stop waiting for it after a time.
 
-    The timeouts of sockets begin anew with each byte that a server sends, and looking up a name
-    has none.
+    The timeout of a socket starts again with each byte that a server sends, and the lookup of a
+    name has no timeout.
 
     Raises
     ------
     TimeoutError
-        If it has not returned in time; what it raises otherwise.
+        If it has not returned in time. Errors of the function are passed on.
     """
     done: Future[_Got] = Future()
 
@@ -263,20 +267,20 @@ def _within(time_s: float, ask: Callable[[], _Got]) -> _Got:
 
 
 def _check(url: str, credentials: Credentials | None) -> bool:
-    """Refuse an address that cannot be used; tell whether it is on this machine.
+    """Refuse an unusable address; return whether it is on this machine.
 
-    An address that is none may hold anything, also a password: it is not quoted.
+    An invalid address is not quoted, because it may contain a password.
     """
     example = "write http://HOST:8081 or https://HOST:PORT"
     try:
         parts = urlsplit(url)
         host = parts.hostname
-        # Raises for a port that is no number.
+        # This raises an error if the port is not a number.
         parts.port  # noqa: B018
     except ValueError as e:
         raise InvalidInputError("the address of the JobManager is no URL", example) from e
     if "@" in (parts.netloc or url):
-        # The address stands in messages.
+        # The address appears in messages.
         raise InvalidInputError(
             "the address of the JobManager holds a user or a password",
             "leave them out and set EDGEPLACE_FLINK_USER and EDGEPLACE_FLINK_PASSWORD",

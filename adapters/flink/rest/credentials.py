@@ -18,11 +18,11 @@ PASSWORD_VARIABLE = "EDGEPLACE_FLINK_PASSWORD"  # noqa: S105 - the name of a var
 
 @dataclass(frozen=True)
 class Credentials:
-    """The value of an Authorization header, and where it came from."""
+    """The value of an Authorization header, and its origin."""
 
     authorization: str = field(repr=False)
     origin: str
-    """For messages: never the secret itself."""
+    """The origin, for messages; never the secret itself."""
 
 
 def find_credentials(
@@ -33,7 +33,8 @@ def find_credentials(
     Parameters
     ----------
     file
-        YAML with `token`, or with `user` and `password`; nobody but its owner may read it.
+        YAML file with `token`, or with `user` and `password`. Only its owner may have read
+        permission.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def find_credentials(
         return None
     if not user or password is None:
         raise InvalidInputError(
-            f"of {USER_VARIABLE} and {PASSWORD_VARIABLE} only one is set", "set both, or none"
+            f"only one of {USER_VARIABLE} and {PASSWORD_VARIABLE} is set", "set both, or none"
         )
     return _basic(user, password, f"the environment ({USER_VARIABLE}, {PASSWORD_VARIABLE})")
 
@@ -63,12 +64,13 @@ def _of_file(path: Path) -> Credentials:
                 raise InvalidInputError(
                     f"{path}: others than its owner can read or write it", f"chmod 600 {path}"
                 )
-            # Texts as they stand: a password `0123` is no number, and `yes` no truth.
+            # All values are read as text: the password `0123` is not a number, and `yes` is not a
+            # boolean.
             content = yaml.load(f, Loader=yaml.BaseLoader)  # noqa: S506 - it makes nothing else
     except OSError as e:
         raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "check the path") from e
     except (yaml.YAMLError, UnicodeDecodeError):
-        # The parser's message would quote the line, which holds a secret.
+        # The parser's message would quote the line, which contains a secret.
         raise InvalidInputError(f"{path}: not valid YAML", shape) from None
     known = content if isinstance(content, dict) else {}
     texts = {k: v for k, v in known.items() if isinstance(v, str)}

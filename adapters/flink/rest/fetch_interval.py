@@ -1,4 +1,4 @@
-"""How often Flink's REST API renews metrics: `metrics.fetcher.update-interval`."""
+"""The interval at which Flink's REST API renews metrics: `metrics.fetcher.update-interval`."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from edgeplace.model import InvalidInputError
 
 OPTION = "metrics.fetcher.update-interval"
 _DEFAULT_S = 10.0
-# As Flink reads times; a bare number is in ms.
+# The format of times in Flink; a number without a unit is in ms.
 _UNITS_S = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     **dict.fromkeys(("h", "hour", "hours"), 3600.0),
@@ -19,12 +19,12 @@ _TIME = re.compile(r"([0-9]+)\s*([a-z]*)")
 
 
 def fetch_interval_s(configuration: Mapping[str, str]) -> float:
-    """Return for how long REST answers with the same metrics, Flink's default where not stated.
+    """Return the time for which REST returns the same metrics, by default Flink's default.
 
     Parameters
     ----------
     configuration
-        The JobManager's.
+        The JobManager's configuration.
 
     Raises
     ------

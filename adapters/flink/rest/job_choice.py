@@ -1,4 +1,4 @@
-"""Which of the jobs that Flink runs is meant."""
+"""Choose one of the jobs that Flink runs."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _JOB_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def is_job_id(ref: str) -> bool:
-    """Return whether this is how Flink writes the id of a job."""
+    """Return whether a text has the form of a job id."""
     return _JOB_ID.fullmatch(ref) is not None
 
 
@@ -20,7 +20,7 @@ def choose(jobs: Sequence[RunningJob], ref: str | None) -> RunningJob | None:
     Raises
     ------
     InvalidInputError
-        If it could be one of several.
+        If several jobs match.
     """
     fit = [j for j in jobs if ref in (None, j.id)] or [j for j in jobs if j.name == ref]
     if len(fit) > 1:

@@ -1,7 +1,7 @@
-"""What a running Flink says of its jobs, their subtasks and checkpoints, and its TaskManagers.
+"""Requests to a running Flink about jobs, subtasks, checkpoints and TaskManagers.
 
-Flink answers about a job from a cache of `web.refresh-interval` (3 s by default): what is read
-right after a change may be of before it.
+Flink answers about a job from a cache of `web.refresh-interval` (3 s by default). So an answer
+right after a change may show the state before it.
 """
 
 from collections import Counter
@@ -52,19 +52,19 @@ class Subtask:
     """A subtask as it is now."""
 
     task_manager: str | None
-    """Resource id; None: it is nowhere yet."""
+    """Resource id; None: the subtask has no place yet."""
     state: str
     attempt: int
     started_ms: int
-    """When this attempt began, by the JobManager's clock."""
+    """Start of this attempt, by the JobManager's clock."""
     host: str = ""
-    """What the JobManager calls the host of its TaskManager, an address if it knows no name."""
+    """The JobManager's name for the host of the TaskManager; an address if it knows no name."""
 
     @property
     def is_up(self) -> bool:
-        """It runs, or has done all it had to, as a bounded source beside a live stream has.
+        """Whether it runs, or has finished, like a bounded source beside a live stream.
 
-        A move deploys it again at its new place, where it finishes again.
+        A move deploys a finished subtask at its new place, where it finishes again.
         """
         return self.task_manager is not None and self.state in ("RUNNING", "FINISHED")
 
@@ -172,7 +172,8 @@ class LiveFlink:
         )
 
     def users_cluster(self, user: Cluster) -> tuple[Cluster, dict[str, str]]:
-        """Return the user's cluster with what is registered now, and resource id -> its id there.
+        """Return the user's cluster with the registered TaskManagers, and resource id -> id in
+        this cluster.
 
         Raises
         ------
@@ -191,12 +192,12 @@ class LiveFlink:
         return Counter(need(slot, "jobId", str, where) for slot in slots)
 
     def checkpoints(self, job_id: str) -> Checkpoints:
-        """Return what became of the checkpoints of a job."""
+        """Return the state of the checkpoints of a job."""
         interval = self.job_graph(job_id).checkpoint_interval_ms
         try:
             answer = self._client.get(f"/jobs/{job_id}/checkpoints")
         except FlinkNotFoundError:
-            # Flink's answer where checkpointing is off.
+            # This is Flink's answer if checkpointing is off.
             if interval is None:
                 return Checkpoints(None, 0, 0, None, None)
             raise
@@ -221,7 +222,7 @@ class LiveFlink:
         )
 
     def state_bytes(self, job_id: str, checkpoint: int, vertex: str) -> dict[int, int]:
-        """Return subtask -> bytes of its state in a checkpoint; without those not known."""
+        """Return subtask -> bytes of its state in a checkpoint, without unknown ones."""
         path = f"/jobs/{job_id}/checkpoints/details/{checkpoint}/subtasks/{vertex}"
         try:
             answer = self._client.get(path)
@@ -235,7 +236,7 @@ class LiveFlink:
         }
 
     def exceptions(self, job_id: str, since_ms: int) -> tuple[JobException, ...]:
-        """Return the exceptions from a time on (JobManager's clock), newest first."""
+        """Return the exceptions since a time (JobManager's clock), newest first."""
         answer = self._client.get(f"/jobs/{job_id}/exceptions", {"maxExceptions": "20"})
         where = f"the answer to /jobs/{job_id}/exceptions"
         history = need(answer, "exceptionHistory", Mapping, where)

@@ -9,13 +9,13 @@ TESTED = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
 
 
 def major_minor(release: str) -> tuple[int, int] | None:
-    """Return `(2, 3)` for `2.3.0` or `2.3-SNAPSHOT`, None for what is no release."""
+    """Return `(2, 3)` for `2.3.0` or `2.3-SNAPSHOT`, None for a text that is not a release."""
     hit = re.match(r"([0-9]+)\.([0-9]+)", release)
     return (int(hit[1]), int(hit[2])) if hit else None
 
 
 def standing(release: str) -> Literal["tested", "older", "newer", "unknown"]:
-    """Tell how a release stands to those that the agent was tested with."""
+    """Compare a release with those that the agent was tested with."""
     known = major_minor(release)
     if known is None:
         return "unknown"

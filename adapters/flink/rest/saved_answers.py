@@ -1,4 +1,4 @@
-"""What was saved of Flink's REST answers about jobs and a cluster."""
+"""Saved REST answers of Flink about jobs and a cluster."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ class SavedAnswers:
     taskmanagers: RestAnswer | None = None
     origin: str = "the saved answers"
     notes: tuple[str, ...] = ()
-    """What could not be read."""
+    """Notes on unreadable parts."""
 
     def job_id(self, job: str | None = None) -> str:
-        """Return the id of the one job here, or of the job with this id or name.
+        """Return the id of the only job, or of the job with this id or name.
 
-        Of several runs of one job (a name, many ids) it is the one that started last.
+        If a job has several runs (one name, many ids), it is the last one that started.
 
         Raises
         ------
         InvalidInputError
-            If there is no such job, or if jobs of different names are here and none is asked for.
+            If there is no such job, or if there are jobs of different names and none is chosen.
         """
         names = {jid: str(d.get("name") or jid) for jid, d in self.jobs.items()}
         fit = [jid for jid, name in names.items() if job in (None, jid, name)]
@@ -56,7 +56,10 @@ class SavedAnswers:
         return max(fit, key=lambda jid: self.jobs[jid].get("start-time", 0))
 
     def job_graph(self, job: str | None = None) -> JobGraph:
-        """Return the job graph; see `job_id` for which and `topology.job_graph` for errors."""
+        """Return the job graph.
+
+        `job_id` describes the choice of the job, `topology.job_graph` the errors.
+        """
         jid = self.job_id(job)
         graph = topology.job_graph(
             self.jobs[jid], self.plans.get(jid), checkpoint_config=self.checkpoints.get(jid)
@@ -69,14 +72,15 @@ class SavedAnswers:
     def placement(self, job: str | None = None, user: Cluster | None = None) -> Placement | None:
         """Return where every subtask runs.
 
-        None if no answer to `/jobs/:jobid/vertices/:vertexid` is here; vertices without one have
-        None for each subtask. `job_id` says which job; errors are those of `topology.placement`.
+        None if there is no answer to `/jobs/:jobid/vertices/:vertexid`. Vertices without an answer
+        have None for each subtask. `job_id` describes the choice of the job, `topology.placement`
+        the errors.
 
         Parameters
         ----------
         user
-            TaskManagers go by their ids in this cluster, and None is where it has none; without
-            it, they go by Flink's resource ids.
+            TaskManagers have their ids of this cluster, or None if it does not have them. Without
+            it, they have Flink's resource ids.
         """
         jid = self.job_id(job)
         own = topology.vertices_of(self.jobs[jid])
@@ -87,7 +91,7 @@ class SavedAnswers:
         places: Placement = {}
         for vid, vertex in own.items():
             nowhere: tuple[str | None, ...] = (None,) * vertex["parallelism"]
-            # An answer from before a rescaling has another number of subtasks.
+            # An answer that is older than a rescaling has another number of subtasks.
             fits = len(seen.get(vid, ())) == len(nowhere)
             places[vid] = seen[vid] if fits else nowhere
         if user is None:

@@ -14,8 +14,8 @@ _HOST_IN_PATH = re.compile(r"@(\[[^\]]+\]|[^:/@]+):[0-9]+/")
 def cluster(taskmanagers: RestAnswer, user: Cluster | Mapping[str, Any]) -> Cluster:
     """Return the user's cluster with the TaskManagers that are registered now.
 
-    REST knows ids, hosts, slots and memory, and wins there; cores, node classes, sites and links
-    are the user's. A TaskManager keeps the id that the user gave it.
+    Ids, hosts, slots and memory come from REST. Cores, node classes, sites and links come from the
+    user. A TaskManager keeps the id that the user gave it.
 
     Parameters
     ----------
@@ -64,12 +64,15 @@ def cluster(taskmanagers: RestAnswer, user: Cluster | Mapping[str, Any]) -> Clus
 
 
 def is_generated(resource_id: str) -> bool:
-    """Tell whether Flink made up a TaskManager's id: it will have another after a restart."""
+    """Return whether Flink generated a TaskManager's id.
+
+    It will have another one after a restart.
+    """
     return _GENERATED_ID.fullmatch(resource_id) is not None
 
 
 def names_of(taskmanagers: RestAnswer, user: Cluster) -> dict[str, str]:
-    """Return what the user's cluster calls each registered TaskManager: resource id -> id.
+    """Return resource id -> id in the user's cluster, for each registered TaskManager.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Flink's REST answers about a job as our nouns: the job graph and the placement.
+"""Turn Flink's REST answers about a job into the job graph and the placement.
 
 Answers are those of Flink 1.18 to 2.3: `GET /jobs/:jobid` (which holds the plan too),
 `/jobs/:jobid/plan`, `/jobs/:jobid/vertices/:vertexid` and `/jobs/:jobid/checkpoints/config`
@@ -186,11 +186,11 @@ def _slot_sharing_groups(vertices: Mapping[str, RestAnswer], notes: list[str]) -
     ids = {vid: v.get("slotSharingGroupId") for vid, v in vertices.items()}
     if None in ids.values():
         notes.append(
-            "slot sharing groups are not in the answers (Flink tells them since 1.20): all "
+            "slot sharing groups are not in the answers (Flink gives them since 1.20): all "
             "operators are taken to share one"
         )
         return dict.fromkeys(ids, "default")
-    # The ids are random at each submission; names by order let two runs be compared.
+    # The ids are random at each submission. Names in order make two runs comparable.
     distinct = list(dict.fromkeys(ids.values()))
     if len(distinct) == 1:
         return dict.fromkeys(ids, "default")
@@ -207,7 +207,7 @@ def _max_parallelism(vertex: RestAnswer, notes: list[str]) -> int:
 
 
 def _chain(name: str, separators: tuple[str, ...] = (" -> ",)) -> tuple[str, ...]:
-    """Take `Source: a -> (b -> c, Sink: d)` apart into the operators of the chain."""
+    """Split `Source: a -> (b -> c, Sink: d)` into the operators of the chain."""
     parts = []
     depth = start = i = 0
     while i < len(name):

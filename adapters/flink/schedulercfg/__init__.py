@@ -1,9 +1,10 @@
 """The text of a plan as the agent reads it."""
 
 from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read, render, render_capsys
-from edgeplace.adapters.flink.schedulercfg.settings import settings_of, without_settings
+from edgeplace.adapters.flink.schedulercfg.settings import EPOCH, settings_of, without_settings
 
 __all__ = [
+    "EPOCH",
     "Dialect",
     "parse",
     "read",

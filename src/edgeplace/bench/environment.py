@@ -1,4 +1,4 @@
-"""What a result hangs on besides the code: machine, releases, load."""
+"""The environment of a result: machine, releases, load."""
 
 import os
 import platform

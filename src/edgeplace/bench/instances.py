@@ -1,4 +1,4 @@
-"""Which instances the words on the command line mean."""
+"""Find the instances that the command line names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ SUFFIXES = (".json", ".json.gz", ".yaml", ".yml")
 
 
 def named(words: Sequence[str]) -> list[Instance]:
-    """Return the instances that words name, in order, each once.
+    """Return the named instances, in order, each once.
 
     A word is a file or a folder of instances, a family (its shipped instances), or a name
     FAMILY-SIZE-SEED. No words: all shipped instances.
@@ -23,7 +23,7 @@ def named(words: Sequence[str]) -> list[Instance]:
     Raises
     ------
     InvalidInputError
-        If a word means nothing, or a file holds no instance.
+        If a word names no instance, or a file has none.
     """
     found: dict[str, Instance] = {}
     for word in words or [e.name for e in index().instances]:

@@ -13,9 +13,11 @@ from edgeplace.bench.record import Request, RunAnswer, RunOutcome
 from edgeplace.model import read
 
 GRACE_S = 30.0
-"""To start Python, to read and index a large instance, and for a back end to notice the time."""
+"""Extra time to start Python, to read and index a large instance, and for a back end to notice
+that its time is over.
+"""
 MEMORY_SHARE = 0.8
-"""Of the machine's memory, for all runs at once."""
+"""Share of the machine's memory that all runs together may use."""
 ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
@@ -66,7 +68,7 @@ class Processes:
                 stderr=subprocess.PIPE,
                 text=True,
                 env={**os.environ, **ONE_THREAD},
-                # A group of its own, so that whatever the back end starts ends with it.
+                # A process group, so that every process that the back end starts ends with it.
                 start_new_session=True,
             )
             self._running.add(process)
@@ -83,7 +85,7 @@ class Processes:
         if process.returncode != 0 or not Path(request.answer).exists():
             last = said.strip().splitlines()[-1:] or ["no message"]
             how = f"ended with {process.returncode}: {last[0]}"
-            # C++ libraries end the process where memory is refused.
+            # C++ libraries end the process if they get no memory.
             memory = "bad_alloc" in said or "MemoryError" in said
             return RunAnswer(outcome=RunOutcome.MEMORY if memory else RunOutcome.ERROR, message=how)
         return read(request.answer, RunAnswer)
@@ -99,5 +101,5 @@ def _kill(process: "subprocess.Popen[str]") -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
-        # It ended by itself in between.
+        # The process ended by itself meanwhile.
         return

@@ -17,7 +17,7 @@ def profile(ratios: Mapping[str, Sequence[float]], instances: int) -> str:
     ratios
         By back end: time over that of the fastest, for each instance it solved.
     instances
-        How many there are, solved or not.
+        Number of instances, solved or not.
     """
     largest = max((r for own in ratios.values() for r in own), default=1.0)
     decades = max(1, math.ceil(math.log10(largest) - 1e-9))

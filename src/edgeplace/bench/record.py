@@ -1,14 +1,14 @@
-"""What a run of the bench is asked, answers, and leaves behind."""
+"""The request, the answer and the record of one run of the bench."""
 
 from collections.abc import Sequence
 from enum import StrEnum
 
-from edgeplace.model import Evaluation, Incumbent, Plan
-from edgeplace.model.base import Frozen, NonNegative
+from edgeplace.model import Evaluation, Frozen, Incumbent, NonNegative, Plan
 
 NEGLIGIBLE_BYTES_PER_S = 1e-6
-"""Figures of `wan` that differ by less do not contradict each other, and less is no divisor. The
-solver's `NEGLIGIBLE` is what back ends resolve, in any unit."""
+"""Two figures of `wan` that differ by less do not contradict each other. A smaller figure is not
+used as a divisor. (The solver's `NEGLIGIBLE` is the resolution of the back ends, in any unit.)
+"""
 
 
 class RunOutcome(StrEnum):
@@ -18,11 +18,11 @@ class RunOutcome(StrEnum):
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
     NONE = "none"
-    """Neither a plan that holds nor a proof."""
+    """Neither a valid plan nor a proof."""
     KILLED = "killed"
-    """The guard ended it: it did not keep the time limit."""
+    """The guard ended the run, because it exceeded its time limit."""
     MEMORY = "memory"
-    """It asked for more than its share of the machine's memory."""
+    """The run requested more than its share of the machine's memory."""
     ERROR = "error"
     """An exception or a crash."""
 
@@ -32,7 +32,7 @@ FAILED = (RunOutcome.KILLED, RunOutcome.MEMORY, RunOutcome.ERROR)
 
 
 class Request(Frozen):
-    """What one process is to do."""
+    """The task of one process."""
 
     instance: str
     """Path of the instance."""
@@ -47,19 +47,19 @@ class Request(Frozen):
 
 
 class RunAnswer(Frozen):
-    """What a back end claims, and what the evaluator says of its plan."""
+    """The claims of a back end, and the evaluator's judgement of its plan."""
 
     outcome: RunOutcome
     claimed_wan: float | None = None
-    """The back end's own figure; None where it gives none."""
+    """The back end's own figure; None if it gives none."""
     bound: NonNegative | None = None
-    """No plan has less `wan`, says the back end."""
+    """The lower bound of `wan` that the back end claims."""
     plan: Plan | None = None
     evaluation: Evaluation | None = None
     incumbents: tuple[Incumbent, ...] = ()
-    """Plans found on the way; none from methods that tell only their answer."""
+    """Plans found during the search; empty for methods that report only their answer."""
     exact: bool = False
-    """The back end claims that its plan holds; methods that overlook limits do not."""
+    """Whether the back end claims that its plan is valid. Methods that ignore limits do not."""
     build_s: float = 0.0
     run_s: float = 0.0
     memory_bytes: int | None = None
@@ -67,7 +67,7 @@ class RunAnswer(Frozen):
 
     @property
     def wan(self) -> float | None:
-        """The `wan` of a plan that holds, by the evaluator."""
+        """The `wan` of a valid plan, by the evaluator."""
         holds = self.evaluation is not None and self.evaluation.feasible
         return self.evaluation.wan_cost if self.evaluation and holds else None
 
@@ -91,35 +91,38 @@ class Run(Frozen):
     bound: float | None
     gap: float | None
     first_s: float | None
-    """Seconds to the first plan that holds. Published methods tell of none on the way, so that
-    this is when their answer came: at most."""
+    """Seconds to the first valid plan. For published methods, which report only their answer, this
+    is the time of the answer: an upper bound.
+    """
     best_s: float | None
-    """Seconds to the best plan; likewise."""
+    """Seconds to the best plan; for published methods an upper bound."""
     proof_s: float | None
     build_s: float
-    """Seconds to index jobs, cluster and rules, measured apart from the run."""
+    """Seconds to index jobs, cluster and rules, measured separately from the run."""
     run_s: float
     primal_integral_s: float | None
-    """Seconds, weighted by the distance from the best value known; likewise."""
+    """Seconds, weighted by the distance from the best known value; for published methods an upper
+    bound.
+    """
     memory_bytes: int | None
     holds: bool | None
-    """The evaluator's verdict; None without a plan."""
+    """Whether the plan is valid, by the evaluator; None without a plan."""
     breaks: tuple[str, ...]
     """Limits that the plan exceeds."""
     best_known_wan: float | None
-    """Least `wan` of a plan that holds: recorded, or found by any back end of this bench."""
+    """Least `wan` of a valid plan that is recorded, or that a back end of this bench found."""
     wrong: tuple[str, ...]
     """What contradicts the evaluator, another back end or the record."""
     message: str
 
     @property
     def solved(self) -> bool:
-        """Ended by a proof that nothing contradicts."""
+        """Whether the run ended with a proof that nothing contradicts."""
         return self.status in SOLVED and not self.wrong
 
 
 def found_by(answer: RunAnswer) -> list[tuple[float, float]]:
-    """Return (seconds, `wan`) of the plans that a back end has found on its way."""
+    """Return (seconds, `wan`) of the plans that a back end found during its search."""
     if answer.wan is None:
         return []
     steps = [(each.at_s, each.value) for each in answer.incumbents]
@@ -127,7 +130,7 @@ def found_by(answer: RunAnswer) -> list[tuple[float, float]]:
 
 
 def gap(wan: float | None, bound: float | None) -> float | None:
-    """Return (value - bound) / value, None where one of them is not known."""
+    """Return (value - bound) / value, None if one of them is unknown."""
     if wan is None or bound is None:
         return None
     return max(0.0, wan - bound) / wan if wan > NEGLIGIBLE_BYTES_PER_S else 0.0

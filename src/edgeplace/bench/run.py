@@ -28,11 +28,11 @@ from edgeplace.model import write
 
 @dataclass(frozen=True)
 class Settings:
-    """How every run of a bench is done."""
+    """The settings that all runs of a bench share."""
 
     backends: tuple[str, ...]
     objective: tuple[str, ...]
-    """The first is `wan`, which runs are compared by."""
+    """The first level is `wan`; runs are compared by it."""
     time_limit_s: float
     gap: float
     seed: int
@@ -40,7 +40,7 @@ class Settings:
 
 
 class Bench:
-    """One bench: its instances, the answers so far, and what they mean together."""
+    """One bench: its instances, the answers so far, and the judgement of them."""
 
     def __init__(self, instances: Sequence[Instance], settings: Settings) -> None:
         self._instances = {i.name: i for i in instances}
@@ -58,7 +58,7 @@ class Bench:
         results
             Gets the environment, and a line for each run as soon as its instance is judged.
         tell
-            Called with what ended last, and the share of all runs that is behind.
+            Called with the name of the last completed run, and the completed share of all runs.
         """
         asked = self._settings
         _line(results, self.environment | {"settings": vars(asked)})
@@ -95,15 +95,15 @@ class Bench:
         return {b: self._answers[instance][b] for b in self._settings.backends}
 
     def wrong_records(self) -> dict[str, tuple[str, ...]]:
-        """Return what contradicts the best known values, by instance."""
+        """Return the contradictions of the best known values, by instance."""
         return {n: v.wrong[RECORD] for n, v in self._verdicts.items() if RECORD in v.wrong}
 
     def beaten(self) -> dict[str, str]:
-        """Return what goes beyond the best known values, by instance."""
+        """Return the improvements of the best known values, by instance."""
         return {name: "; ".join(said.values()) for name, said in self._better().items() if said}
 
     def new_records(self) -> tuple[Entry, ...]:
-        """Return entries for the index: every instance with what is now known of it."""
+        """Return entries for the index: every instance with its best known values."""
         return tuple(self._entry(i) for i in self._instances.values())
 
     def _right(self, name: str) -> dict[str, RunAnswer]:
@@ -129,7 +129,8 @@ class Bench:
         wan = min(values, default=None)
         infeasible = any(a.outcome is RunOutcome.INFEASIBLE for a in right.values())
         bound = None if infeasible else max(bounds, default=None)
-        # A proof says all; without one, the value is one's and the bound may be another's.
+        # A proof gives both figures. Without a proof, value and bound may come from different
+        # runs.
         whose = [b for b, a in right.items() if a.outcome in SOLVED] or [
             b
             for b, a in right.items()
@@ -138,7 +139,7 @@ class Bench:
         releases = self.environment["releases"]
         best = BestKnown(
             wan=wan,
-            # Rounding may lift a bound above its own plan.
+            # By rounding, a bound may be above the value of its own plan.
             bound=bound if wan is None or bound is None else min(bound, wan),
             infeasible=infeasible,
             by=f"{', '.join(whose) or 'nobody'} of edgeplace {self.environment['edgeplace']}; "

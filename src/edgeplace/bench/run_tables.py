@@ -47,12 +47,12 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 
 def title(backend: str) -> str:
-    """Return how a policy is named among others: those of our own say so."""
+    """Return the title of a policy in the comparison; edgeplace's own back ends are marked."""
     return f"edgeplace ({backend})" if is_own(backend) else backend
 
 
 def proofs_table(runs: Sequence[Run]) -> Table:
-    """Return what each policy claims of one case, and its time."""
+    """Return the claims of each policy on one case, and its time."""
     columns = ("policy", "status", ">wan", ">bound", ">gap", ">run")
     return columns, [(title(r.backend), *_claim(r), seconds(r.run_s)) for r in runs]
 
@@ -115,19 +115,19 @@ def summaries_table(summaries: Sequence[Summary]) -> Table:
 
 
 def summary_notes(time_limit_s: float) -> tuple[str, ...]:
-    """Return what the averages are over."""
+    """Return a sentence on the runs that the averages cover."""
     return (
         "mean: shifted geometric mean of the time to proof, over the instances that the back end "
-        "solved only; to fastest: geometric mean over the same of its time to the fastest's. "
-        f"PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each not solved. wan to best: "
-        "over runs with a plan that holds.",
-        "Published methods tell only their answer, so their primal integrals are upper bounds: "
-        "until then, they count as without a plan.",
+        "solved; to fastest: geometric mean of the ratio of its time to the fastest time, over the "
+        f"same instances. PAR-2: mean over all its runs, {2 * time_limit_s:g} s for each unsolved "
+        "one. wan to best: over runs with a valid plan.",
+        "Published methods report only their answer. Until then they count as without a plan, so "
+        "their primal integrals are upper bounds.",
     )
 
 
 def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s: float) -> None:
-    """Print a line for each back end, and what the averages are over."""
+    """Print a line for each back end, and the runs that the averages cover."""
     console.heading("by back end")
     console.table(*summaries_table(summaries))
     for note in summary_notes(time_limit_s):

@@ -1,4 +1,4 @@
-"""What the runs of each back end amount to."""
+"""Summaries of the runs of each back end."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from edgeplace.bench.record import FAILED, Run, RunOutcome
 
 SHORTEST_S = 0.01
-"""Ratios of shorter times are noise: they count as this."""
+"""Shorter times count as this one, because their ratios are noise."""
 
 
 @dataclass(frozen=True)
@@ -17,9 +17,9 @@ class Summary:
     Attributes
     ----------
     solved
-        Runs that ended by a proof which nothing contradicts: optimal or infeasible.
+        Runs with a proof that nothing contradicts: optimal or infeasible.
     feasible
-        Runs that ended with a plan that holds, and no proof.
+        Runs with a valid plan, and no proof.
     wrong
         Runs that something contradicts.
     without
@@ -85,7 +85,7 @@ def ratios(runs: Iterable[Run], fastest: Mapping[str, float]) -> list[float]:
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | None:
-    """Return exp(mean log(value + shift)) - shift, None of nothing."""
+    """Return exp(mean log(value + shift)) - shift, None without values."""
     if not values:
         return None
     return math.exp(math.fsum(math.log(v + shift) for v in values) / len(values)) - shift

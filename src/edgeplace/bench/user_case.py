@@ -21,7 +21,7 @@ from edgeplace.views.terms import Terms
 
 
 def is_case(words: Sequence[str]) -> bool:
-    """Return whether words are jobs and a cluster, in whichever order, not instances.
+    """Return whether words are jobs and a cluster, in any order, and not instances.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def user_case(case: Case) -> Instance:
 
 
 def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str, Evaluation]]:
-    """Return where the job runs now, if that is known, and each policy's placement.
+    """Return the current placement, if it is known, and the placement of each policy.
 
-    Those that hold come first, each part by its WAN traffic as the objective has it.
+    Valid ones come first. Valid and invalid ones are sorted by their WAN term of the objective.
     """
     others = policies(list(case.jobs), case.cluster, case.rules, case.current)
     rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
@@ -61,26 +61,27 @@ def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str
 
 
 def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: Terms) -> str:
-    """Return which placement is best and by how much, or that there is none.
+    """Return a sentence: which placement is best and by how much, or that none is valid.
 
     Parameters
     ----------
     rows
-        The best first, as `compared` has them.
+        The placements, the best first, as `compared` returns them.
     """
     holding = [(name, _wan(e)) for name, e in rows if e.feasible]
     if not holding:
-        reason = "shows what cannot all hold, and a cure"
+        reason = "shows the limits that conflict, and a cure"
         if any(r.status is RunOutcome.INFEASIBLE and not r.wrong for r in runs):
             return (
-                f"no placement exists that holds, by proof: `edgeplace solve JOB CLUSTER` {reason}"
+                "it is proved that no valid placement exists: "
+                f"`edgeplace solve JOB CLUSTER` {reason}"
             )
         return (
-            "no policy found a placement that holds: `edgeplace solve JOB CLUSTER` finds one, or "
+            "no policy found a valid placement: `edgeplace solve JOB CLUSTER` finds one, or "
             f"{reason}"
         )
     (best, least), *others = holding
-    text = f"best: {best}, with the least {terms.title('wan')} of all that hold, "
+    text = f"best: {best}, with the least {terms.title('wan')} of all valid ones, "
     text += terms.value("wan", least)
     if others:
         text += f"; {_less(least, *others[0])}"
@@ -96,14 +97,14 @@ def _less(least: float, name: str, wan: float) -> str:
 
 
 def _wan(found: Evaluation) -> float:
-    """Return the WAN term, rounded: plans that send the same may differ by float noise."""
+    """Return the WAN term, rounded, because equal plans may differ by floating point noise."""
     return float(f"{found.wan_cost:.9g}")
 
 
 def show_case(
     console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
 ) -> None:
-    """Print placements side by side, then how these came about."""
+    """Print placements side by side, then the runs that found them."""
     show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
     terms = Terms.of(case.cluster)
     console.text(verdict(rows, runs, terms), style="bold")

@@ -1,4 +1,6 @@
-"""Which answers to one instance are wrong: by the evaluator, by one another, by the record."""
+"""Find wrong answers to one instance: against the evaluator, against each other, against the
+record.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +15,14 @@ RECORD = "the record"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be said of all answers to one instance.
+    """The judgement of all answers to one instance.
 
     Attributes
     ----------
     wrong
-        By back end, and by `RECORD`: what is wrong with it.
+        The faults of each back end, and of the record (`RECORD`).
     best_wan
-        Least `wan` of a plan that holds; None without one.
+        Least `wan` of a valid plan; None without one.
     """
 
     wrong: dict[str, tuple[str, ...]]
@@ -30,8 +32,8 @@ class Verdict:
 def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
     """Compare the answers of back ends to one instance, by name.
 
-    A plan that holds is a fact: the evaluator has recomputed it. So whatever denies it is wrong,
-    be it a bound above it, a claim that no plan exists, or the record.
+    A valid plan is a fact, because the evaluator has recomputed it. So everything that contradicts
+    it is wrong: a bound above its value, a claim that no plan exists, or the record.
     """
     wan = {name: a.wan for name, a in answers.items() if a.wan is not None}
     if known is not None and known.wan is not None:
@@ -57,7 +59,7 @@ def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
 
 
 def improves(answer: RunAnswer, known: BestKnown | None) -> str | None:
-    """Return in what an answer that is not wrong goes beyond the record; None: in nothing."""
+    """Return how a correct answer improves the record; None if it does not."""
     if known is None:
         return None
     if answer.outcome is RunOutcome.INFEASIBLE and not known.infeasible:
@@ -72,7 +74,7 @@ def improves(answer: RunAnswer, known: BestKnown | None) -> str | None:
 
 
 def _by_itself(answer: RunAnswer) -> tuple[str, ...]:
-    """Return what the evaluator says against an answer."""
+    """Return the evaluator's objections to an answer."""
     found = []
     if answer.exact and answer.evaluation is not None and not answer.evaluation.feasible:
         broken = answer.evaluation.violations
@@ -98,7 +100,7 @@ def _denies(
     best: str | None,
     wan: Mapping[str, float],
 ) -> tuple[str, ...]:
-    """Return how a claim contradicts the best plan that holds."""
+    """Return how a claim contradicts the best valid plan."""
     if best is None:
         return ()
     if infeasible and own_wan is None:

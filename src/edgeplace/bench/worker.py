@@ -8,13 +8,12 @@ from importlib import import_module
 from edgeplace.bench.record import Request, RunAnswer, RunOutcome
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Status, read, write
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import build, evaluate, solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
-from edgeplace.solver.problem import build
 from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 OWN = ("milp", "cp-sat")
-"""Back ends of `solve` that are always there, beside those of PuLP."""
+"""Back ends of `solve` that are always installed; those of PuLP come in addition."""
 LIBRARIES = {"milp": "highs", "cp-sat": "cpsat", "pulp": "pulp_backend"}
 OUTCOMES = {
     Status.OPTIMAL: RunOutcome.OPTIMAL,
@@ -25,7 +24,7 @@ OUTCOMES = {
 
 
 def main() -> None:
-    """Do what the request on standard input says, and write the answer to its file."""
+    """Carry out the request on standard input, and write the answer to its file."""
     request = Request.model_validate_json(sys.stdin.read())
     if request.memory_bytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (request.memory_bytes, request.memory_bytes))
@@ -43,11 +42,11 @@ def main() -> None:
 
 
 def run(instance: Instance, request: Request) -> RunAnswer:
-    """Return what a back end makes of an instance, its plan judged by the evaluator."""
+    """Run a back end on an instance and return its answer, judged by the evaluator."""
     began = time.perf_counter()
     problem = build(list(instance.jobs), instance.cluster, instance.rules, instance.current)
     build_s = time.perf_counter() - began
-    # Loading a solver's library takes a second or more, and is no part of solving.
+    # Loading a solver's library takes a second or more, and is not part of solving.
     library = LIBRARIES.get(request.backend.partition(":")[0], "highs")
     import_module(f"edgeplace.solver.linear.{library}")
     began = time.perf_counter()
@@ -65,7 +64,7 @@ def run(instance: Instance, request: Request) -> RunAnswer:
         )
     run_s = time.perf_counter() - began
     if answer.plan is not None:
-        # Judged anew, whatever the back end says of it.
+        # The plan is judged independently of the back end.
         judged = evaluate(
             list(instance.jobs), instance.cluster, answer.plan, instance.rules, instance.current
         )

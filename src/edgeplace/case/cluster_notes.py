@@ -1,7 +1,6 @@
 """What is odd about a cluster file, though it is valid."""
 
-from edgeplace.model import Cluster
-from edgeplace.model.text import first_few
+from edgeplace.model import Cluster, first_few
 
 _MOST = 4
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.adapters.flink.plans.plan_file import plan_of_jobs, read_plan, refuse_supposed
+from edgeplace.adapters.flink.plans import plan_of_jobs, read_plan, refuse_supposed
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
@@ -76,19 +76,22 @@ def case_of(
             seen[name] = measured.placement
     known = tuple(graphs.values())
     now = {name: _placed(graphs[name], network, where) for name, where in seen.items()}
+    others = [(path, _other_plan(path)) for path in taken]
+    beside = tuple({name for _, plan in others for name in plan.jobs if name not in graphs})
     for path in current:
-        now |= read_job_plan(path, known, network).jobs
-    left, notes = left_by([(path, _other_plan(path)) for path in taken], network, tuple(graphs))
+        now |= _job_plan(path, known, network, beside).jobs
+    left, notes = left_by(others, network, tuple(graphs))
     return Case(
         known,
         left,
         read(rules, Rules) if rules is not None else None,
         Plan(jobs=now) if now else None,
+        beside=beside,
         notes=notes,
     )
 
 
-def read_job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster) -> Plan:
+def read_job_plan(path: str, case: Case) -> Plan:
     """Return a plan from a plan file or a schedulercfg.
 
     Raises
@@ -97,15 +100,19 @@ def read_job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster) -> Plan
         If the file is neither, does not belong to the jobs and the cluster, or is of other jobs
         beside these.
     """
+    return _job_plan(path, case.jobs, case.cluster, case.beside)
+
+
+def _job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster, beside: Sequence[str]) -> Plan:
     plan = plan_of_jobs(read_plan(path), jobs, cluster, path)
     names = [job.name for job in jobs]
-    others = [name for name in plan.jobs if name not in names]
+    others = [name for name in plan.jobs if name not in (*names, *beside)]
     if others and set(names) & set(plan.jobs):
         raise InvalidInputError(
             f"{path}: the plan places {', '.join(map(repr, names))} and "
             f"{', '.join(map(repr, others))}: the slots, cores and links that the others take "
             "would be left out",
-            "give the files of all these jobs: JOB JOB CLUSTER",
+            f"give the files of all these jobs (JOB JOB CLUSTER), or --taken {path}",
         )
     return plan
 

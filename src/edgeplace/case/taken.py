@@ -4,9 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.quantities import count, counted, size
-from edgeplace.model import Cluster, InvalidInputError, JobUse, Plan
-from edgeplace.model.text import first_few
-from edgeplace.model.what_if.cluster_changes import without_use
+from edgeplace.model import Cluster, InvalidInputError, JobUse, Plan, first_few, without_use
 
 
 def left_by(

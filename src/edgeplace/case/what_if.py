@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from edgeplace.model import Case, InvalidInputError
 
 KINDS = (
-    "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, site:ID=lost, link:A-B=FACTOR or "
-    "node+=CLASS@SITE"
+    "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, site:ID=lost, link:A-B=FACTOR, "
+    "class:OLD=NEW or node+=CLASS@SITE"
 )
 """What `--set` understands."""
 
@@ -85,6 +85,8 @@ def _applied(case: Case, text: str) -> Case:
             return case.without_site(name)
         case ("link", True) if name:
             return _slower(case, name, _factor(text, value.removeprefix("x")))
+        case ("class", True) if name and value:
+            return case.with_class(name, value)
         case ("node+", False) if value:
             node_class, _, site = value.partition("@")
             return case.with_node(node_class, site)

@@ -1,4 +1,4 @@
-"""Amounts on the command line: what is no such amount is refused with what to write instead."""
+"""Amounts on the command line. A wrong one is refused; the error says what to write instead."""
 
 import argparse
 import math
@@ -8,12 +8,12 @@ from edgeplace.model import InvalidInputError
 
 
 def read_amounts(args: argparse.Namespace) -> None:
-    """Put the numbers that are meant into the place of the texts of `--gap` and `--time-limit`.
+    """Replace the texts of `--gap` and `--time-limit` by their numbers.
 
     Raises
     ------
     InvalidInputError
-        If a text is no such amount.
+        If a text is not such an amount.
     """
     readers: dict[str, Callable[[str], float]] = {"gap": gap, "time_limit": seconds}
     for name, read in readers.items():
@@ -28,12 +28,12 @@ def seconds(text: str) -> float:
     Raises
     ------
     InvalidInputError
-        If the text is no such time.
+        If the text is not such a time.
     """
     value = _number(text.removesuffix("s"))
     if not 0 <= value < math.inf:
         raise InvalidInputError(
-            f"--time-limit {text!r} is no time", "write seconds, 0 or more: --time-limit 30"
+            f"--time-limit {text!r} is not a time", "write seconds, 0 or more: --time-limit 30"
         )
     return value
 
@@ -44,14 +44,14 @@ def gap(text: str) -> float:
     Raises
     ------
     InvalidInputError
-        If the text is no such gap.
+        If the text is not such a gap.
     """
     percent = text.endswith("%")
     value = _number(text.removesuffix("%")) / (100 if percent else 1)
     if 0 <= value <= 1:
         return value
     likely = f"{text}% or {value / 100:g}" if 1 < value <= 100 and not percent else "5% or 0.05"
-    raise InvalidInputError(f"--gap {text!r} is no gap from 0 to 1", f"write --gap {likely}")
+    raise InvalidInputError(f"--gap {text!r} is not a gap from 0 to 1", f"write --gap {likely}")
 
 
 def _number(text: str) -> float:

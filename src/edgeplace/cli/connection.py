@@ -5,22 +5,20 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.credentials import find_credentials
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest import FlinkClient, LiveFlink, find_credentials
 
 
 @contextmanager
 def connected(args: argparse.Namespace) -> Iterator[LiveFlink]:
-    """Connect to the JobManager that the arguments name, as they say."""
+    """Connect to the JobManager that the arguments name."""
     with session(args) as client:
         yield LiveFlink(client)
 
 
 @contextmanager
 def session(args: argparse.Namespace) -> Iterator[FlinkClient]:
-    """Connect as `connected`, for questions of one's own."""
-    # Our errors say what its warnings about retries would.
+    """Connect as `connected` does, and return the client for other requests."""
+    # The warnings about retries repeat what our errors say.
     logging.getLogger("urllib3").setLevel(logging.ERROR)
     credentials = find_credentials(args.credentials)
     with FlinkClient(args.jobmanager, credentials, args.ca_file) as client:

@@ -1,4 +1,4 @@
-"""Where output goes: tables with colours on a terminal, plain text elsewhere."""
+"""Output of a command: tables with colours on a terminal, plain text elsewhere."""
 
 import sys
 import textwrap
@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 _PLAIN_WIDTH = 100_000
-"""A row of a table stays on one line where no terminal wraps it."""
+"""Width that keeps a row of a table on one line if the output is not a terminal."""
 
 
 class Console:
     """Standard output and standard error of one command.
 
-    Names come from users and may hold anything, so nothing is read as markup.
+    Names come from users and may contain anything, so nothing is interpreted as markup.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -29,11 +29,11 @@ class Console:
         self.err = _rich(err or sys.stderr)
 
     def print_to_standard_error(self) -> None:
-        """Keep standard output for one document."""
+        """Reserve standard output for one document."""
         self.out = self.err
 
     def document(self, text: str) -> None:
-        """Print a document on standard output, as it is."""
+        """Print a document on standard output, unchanged."""
         self._documents.out(text, end="", highlight=False)
 
     def text(self, text: str = "", style: str = "") -> None:
@@ -44,7 +44,7 @@ class Console:
         self.out.print(Text(shown, style=style), soft_wrap=True)
 
     def raw(self, text: str) -> None:
-        """Print text for machines, as it is."""
+        """Print text for programs, unchanged."""
         self.out.out(text, end="", highlight=False)
 
     def heading(self, text: str) -> None:
@@ -70,13 +70,13 @@ class Console:
                 self.out.print(self._table(columns, rows, styles, widths))
             return
         table = self._table(columns, rows, styles)
-        # Nothing is to the right of the last column that it would have to be padded for.
+        # The last column needs no padding.
         with self.out.capture() as printed:
             self.out.print(table)
         self.raw("".join(f"{line.rstrip()}\n" for line in printed.get().split("\n")[:-1]))
 
     def has_room(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-        """Return whether a table fits without a cell of several lines."""
+        """Return whether a table fits the terminal without a cell of several lines."""
         return self._needed(self._table(columns, rows)) <= self.out.width
 
     def _needed(self, table: Table) -> int:
@@ -143,7 +143,7 @@ class Console:
 
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
-        """Show a progress bar while the block runs; nothing where standard error is no terminal."""
+        """Show a progress bar while the block runs, if standard error is a terminal."""
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -163,7 +163,7 @@ class Bar:
         self._task = progress.add_task(title, total=1.0)
 
     def __call__(self, text: str, share: float | None = None) -> None:
-        """Say what is being done, and which share of the whole is behind."""
+        """Show the current step, and the completed share of the work."""
         self._progress.update(self._task, description=text, completed=share)
 
 
@@ -194,10 +194,12 @@ def visible(text: str, keep: str = "") -> str:
 
 
 class _Rich(RichConsole):
-    """Goes on when its reader has left (`| head`): the command's exit status still counts."""
+    """A stream that ignores a closed pipe (`| head`), so that the command keeps its exit
+    status.
+    """
 
     def on_broken_pipe(self) -> None:
-        """Print no more."""
+        """Stop printing."""
         self.quiet = True
 
 

@@ -15,7 +15,7 @@ class ExitStatus(IntEnum):
     INFEASIBLE = 3
     """No plan exists, proved; the conflict says why."""
     NOT_PROVED = 4
-    """A plan that holds, but the search was stopped before it was proved best."""
+    """A valid plan, but the search was stopped before the plan was proved best."""
     NO_PLAN = 5
     """Stopped before a plan was found or shown impossible."""
     MISSING_EXTRA = 6
@@ -30,7 +30,7 @@ class ExitStatus(IntEnum):
     WRONG_ANSWER = 10
     """`bench`: an answer contradicts the evaluator, another back end or a best known value."""
     INTERRUPTED = 130
-    """Ctrl-C before there was anything to show."""
+    """Ctrl-C."""
 
 
 EXIT_CODES = "exit codes:\n" + "\n".join(
@@ -40,7 +40,7 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
         (ExitStatus.INTERNAL_ERROR, "a bug of edgeplace"),
         (ExitStatus.INVALID_INPUT, "wrong command line or input; the message has the cure"),
         (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
-        (ExitStatus.NOT_PROVED, "a plan that holds, stopped before it was proved best"),
+        (ExitStatus.NOT_PROVED, "a valid plan, stopped before it was proved best"),
         (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
         (ExitStatus.MISSING_EXTRA, "Spark, Java or pyarrow is not installed"),
         (
@@ -61,4 +61,4 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
         ),
     )
 )
-"""What `--help` says of them."""
+"""The exit codes as `--help` shows them."""

@@ -1,6 +1,6 @@
-"""Ctrl-C: a command that changes nothing ends within two seconds, whatever it is doing.
+"""Ctrl-C ends a command that changes nothing within two seconds, whatever it does.
 
-This module imports little: its handler is there before what takes long to import.
+This module imports little, so that its handler is installed before the slow imports.
 """
 
 import _thread
@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
-"""Exit code of what Ctrl-C ended."""
+"""Exit code of a process that Ctrl-C ended."""
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Of these, only those arrive here that are not left to the system."""
+"""Signals that interrupt; those left to the system do not arrive here."""
 GRACE_S = 1.0
-"""What a command may take after Ctrl-C to show what it has."""
+"""Seconds that a command may take after Ctrl-C to show its results."""
 
 
 def leave_at_once() -> None:
     """Let Ctrl-C end the process until `raises` is called: there is nothing to show yet.
 
-    A Ctrl-C that is ignored, as in the background of a script, stays so.
+    If Ctrl-C is ignored, as in the background of a script, it stays ignored.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _leave)
@@ -38,10 +38,10 @@ def raises() -> None:
 
 @contextmanager
 def ends_soon() -> Iterator[None]:
-    """End the process if the block goes on for `GRACE_S` after Ctrl-C, or at a second one.
+    """End the process if the block continues for `GRACE_S` after Ctrl-C, or at a second Ctrl-C.
 
-    `KeyboardInterrupt` alone does not do: a solver or a JVM may not come back to Python for long.
-    Outside the main thread, where no signal can be caught, the block just runs.
+    `KeyboardInterrupt` alone is not enough, because a solver or a JVM may not return to Python for
+    a long time. Outside the main thread no signal can be caught; there the block simply runs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -60,7 +60,7 @@ def ends_soon() -> Iterator[None]:
 
 
 def _watch(reader: int) -> None:
-    """Read the number of each signal as soon as it arrives, until there can be no more."""
+    """Read the number of each signal as soon as it arrives, until the pipe is closed."""
     countdown: threading.Timer | None = None
     with open(reader, "rb", buffering=0) as signals:
         while number := signals.read(1):
@@ -76,7 +76,7 @@ def _watch(reader: int) -> None:
 
 
 def _pass_on(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Interrupt again where Ctrl-C came in a callback, which can raise nothing."""
+    """Interrupt again if Ctrl-C came during a callback, which cannot raise an exception."""
     if unraisable.exc_type is KeyboardInterrupt:
         _thread.interrupt_main()
     else:

@@ -1,10 +1,10 @@
-"""The command line: run one command, and end with its exit status."""
+"""Run one command, and end with its exit status."""
 
 from typing import TYPE_CHECKING
 
 from edgeplace.cli import interruption
 
-# Everything else loads when Ctrl-C is taken care of.
+# Everything else loads after the handler of Ctrl-C is installed.
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     argv
         Arguments without the program's name; None: those of the process.
     console
-        Where output goes; None: standard output and standard error.
+        Output of the command; None: standard output and standard error.
     """
     import traceback
 
@@ -72,12 +72,12 @@ def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     from contextlib import nullcontext
     from importlib import import_module
 
-    # An import that Ctrl-C breaks may go on as if nothing was.
+    # An import that Ctrl-C interrupts may continue as if nothing had happened.
     for name in getattr(args.module, "LOADS", ()):
         import_module(name)
     interruption.raises()
     status: ExitStatus
-    # Those that talk to Flink leave it as it was before they end.
+    # Commands that change Flink restore it before they end.
     with nullcontext() if args.command == "flink" else interruption.ends_soon():
         status = args.module.run(args, console)
     return status
@@ -107,18 +107,18 @@ def entry() -> None:
     status = main()
     interruption.leave_at_once()
     code = int(_flushed(status))
-    if "edgeplace.solver.linear.left_behind" in sys.modules:
-        from edgeplace.solver.linear import left_behind
+    if "edgeplace.solver" in sys.modules:
+        from edgeplace.solver import at_work
 
-        if left_behind.at_work():
+        if at_work():
             os._exit(code)
     sys.exit(code)
 
 
 def _open_standard_files() -> None:
-    """Give the process the standard files that it was started without (`>&-`).
+    """Open the standard files that the process was started without (`>&-`).
 
-    The next file that is opened would else take their numbers, and what is printed.
+    Otherwise the next opened file would get their numbers, and receive the printed text.
     """
     import os
     import sys
@@ -134,12 +134,12 @@ def _open_standard_files() -> None:
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
     for file in (sys.stdout, sys.stderr):
         if isinstance(file, TextIOWrapper):
-            # What the terminal's encoding lacks is escaped.
+            # Characters that the terminal's encoding lacks are escaped.
             file.reconfigure(errors="backslashreplace")
 
 
 def _flushed(status: "ExitStatus") -> "ExitStatus":
-    """Print what is left, where Python would not know what to do with a reader that has left."""
+    """Flush the output, and ignore a closed pipe, at which Python would print an error."""
     import os
     import sys
 

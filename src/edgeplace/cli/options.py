@@ -1,4 +1,4 @@
-"""Options that several commands take, and what reads their texts."""
+"""Options that several commands share, and the parsers of their values."""
 
 import argparse
 import re
@@ -10,7 +10,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def add_inputs(command: argparse.ArgumentParser) -> None:
-    """Add what says which jobs are placed on which cluster."""
+    """Add the arguments for jobs and cluster."""
     command.add_argument(
         "jobs",
         nargs="+",
@@ -71,7 +71,7 @@ def _backend(text: str) -> str:
 
 
 def add_case(command: argparse.ArgumentParser) -> None:
-    """Add what says which job is placed on which cluster, and how plans are judged."""
+    """Add the arguments for job and cluster, and for the judgement of plans."""
     add_inputs(command)
     command.add_argument(
         "--objective",
@@ -83,7 +83,7 @@ def add_case(command: argparse.ArgumentParser) -> None:
 
 
 def add_rest(command: argparse.ArgumentParser) -> None:
-    """Add how Flink's REST API is reached."""
+    """Add the options for the connection to Flink's REST API."""
     command.add_argument(
         "--jobmanager",
         required=True,
@@ -102,7 +102,7 @@ def add_rest(command: argparse.ArgumentParser) -> None:
 
 
 def add_connection(command: argparse.ArgumentParser) -> None:
-    """Add how Flink is reached, and where the agent's plans are."""
+    """Add the options for the connection to Flink and for the agent's folder of plans."""
     add_rest(command)
     command.add_argument(
         "--plans",
@@ -112,7 +112,7 @@ def add_connection(command: argparse.ArgumentParser) -> None:
 
 
 def add_change(command: argparse.ArgumentParser) -> None:
-    """Add how a running job may be changed."""
+    """Add the options for the change of a running job."""
     command.add_argument(
         "--dry-run", action="store_true", help="show what would change, and change nothing"
     )
@@ -139,13 +139,13 @@ def duration_s(text: str) -> int:
     """
     hit = re.fullmatch(r"([0-9]{1,6})([smhd])", text)
     if not hit or not int(hit[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; write 90s, 30m, 1h or 2d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time; write 90s, 30m, 1h or 2d")
     return int(hit[1]) * _SECONDS[hit[2]]
 
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return int(text)
 
 
@@ -162,5 +162,5 @@ def positive(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return value

@@ -12,23 +12,23 @@ _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 class Outputs:
-    """What a command writes, by option.
+    """The files that a command writes, by option.
 
-    Where a document goes to standard output, what is for people goes to standard error.
+    If a document goes to standard output, the text for people goes to standard error.
 
     Parameters
     ----------
     files
-        Option -> its file, or None where it is not given.
+        Option -> its file, or None if it is not given.
     inputs
-        What the command reads; None is passed over.
+        The files that the command reads; None is ignored.
     json
         Whether `--json` is asked for, which prints to standard output.
 
     Raises
     ------
     InvalidInputError
-        If a file cannot be written, is an input too, or two outputs are one.
+        If a file cannot be written, is an input too, or if two outputs are the same file.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Outputs:
         return option in self._files
 
     def text(self, option: str, text: str | Iterable[str]) -> None:
-        """Write text where an option says; nowhere if it is not given."""
+        """Write text to the file of an option, if the option is given."""
         path = self._files.get(option)
         if path in _STANDARD_OUTPUT:
             self._console.document(text if isinstance(text, str) else "".join(text))
@@ -70,7 +70,7 @@ class Outputs:
         self.text(option, dump(document, Path(path).suffix in (".yaml", ".yml")))
 
     def say_written(self, option: str, title: str) -> None:
-        """Say where an option's file is."""
+        """Print the path of an option's file."""
         path = self._files.get(option)
         if path and path not in _STANDARD_OUTPUT:
             self._console.text(f"{title} written to {path}")
@@ -79,5 +79,5 @@ class Outputs:
         """Warn of an option's file that this run did not write: an older one may be there."""
         path = self._files.get(option)
         if path and path not in _STANDARD_OUTPUT:
-            older = "; what is there is older" if Path(path).is_file() else ""
+            older = "; the existing file is older" if Path(path).is_file() else ""
             self._console.problem(f"{title} not written to {path}: {why}{older}")

@@ -1,6 +1,6 @@
-"""Quantities as people read them."""
+"""Quantities as text for people."""
 
-from edgeplace.model.text import digits
+from edgeplace.model import digits
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
@@ -15,7 +15,7 @@ def count(value: float | None) -> str:
 
 
 def counted(value: float, unit: str) -> str:
-    """Return a number with its unit, of one thing in the singular: `1 slot`, `2 slots`."""
+    """Return a number with its unit, in the singular for one: `1 slot`, `2 slots`."""
     number = count(value)
     # Units that are words: neither `ms` nor `bytes/s`.
     one = number == "1" and len(unit) > 2 and unit.isalpha()
@@ -44,7 +44,7 @@ def milliseconds(value: float) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as a percentage; infinite where nothing may be used, and something is."""
+    """Return a share as a percentage; infinite if something is used although nothing may be."""
     if value == float("inf"):
         return "no room"
     # Rounded, so that a gap of float noise is a gap of 0.

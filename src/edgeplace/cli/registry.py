@@ -1,4 +1,4 @@
-"""Which commands there are. The module of a command loads when the command is asked for."""
+"""The table of commands. The module of a command loads when the command is called."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -19,36 +19,33 @@ else:
 COMMANDS = {
     "costs": "measure: metric logs of a running job -> costs per operator",
     "solve": "decide: job, cluster and costs -> a proven plan, or why there is none",
-    "explain": "why: what binds, why each operator is where it is, what another place would do",
+    "explain": "explain: limits in use, why each operator is where it is, effects of other places",
     "balance": "spread: the plan whose fullest TaskManager is least loaded, proved",
-    "fleet": "repeat: the same jobs at very many sites -> a plan for each, proved",
+    "fleet": "repeat: the same jobs at very many sites -> a proven plan for each site",
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
-    "demo": "the whole way on a recorded job: metric log, costs, proven plan, schedulercfg",
+    "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
     "control": "simulate: what scaling policies would do with a recorded load",
-    "flink": "measure a running Flink and make it obey: collect, apply plans, drain nodes",
+    "flink": "apply: measure a running Flink, make it follow plans, drain machines",
 }
-"""Command, which is the name of its module in `edgeplace.commands` -> what it does."""
+"""Command, which is also the name of its module in `edgeplace.commands` -> summary."""
 
 
 class Command(Protocol):
-    """What the module of a command has.
+    """The interface of a command's module.
 
-    It may have `LOADS` too: names of modules that take long to load. They load before `run`, and
-    its help does without them.
+    It may also have `LOADS`: names of modules that take long to load. They load before `run`, and
+    not for `--help`.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add what the command takes, and what its help says."""
+        """Add the arguments of the command, and its help."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> "ExitStatus":
-        """Do what the command does; a group of commands does not have this."""
+        """Run the command. A group of commands does not have this function."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads the command line.
-
-    What it reads has the module of the command as `module`.
-    """
+    """Return the parser of the command line. Its result has the command's module as `module`."""
     parser = argparse.ArgumentParser(
         prog="edgeplace",
         description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
@@ -66,14 +63,14 @@ def parser() -> argparse.ArgumentParser:
 def add_commands(
     parser: argparse.ArgumentParser, summaries: Mapping[str, str], package: str, dest: str
 ) -> None:
-    """Add commands whose modules stand in a package.
+    """Add the commands whose modules are in a package.
 
     Parameters
     ----------
     summaries
-        Command, which is the name of its module -> what it does.
+        Command, which is also the name of its module -> summary.
     dest
-        What the name of the command is put under.
+        Attribute of the result that gets the name of the command.
     """
     commands = cast(
         "_Commands",
@@ -85,7 +82,7 @@ def add_commands(
 
 
 class _Commands(_Subparsers):
-    """Commands of which only the one that is asked for gets its arguments."""
+    """Subparsers that load only the arguments of the called command."""
 
     package: str
 
@@ -97,7 +94,7 @@ class _Commands(_Subparsers):
         option_string: str | None = None,
     ) -> None:
         name = str(values[0]) if values else ""
-        # Another name is refused below.
+        # `super` refuses an unknown name.
         if name in self.choices:
             self._load(name, self.choices[name])
         super().__call__(parser, namespace, values, option_string)
@@ -105,7 +102,7 @@ class _Commands(_Subparsers):
     def _load(self, name: str, command: argparse.ArgumentParser) -> None:
         module = cast("Command", import_module(f"{self.package}.{name}"))
         module.add_arguments(command)
-        # Understood before and after the command's name.
+        # The option is accepted before and after the command's name.
         command.add_argument(
             "--traceback", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
         )

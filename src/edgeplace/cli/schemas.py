@@ -23,13 +23,13 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "plan": Plan,
     "rules": Rules,
 }
-"""Name of the file, without its ending -> kind of document."""
+"""Name of the file, without its suffix -> kind of document."""
 _NAMED_BY_OWNER = {"OperatorCost": ("operator",), "StreamCost": ("source", "target")}
-"""What a cost may leave out where it stands in a job: its operator or stream says it."""
+"""Fields that a cost inside a job may omit, because its operator or stream states them."""
 
 
 def schema(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of a kind of document, each field with what the code says of it."""
+    """Return the JSON Schema of a kind of document, with the description of each field."""
     kind = DOCUMENTS[name]
     found = kind.model_json_schema()
     classes = {c.__name__: c for c in _models(BaseModel)}
@@ -76,7 +76,7 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def _field_docs(kind: type[BaseModel]) -> dict[str, str]:
-    """Return field -> the string that stands below it."""
+    """Return field -> its docstring, the string below it."""
     found = {}
     for owner in reversed(kind.__mro__):
         if not owner.__module__.startswith("edgeplace."):

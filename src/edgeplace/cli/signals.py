@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from types import FrameType
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""`kill`, and a terminal or a connection that is gone."""
+"""The signals of `kill`, and of a closed terminal or connection."""
 
 
 @contextmanager
 def ended_like_ctrl_c() -> Iterator[None]:
-    """Let signals that end the process do what Ctrl-C does while the block runs.
+    """Treat signals that end the process like Ctrl-C while the block runs.
 
-    A signal that is ignored, as under `nohup`, stays so.
+    A signal that is ignored, as under `nohup`, stays ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""The time limit of a command is that of all it does, from when its arguments are read."""
+"""The time limit of a whole command, counted from the reading of its arguments."""
 
 import argparse
 from collections.abc import Callable
@@ -16,12 +16,12 @@ def within_time_limit(run: Run) -> Run:
 
     @wraps(run)
     def timed(args: argparse.Namespace, console: Console) -> ExitStatus:
-        # Written so that nan is refused too.
+        # This condition refuses nan, too.
         if args.time_limit is not None and not args.time_limit >= 0:
             raise InvalidInputError(
                 f"time limit {args.time_limit} must not be negative", "use 0 or more"
             )
-        # This loads the solver, before the clock starts.
+        # This import loads the solver, before the clock starts.
         from edgeplace.solver.clock import limited
 
         with limited(args.time_limit):
@@ -31,7 +31,7 @@ def within_time_limit(run: Run) -> Run:
 
 
 def share_s(share: float) -> float | None:
-    """Return the seconds that are a share of what is left, None without a limit."""
+    """Return a share of the remaining seconds, None without a limit."""
     from edgeplace.solver.clock import running
 
     left = running().left()
@@ -39,7 +39,7 @@ def share_s(share: float) -> float | None:
 
 
 def time_is_over() -> bool:
-    """Return whether nothing is left of the time limit."""
+    """Return whether the time limit is over."""
     from edgeplace.solver.clock import running
 
     return running().left() == 0.0

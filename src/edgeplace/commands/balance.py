@@ -29,7 +29,7 @@ LOADS = ("edgeplace.solver.worker_load",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Place every subtask so that the fullest TaskManager is as little loaded as "
         "can be, in cores, checkpointed bytes and sent bytes, as CAPS (EuroSys 2025) weighs them. "

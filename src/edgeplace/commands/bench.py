@@ -22,13 +22,13 @@ from edgeplace.instances.instance import Instance
 from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
 
 _SITES = 8
-"""Of an instance over a real network."""
+"""Edge sites of an instance over a real network, by default."""
 
 LOADS = ("edgeplace.bench.user_case",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Run back ends on instances, each run in a process of its own with a limit on "
         "time and memory; judge every plan by the evaluator and every claim by the others and by "
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Run back ends on instances, each in a process of its own, and say who was right and fast."""
+    """Run back ends on instances, each in a process of its own, and compare answers and times."""
     from edgeplace.bench.run_tables import show_runs, show_summaries
     from edgeplace.bench.user_case import compared, is_case, show_case
     from edgeplace.report.bench_page import bench_page, case_page
@@ -200,7 +200,7 @@ def _status(runs: Sequence[Run], bench: Bench) -> ExitStatus:
 
 
 def _write(out: Path, bench: Bench, runs: Sequence[Run], instances: int) -> None:
-    """Write the picture and the index with what is now known; the results are there already."""
+    """Write the picture and the updated index; the results are written already."""
     write_text(profile(_ratios(runs), instances), out / "profile.svg")
     write(Index(instances=bench.new_records()), out / "index.yaml")
 
@@ -223,9 +223,9 @@ def _backends(text: str | None, case: bool) -> tuple[str, ...]:
     names = known if text == "all" else tuple(dict.fromkeys(text.split(",")))
     for name in names:
         if name.startswith("pulp:"):
-            from edgeplace.solver.linear.pulp_backend import resolved
+            from edgeplace.solver import loader
 
-            resolved(name.removeprefix("pulp:"))
+            loader(name, seed=0, workers=None)
         elif name not in known:
             raise InvalidInputError(
                 f"--backends: there is no back end {name!r}",

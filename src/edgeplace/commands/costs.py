@@ -24,7 +24,7 @@ _COSTS, _QUARANTINE = "-o", "--quarantine"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Turn metric logs into costs per operator and node class: true processing "
         "rate, selectivity, bytes, state. Reads edgeplace's metric log, Prometheus text and "
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "without --cluster all machines count as one class, 'default': the costs of a Pi and "
             "of a server are one mean"
         )
-    # Its JVM and its files go with it.
+    # The JVM and its files end with the session.
     with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         measured = measure(
             args.logs,

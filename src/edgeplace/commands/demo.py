@@ -1,4 +1,4 @@
-"""`edgeplace demo`: the whole way, from a recorded metric log to a proven plan."""
+"""`edgeplace demo`: all steps from a recorded metric log to a proven plan."""
 
 import argparse
 
@@ -19,7 +19,7 @@ LOADS = ("edgeplace.solver",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the help says; the command takes nothing."""
+    """Add the help; the command has no arguments."""
     parser.description = (
         "Measure a job recorded on a real Flink with Spark, place it on Pis at two "
         "sites and a server, and show what was decided and why."
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Show the recorded job, measure it, place it, and say why."""
+    """Show the recorded job, measure it, place it, and explain the plan."""
     from edgeplace.solver import policies, solve, why
     from edgeplace.spark_stats import measure
     from edgeplace.views.reasons import show_reasons

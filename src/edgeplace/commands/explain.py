@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Explain a plan, one of its subtasks, or how it differs from another plan."""
     case = read_case(args)
-    plan = read_job_plan(args.plan, case.jobs, case.cluster)
+    plan = read_job_plan(args.plan, case)
     objective = [level.name for level in objective_levels(args.objective.split(","))]
     if args.against:
         found = _against(args, console, case, plan, objective)
@@ -199,7 +199,7 @@ def _against(
     from edgeplace.solver import Difference, difference
     from edgeplace.views.explain_tables import show_difference
 
-    other = read_job_plan(args.against, case.jobs, case.cluster)
+    other = read_job_plan(args.against, case)
     found = difference(case.jobs, case.cluster, other, plan, case.rules, case.current)
     if not args.json:
         names = (args.against, args.plan)

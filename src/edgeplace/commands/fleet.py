@@ -29,7 +29,7 @@ LOADS = ("edgeplace.solver.fleet",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Place the jobs of a template, a cluster with one site of each kind, at every "
         "site of a table: least WAN bytes of all sites together, within what they share. The table "

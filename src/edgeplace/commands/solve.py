@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.plans.folder import SUFFIX, key
+from edgeplace.adapters.flink.plans import SUFFIX, key
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import inputs_of, read_case
@@ -29,7 +29,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.summary import fullest, gain, show_places
+from edgeplace.views.plan_summary import fullest, gain, show_places
 from edgeplace.views.tables import (
     CURRENT,
     proof,
@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT=VALUE",
         help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
         "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, link:A-B=0.5 (times, both ways; "
-        "A->B: one way), node+=CLASS@SITE (one more node like those)",
+        "A->B: one way), class:OLD=NEW (all nodes of a class are of another), node+=CLASS@SITE "
+        "(one more node like those)",
     )
     parser.add_argument(
         "--pareto",
@@ -139,13 +140,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             )
     result = result.model_copy(update={"notes": (*case.notes, *odd, *result.notes, *unknown)})
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
-    if result.plan:
-        if outputs.wants(_PLAN):
-            uses = job_uses(jobs, cluster, result.plan)
-            written = {"supposing": tuple(args.set), "uses": uses}
-            outputs.document(_PLAN, result.plan.model_copy(update=written))
+    if plan := result.plan:
+        if outputs.wants(_PLAN) or args.json:
+            uses = job_uses(jobs, cluster, plan)
+            told = {"supposing": tuple(args.set), "uses": uses}
+            plan = plan.model_copy(update=told)
+            result = result.model_copy(update={"plan": plan})
+            outputs.document(_PLAN, plan)
         for option, _, job in texts:
-            outputs.text(option, schedulercfg.render(result.plan.of(job.name), job, cluster))
+            outputs.text(option, schedulercfg.render(plan.of(job.name), job, cluster))
     others: list[Policy] = []
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.

@@ -1,1 +1,1 @@
-"""A plan or a bench as one HTML file: no server, no script, nothing fetched."""
+"""A plan or a bench as one HTML file, without scripts and without further files."""

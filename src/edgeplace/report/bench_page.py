@@ -1,4 +1,4 @@
-"""The page of a bench: who was right, who was fast, and on what machine."""
+"""The page of a bench: wrong answers, times, and the machine."""
 
 from collections.abc import Mapping, Sequence
 
@@ -37,7 +37,7 @@ from edgeplace.report.solution import (
 from edgeplace.views.terms import Terms
 
 _FACTORS = (1.0, 1.5, 2.0, 5.0, 10.0, 100.0)
-"""Columns of the profile as a table."""
+"""Columns of the table that repeats the profile."""
 
 
 def bench_page(
@@ -85,7 +85,7 @@ def case_page(
     Parameters
     ----------
     compared
-        Where the job runs now, if that is known, and each policy's placement, the best first.
+        The current placement, if it is known, and each policy's placement, the best first.
     """
     answers = done.answers(asked.name)
     named = {title(backend): backend for backend in answers}
@@ -163,7 +163,7 @@ def _profile(ratios: Mapping[str, Sequence[float]], instances: int) -> Markup:
 
 
 def _runs(runs: Sequence[Run]) -> Markup:
-    # What went wrong must not be folded away.
+    # Wrong answers are always visible.
     ordered = sorted(runs, key=lambda r: not r.wrong)
     marks = ["broken" if r.wrong else "" for r in ordered]
     return fragment(
@@ -181,7 +181,7 @@ def _problems(runs: Sequence[Run]) -> Markup:
 
 def _proofs(runs: Sequence[Run]) -> Markup:
     marks = ["broken" if r.wrong else "" for r in runs]
-    return table("How each placement came about", *proofs_table(runs), marks)
+    return table("The run behind each placement", *proofs_table(runs), marks)
 
 
 def _environment(found: Mapping[str, object]) -> Section:

@@ -1,4 +1,4 @@
-"""The job on the sites as SVG: a box a site, edge on the left, arrows where bytes cross."""
+"""The job on the sites as SVG: a box for each site, the edge on the left, arrows for streams."""
 
 import math
 from collections.abc import Sequence
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 
 from edgeplace.cli.quantities import size
-from edgeplace.model.text import first_few
+from edgeplace.model import first_few
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
 
 _MARGIN, _GAP_X, _GAP_Y = 10, 200, 18
 _WIDTH, _HEAD, _ROW, _FOOT = 270, 52, 32, 8
 _LOOP = 90
-"""Room on the left for arrows between boxes of the first column."""
+"""Space on the left for arrows between boxes of the first column."""
 _MOST_ROWS = 16
 _MOST_ARROWS = 60
 _CHIP, _TITLE, _UNDER = 30, 32, 40
-"""Cells of a terminal that the texts of a row, a title and a line below it may take."""
+"""Most characters of a row's text, of a title, and of a line below the title."""
 _CELL = 8
-"""Width of a cell."""
+"""Width of a character."""
 _BASE = 17
-"""Base line of text below its upper edge."""
+"""Distance of the base line from the upper edge of a text."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class _Drawn:
     y: float
     height: float
     rows: dict[int, float]
-    """Middle of the row of each operator; those without one share the last."""
+    """Middle of the row of each operator; operators without a row share the last one."""
     column: int
 
 
 def drawing(placed: Placement) -> Markup:
-    """Return the picture, described for those who cannot see it."""
+    """Return the picture, with a description for readers who cannot see it."""
     across = [f for f in placed.flows if not f.local]
     shown = across[:_MOST_ARROWS]
     boxes, width, height = _laid_out(placed, shown)
@@ -60,7 +60,7 @@ def drawing(placed: Placement) -> Markup:
 
 
 def caption(placed: Placement) -> str:
-    """Return what the picture shows and what it leaves out."""
+    """Return a description of the picture, and of the parts that it omits."""
     text = (
         "Boxes are sites, edge on the left, cloud on the right; rows are operators with their "
         "number of subtasks; blue arrows are streams over the WAN, with the bytes per second that "
@@ -101,7 +101,7 @@ def _laid_out(placed: Placement, arrows: Sequence[Flow]) -> tuple[list[_Drawn], 
 
 
 def _rows(box: Box, placed: Placement) -> list[tuple[int, ...]]:
-    """Return the operators of each row: one, or in the last all that are too many."""
+    """Return the operators of each row: one operator, and in the last row all others."""
     there = [o for o in placed.order if box.subtasks[o]]
     if len(there) <= _MOST_ROWS:
         return [(o,) for o in there]
@@ -158,7 +158,7 @@ def _site(box: Box, at: _Drawn, placed: Placement) -> Markup:
 
 
 def _text(said: str, x: float, y: float, width: float, class_: str | None = None) -> Markup:
-    """Return text that ends at a width, whatever the font."""
+    """Return text with a fixed width, for any font."""
     inside = element("text", said, y=_BASE, class_=class_)
     return element("svg", inside, x=x, y=y, width=width, height=_ROW - 6)
 
@@ -203,7 +203,7 @@ def _labels(arrows: Sequence[Flow], boxes: Sequence[_Drawn]) -> list[Markup]:
         rows.setdefault((x, a.rows[f.source], "start" if right else "end"), []).append(f)
     labels = []
     for (x, y, anchor), own in rows.items():
-        # Away from the arrow: it climbs where the largest stream does.
+        # The label keeps away from the arrow, which rises where the largest stream rises.
         climbs = boxes[own[0].end].rows[own[0].target] < y
         text = size(sum(f.bytes_per_s for f in own), "/s")
         labels.append(
@@ -239,7 +239,7 @@ def _head(name: str, class_: str, side: float) -> Markup:
 
 
 def short(text: str, cells: int) -> str:
-    """Return text that takes at most so many cells, cut with an ellipsis."""
+    """Return text with at most so many characters, cut with an ellipsis."""
     if cell_len(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip() + "…"

@@ -1,4 +1,4 @@
-"""HTML whose text is escaped where an element takes it in: names come from files of any origin."""
+"""HTML elements that escape their text, because names come from files of any origin."""
 
 from collections.abc import Iterable
 from html import escape
@@ -13,7 +13,7 @@ class Markup(str):
 
 
 def fragment(parts: Iterable[str]) -> Markup:
-    """Return parts one after another: markup as it is, text escaped."""
+    """Return parts in sequence: markup unchanged, text escaped."""
     return Markup("".join(p if isinstance(p, Markup) else escape(visible(p)) for p in parts))
 
 

@@ -7,7 +7,7 @@ from edgeplace import __version__
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.parts import Section
 
-# No script runs and nothing is fetched, whatever a name may hold.
+# No script runs and nothing is loaded, whatever the names contain.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -17,7 +17,7 @@ def page(title: str, lead: Markup, sections: Sequence[Section]) -> str:
     Parameters
     ----------
     lead
-        What stands below the title, before the first section.
+        The text below the title, before the first section.
     """
     style = files("edgeplace.report").joinpath("style.css").read_text(encoding="utf-8")
     head = element(

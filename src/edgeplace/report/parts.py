@@ -1,4 +1,4 @@
-"""What pages are made of: sections, tables, bars."""
+"""The parts of pages: sections, tables, bars."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from edgeplace.solver.tolerances import TOLERANCE
 _FIRST = 20
 _MOST = 1000
 _LONGEST = 400
-"""Characters of a cell: what holds a source in place may be a thousand rules."""
+"""Most characters of a cell; a thousand rules may hold a source in place."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page with a heading of its own."""
+    """A part of a page with its own heading."""
 
     name: str
     """Its anchor."""
@@ -62,7 +62,7 @@ def long_table(
     rows: Sequence[Sequence[str]],
     marks: Sequence[str] = (),
 ) -> Markup:
-    """Return a table whose later rows are folded away, and of which the last may be left out."""
+    """Return a table whose later rows are folded, and whose last rows may be omitted."""
     if len(rows) <= _FIRST:
         return table(caption, columns, rows, marks)
     rest = rows[_FIRST:_MOST]
@@ -82,7 +82,7 @@ def long_table(
 
 
 def scrolling(content: Markup, label: str) -> Markup:
-    """Return content that scrolls by itself where it is wider than the page, by keyboard too."""
+    """Return content that scrolls if it is wider than the page, also with the keyboard."""
     return element("div", content, class_="scroll", role="region", tabindex="0", aria_label=label)
 
 
@@ -95,7 +95,7 @@ def bar(share: float) -> Markup:
 
 
 def facts(pairs: Sequence[tuple[str, str, str]]) -> Markup:
-    """Return (name, figure, what to compare it with) as a list of definitions."""
+    """Return (name, figure, figure to compare with) as a list of definitions."""
     return element(
         "dl",
         *(
@@ -116,7 +116,7 @@ def paragraph(text: str, class_: str | None = None) -> Markup:
 
 
 def bullets(texts: Sequence[str], most: int = 50) -> Markup:
-    """Return a list, cut off where it is long."""
+    """Return a list, cut if it is long."""
     more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
     return element("ul", *(element("li", _cut(t)) for t in [*texts[:most], *more]))
 

@@ -1,4 +1,4 @@
-"""The job on the sites, few enough boxes and arrows to be looked at."""
+"""The job on the sites, with few enough boxes and arrows for a picture."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 
 from edgeplace.cli.quantities import percent
 from edgeplace.model import Cluster
-from edgeplace.solver.evaluation.usage import Usage
-from edgeplace.solver.problem import Problem
+from edgeplace.solver import Problem, Usage
 
 Ints = NDArray[np.intp]
 
 _MOST_BOXES = 12
 _FARTHEST = 2
-"""Links between a site and the nearest cloud site that still make a column of their own."""
+"""Most columns: sites that are more links away from the cloud share the first column."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A site, or several drawn as one."""
+    """A site, or a group of sites that is drawn as one."""
 
     title: str
     under: str
@@ -38,7 +37,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the subtasks of one operator in a box send to those of another."""
+    """The traffic from the subtasks of one operator in a box to those of another."""
 
     source: int
     target: int
@@ -47,7 +46,7 @@ class Flow:
     end: int
     bytes_per_s: float
     local: bool
-    """It stays inside sites."""
+    """Whether the traffic stays inside sites."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Placement:
 
 
 def placement(verdict: Usage) -> Placement:
-    """Return the job on the sites; sites are put together where they are many."""
+    """Return the job on the sites; many sites are grouped."""
     p = verdict.problem
     site = p.tms.site[verdict.assignment]
     n_ops = len(p.subtasks.operators)
@@ -95,7 +94,7 @@ class _Lot:
 
 
 def _lots(cluster: Cluster, counts: Ints) -> list[_Lot]:
-    """Return the sites that have machines, in at most about `_MOST_BOXES` lots."""
+    """Return the sites that have machines, in at most about `_MOST_BOXES` groups."""
     machines = _machines(cluster)
     column = _columns(cluster)
     shown = [s for s in range(len(cluster.sites)) if machines[s]]
@@ -117,7 +116,7 @@ def _lots(cluster: Cluster, counts: Ints) -> list[_Lot]:
 
 
 def _columns(cluster: Cluster) -> list[int]:
-    """Return the column of each site: the fewer links to a cloud site, the farther right."""
+    """Return the column of each site: fewer links to a cloud site are farther right."""
     graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from(s.id for s in cluster.sites)
     graph.add_edges_from((a.source, a.target) for a in cluster.links)
@@ -192,7 +191,7 @@ def _order(p: Problem) -> tuple[int, ...]:
 
 
 def _flows(p: Problem, site: Ints, box_of: Ints, boxes: int) -> tuple[Flow, ...]:
-    """Return records' bytes between operators and boxes; answers and checkpoints are no stream."""
+    """Return the bytes of records between operators and boxes, without credits and checkpoints."""
     a, b = p.channels.feeding
     op = p.subtasks.operator_of
     n_ops = len(p.subtasks.operators)

@@ -1,4 +1,4 @@
-"""The page of a plan: what was decided, how good it is, and why."""
+"""The page of a plan: the placement, its quality, and the reasons."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,8 +13,8 @@ from edgeplace.model import (
     Result,
     Status,
     StoppedBy,
+    first_few,
 )
-from edgeplace.model.text import first_few
 from edgeplace.report import drawing, usage
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
@@ -29,9 +29,7 @@ from edgeplace.report.parts import (
     table,
 )
 from edgeplace.report.placement import Placement, placement
-from edgeplace.solver import Advice, Policy, why
-from edgeplace.solver.evaluation.usage import measure_usage
-from edgeplace.solver.problem import build
+from edgeplace.solver import Advice, Policy, build, measure_usage, why
 from edgeplace.views.reasons import because
 from edgeplace.views.tables import binding, holding, limit
 from edgeplace.views.terms import Terms
@@ -44,7 +42,7 @@ _TERMS: dict[ObjectiveName, str] = {
     "throughput": "largest share of a limit in use",
 }
 _MOST_SITES = 6
-"""Sites of an operator that are named."""
+"""Most sites of an operator that are named."""
 
 
 def solution_page(
@@ -54,16 +52,16 @@ def solution_page(
     local: Sequence[Advice],
     objective: Sequence[str],
 ) -> str:
-    """Return the page of what `solve` answered.
+    """Return the page of an answer of `solve`.
 
     Parameters
     ----------
     others
-        What the answer is compared with: the first is `before`.
+        The placements to compare with; the first one is `before`.
     local
         Changes to the job that would help.
     objective
-        The levels that were asked for, as `solve` takes them.
+        The levels of the objective, as `solve` takes them.
     """
     compared = [(p.name, p.evaluation) for p in others]
     lead = [_verdict(result)]
@@ -95,7 +93,7 @@ def solution_page(
 def plan_sections(
     case: Instance, plan: Plan, found: Evaluation, before: tuple[str, Evaluation] | None
 ) -> list[Section]:
-    """Return where the job runs and how full links and nodes are."""
+    """Return the sections on the placement, the links and the nodes."""
     problem = build(list(case.jobs), case.cluster, case.rules, case.current)
     verdict = measure_usage(problem, problem.assignment(plan))
     placed = placement(verdict)
@@ -107,7 +105,7 @@ def plan_sections(
 
 
 def headroom(found: Evaluation) -> Markup:
-    """Return how far the sources can grow, in a sentence."""
+    """Return a sentence on how far the sources can grow."""
     what = binding(found.binding)
     if found.headroom == float("inf"):
         text = "Nothing that grows with the sources' rates is in use."
@@ -127,7 +125,7 @@ def headroom(found: Evaluation) -> Markup:
 
 
 def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | None) -> Markup:
-    """Return the figures of a plan, beside those of what it is compared with."""
+    """Return the figures of a plan, beside those of the placement to compare with."""
     name, was = before or ("", None)
 
     def pair(of: Callable[[Evaluation], str]) -> tuple[str, str]:
@@ -146,7 +144,7 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
 
 
 def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Markup:
-    """Return evaluations side by side, and what those break that do not hold."""
+    """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
@@ -166,7 +164,7 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
     marks = ["best" if n == best else "" if e.feasible else "broken" for n, e in rows]
     return table(
         "Placements at the stated demand, judged by one evaluator",
-        (*columns, "what binds", "limits and rules"),
+        (*columns, "bottleneck", "limits and rules"),
         cells,
         marks,
     )
@@ -180,7 +178,7 @@ def _holding(name: str, found: Evaluation, more: str) -> str:
 
 
 def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
-    """Return why each operator is where it is."""
+    """Return the reasons for the place of each operator."""
     found = why(list(case.jobs), case.cluster, plan, case.rules, case.current, objective)
     terms = Terms.of(case.cluster)
     rows = []
@@ -188,7 +186,7 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
         sites = first_few(r.sites, _MOST_SITES)
         name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
         rows.append((name, sites, because(r, terms)))
-    said = "What the nearest other place would cost or break"
+    said = "The cost of the nearest other place, or the limit that it breaks"
     untold = sum(len(job.operators) for job in case.jobs) - len(found)
     if untold:
         said += f"; the time limit left no time for {untold:,} operators"
@@ -208,19 +206,22 @@ def _verdict(result: Result) -> Markup:
             text = f"Optimal: proved that no placement within the limits is better by {terms}."
             kind = "good"
         case Status.FEASIBLE:
-            text = "This placement holds, and is not proved best."
+            text = "This placement is valid, but not proved best."
             unproved = next((v for v in result.levels if v.gap > 0), None)
             if unproved and unproved.gap < 1:
-                text += f" None is more than {percent(unproved.gap)} better by "
+                text += f" No placement is more than {percent(unproved.gap)} better by "
                 text += f"{unproved.name.replace('_', ' ')}."
             elif unproved:
-                text += " Nothing is proved of how much better one may be."
+                text += " It is not known how much better another one may be."
             if result.stopped_by is StoppedBy.GAP:
                 kind = "good"
         case Status.INFEASIBLE:
-            text, kind = "No placement exists: proved that the limits and rules clash.", "bad"
+            text, kind = (
+                "No placement exists: it is proved that the limits and rules conflict.",
+                "bad",
+            )
         case Status.UNKNOWN:
-            text, kind = "No placement was found, and none was shown impossible.", "bad"
+            text, kind = "No placement was found, and it is not proved that none exists.", "bad"
     return paragraph(text + searched, " ".join(filter(None, ("verdict", kind))))
 
 
@@ -284,8 +285,8 @@ def _levels(levels: Sequence[LevelResult]) -> Markup:
         for v in levels
     ]
     return table(
-        "What was minimised, first things first: the bound is what no placement can beat, given "
-        "the lines above",
+        "The terms in order of importance. No placement is below a bound without worsening a line "
+        "above it",
         ("term", ">value", ">bound", ">gap", ">may worsen by", "proved"),
         rows,
     )
@@ -303,7 +304,7 @@ def _conflict(found: Conflict) -> Section:
         parts += [paragraph(known), bullets(found.members)]
     near = "The nearest placement" if found.nearest else "A placement that is near"
     parts += [paragraph(f"{near} exceeds:"), bullets([*map(limit, found.shortfalls)])]
-    return Section("conflict", "What clashes", fragment(parts))
+    return Section("conflict", "Conflicting limits and rules", fragment(parts))
 
 
 def _advice(found: Advice) -> str:

@@ -1,4 +1,4 @@
-"""How full links, nodes and TaskManagers are."""
+"""The use of links, nodes and TaskManagers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
-from edgeplace.solver.evaluation.usage import Usage
+from edgeplace.solver import Usage
 from edgeplace.solver.tolerances import TOLERANCE
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ def links(
     found: Evaluation,
     before: tuple[str, Evaluation] | None,
 ) -> Markup:
-    """Return bytes on each directed link with a plan, and with what it is compared with."""
+    """Return bytes on each directed link with a plan, and with the placement to compare with."""
     if not found.links:
         return paragraph("The cluster has no links: all sites stand alone.")
     name, other = before or ("", None)
@@ -104,23 +104,23 @@ def _over(link: Limit) -> bool:
 
 @dataclass(frozen=True)
 class _Kind:
-    """One thing that nodes have: what is used and what there is, of each node."""
+    """A resource of nodes: the used amount and the capacity of each node."""
 
     name: str
     unit: str
     used: Floats
     room: Floats
     fullest: Floats
-    """Largest share in use of it, of each node's TaskManagers."""
+    """Largest share in use of any TaskManager, for each node."""
 
 
 def nodes(verdict: Usage) -> Markup:
-    """Return how full every node is, by class and by node, the fullest first."""
+    """Return the use of every node, by class and by node, the fullest first."""
     cluster = verdict.problem.cluster
     kinds = _kinds(verdict)
     fullest = np.max([k.fullest for k in kinds], axis=0)
     order = np.argsort(-fullest, kind="stable")
-    shown = [k for k in kinds if np.isfinite(k.room).any()]
+    shown = [k for k in kinds if (np.isfinite(k.room) & (k.room > 0)).any()]
     by_class = _by_class(verdict, shown)
     rows = [
         (

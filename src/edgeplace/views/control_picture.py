@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from edgeplace.cli.quantities import percent
-from edgeplace.control.fluid import Outcome
+from edgeplace.control.fluid import PolicyOutcome
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
 
@@ -23,7 +23,7 @@ class Strip:
 
     load: Load
     options: Options
-    outcome: Outcome
+    outcome: PolicyOutcome
 
 
 def as_svg(strips: Sequence[Strip]) -> str:

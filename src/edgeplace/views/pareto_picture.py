@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 30, 20, 60
 _INSET = 14
 _RADIUS, _BESIDE = 6, 10
 _APART, _LINE = 30, 14
-"""Numbers whose points are closer than this, across and upwards, would cover each other."""
+"""Least distance of two points, across and upwards, whose numbers do not overlap."""
 _COLUMNS, _LINES = 60, 12
 _PALE, _DARK = (0xCF, 0xE3, 0xF3), (0x0B, 0x3C, 0x5D)
 
@@ -79,7 +79,7 @@ def as_svg(points: Sequence[Point], terms: Terms) -> str:
             f"<title>{escape(said)}</title></circle>"
         )
         at.append((x, y))
-    # After all circles, so that none covers a number.
+    # The numbers are drawn after all circles, so that no circle covers a number.
     for numbers in _clusters(at):
         own = [at[i] for i in numbers]
         left = min(x for x, _ in own) > _LEFT + plot_w / 2
@@ -97,7 +97,7 @@ def _row(row: Sequence[tuple[int, int]]) -> str:
     """Return a line of numbers, each at its column."""
     line = ""
     for x, i in sorted(row):
-        # A blank between, or two numbers would read as one.
+        # A blank separates two numbers.
         line = f"{line:<{x}}{i}" if not line or len(line) < x else f"{line},{i}"
     return line
 

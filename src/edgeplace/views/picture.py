@@ -17,7 +17,7 @@ _WIDEST = 200
 
 
 def show_job(console: Console, job: JobGraph) -> None:
-    """Print the streams of a job, one path a line."""
+    """Print the streams of a job, one path on each line."""
     outputs: dict[str, list[int]] = {}
     for i, s in enumerate(job.streams):
         outputs.setdefault(s.source, []).append(i)

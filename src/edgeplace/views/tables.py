@@ -18,16 +18,16 @@ from edgeplace.model import (
 )
 
 CURRENT = "current"
-"""What the comparison calls the placement that runs."""
+"""Name of the current placement in the comparison."""
 _PROVED = {"throughput": "throughput (1 / headroom)"}
-"""What the value of a level is, where its name says the contrary: less of it is better."""
+"""Titles of levels whose name suggests the contrary: less of the value is better."""
 _MOST_LINKS = 6
 _MOST_SIDE_BY_SIDE = 4
-"""Placements that have a column each on a narrow terminal."""
+"""Most placements that have a column each on a narrow terminal."""
 
 
 def show_costs(console: Console, costs: Costs) -> None:
-    """Print the costs of a job per operator and node class, and what is not known."""
+    """Print the costs of a job per operator and node class, and the unknown figures."""
     names = {op.operator: op.name or op.operator for op in costs.operators}
     rows = []
     for op in costs.operators:
@@ -111,13 +111,13 @@ def show_policies(
 ) -> None:
     """Print evaluations side by side: WAN traffic by link, latency, server cores, headroom.
 
-    Where a terminal is too narrow for a row each, a few placements have a column each, and many
-    are told without the links.
+    If a terminal is too narrow for a row for each placement, a few placements have a column each,
+    and many are printed without the links.
 
     Parameters
     ----------
     by_link
-        Whether the busiest links, and what limits each placement, have columns too.
+        Whether the busiest links and the bottleneck have columns, too.
     """
     if not by_link:
         _show_briefly(console, rows, best)
@@ -161,7 +161,7 @@ def _policy_rows(
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the titles of the comparison and a row for each placement."""
     columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
-    columns += [">server cores", ">headroom", "what binds", "holds"]
+    columns += [">server cores", ">headroom", "bottleneck", "holds"]
     lines: list[tuple[str, ...]] = []
     for name, e in rows:
         used = {a.where: a.used for a in e.links}
@@ -169,7 +169,8 @@ def _policy_rows(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                # A lost site takes its links along; what it is compared with had them.
+                # The links of a lost site are missing here; the placement to compare with has
+                # them.
                 *(size(used.get(link), "/s") for link in links),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
@@ -190,7 +191,10 @@ def _say_violations(console: Console, rows: Sequence[tuple[str, Evaluation]]) ->
 
 
 def holding(name: str, found: Evaluation) -> str:
-    """Return whether a placement holds; what runs may miss it by less than costs were measured."""
+    """Return whether a placement is valid.
+
+    The current one may break limits within the spread of its costs.
+    """
     if found.feasible:
         return "yes"
     return "within measurement" if name == CURRENT and found.within_measurement else "no"
@@ -207,12 +211,12 @@ def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
 
 
 def binding(found: Limit | None) -> str:
-    """Return what limits the sources, in a few words."""
+    """Return the limit that stops the sources from growing, in a few words."""
     return f"{found.kind} {found.where}" if found else "nothing"
 
 
 def limit(found: Limit) -> str:
-    """Return a limit that is exceeded, in numbers."""
+    """Return an exceeded limit, in numbers."""
     if found.kind is LimitKind.RULE:
         return f"rule “{found.where}”"
     room = counted(found.capacity or 0.0, found.unit)
@@ -264,7 +268,7 @@ def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """Return rising numbers with runs as ranges: `1-3, 7`."""
+    """Return ascending numbers as ranges: `1-3, 7`."""
     parts: list[list[int]] = []
     for n in numbers:
         if parts and parts[-1][-1] == n - 1:
@@ -303,8 +307,8 @@ def show_conflict(console: Console, result: Result) -> None:
             console.text(f"  {member}")
     elif found.not_narrowed:
         console.text(
-            f"which of the {found.not_narrowed:,} limits and rules clash was not narrowed down in "
-            "the time there was for it",
+            f"there was no time to find out which of the {found.not_narrowed:,} limits and rules "
+            "conflict",
             style="dim",
         )
     if all(v.kind in RATED for v in found.shortfalls):

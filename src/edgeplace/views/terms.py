@@ -1,4 +1,4 @@
-"""How the terms of the objective are called and written."""
+"""Names and units of the terms of the objective."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -19,7 +19,7 @@ _PRICED = "weighted WAN cost"
 
 @dataclass(frozen=True)
 class Terms:
-    """The words and the units of one cluster: a byte with a price is no longer a byte."""
+    """The names and units for one cluster. With prices, the WAN term is not in bytes."""
 
     priced: bool = False
     """Whether a byte of some link has a price other than 1."""
@@ -30,11 +30,11 @@ class Terms:
         return cls(any(link.price_per_byte != 1 for link in cluster.links))
 
     def name(self, objective: ObjectiveName) -> str:
-        """Return what a term is called in a sentence."""
+        """Return the name of a term in a sentence."""
         return _PRICED if self.priced and objective == "wan" else _NAMES[objective]
 
     def title(self, objective: ObjectiveName) -> str:
-        """Return what a term is called above a column."""
+        """Return the name of a term above a column."""
         return _PRICED if self.priced and objective == "wan" else _TITLES[objective]
 
     def value(self, objective: ObjectiveName, value: float) -> str:
@@ -44,7 +44,7 @@ class Terms:
         return milliseconds(value) if objective == "latency" else count(value)
 
     def explanation(self) -> str:
-        """Return what the WAN term is, where that is not just bytes; else nothing."""
+        """Return the meaning of the WAN term if it is not in bytes; else an empty text."""
         if not self.priced:
             return ""
         return (

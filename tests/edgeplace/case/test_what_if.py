@@ -6,6 +6,7 @@ import pytest
 
 from edgeplace.model import Cluster, Match, NeverMove, Pin, Plan, Rules, parse, read, write
 from edgeplace.solver import evaluate
+from tests.support.depots import depots_cluster, parcels
 from tests.support.seeds import filter_cluster
 
 PIS = tuple(f"pi-{i}" for i in range(4))
@@ -311,9 +312,26 @@ def test_a_front_is_no_single_plan(edgeplace, job, wide, tmp_path, option):
 
 def test_a_site_that_others_go_through_is_lost(edgeplace, job, wide):
     """Its links are gone, and are shown beside for where the job ran with them."""
-    ran = edgeplace("solve", job, wide, "--set", "site:cloud=lost")
+    ran = edgeplace("solve", job, wide, "--set", "site:cloud=lost", "--full")
     assert ran.status == 3
     assert ran.err == ""
     table = ran.out.partition("for comparison, at the stated demand\n")[2].splitlines()
     assert "pi-0 -> cloud" in table[0]
     assert "42 kB/s" in table[1]
+
+
+def test_all_nodes_of_a_class_are_of_another(edgeplace, tmp_path):
+    """Pi 4 are too slow to detect; with the costs of Pi 5 each depot does."""
+    job, cluster = tmp_path / "job.yaml", tmp_path / "cluster.yaml"
+    write(parcels(4), job)
+    write(depots_cluster(4), cluster)
+    ran = edgeplace("solve", job, cluster, "--set", "class:pi4=pi5", "--json")
+    found = json.loads(ran.out)
+    assert all(tm.startswith("depot-") for tm in found["plan"]["jobs"]["parcels"]["detect"])
+    before = found["without_settings"]["plan"]["jobs"]["parcels"]["detect"]
+    assert not all(tm.startswith("depot-") for tm in before)
+    assert "9 nodes of class 'pi4' count as 'pi5'" in found["notes"][0]
+    ran = edgeplace("solve", job, cluster, "--set", "class:pi3=pi5")
+    assert "--set 'class:pi3=pi5': there is no class 'pi3' of nodes" in ran.err
+    ran = edgeplace("solve", job, cluster, "--set", "class:pi4=pi6")
+    assert "the classes are ['mini', 'pi4', 'pi5', 'vm']" in ran.err

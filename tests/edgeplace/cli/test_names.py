@@ -43,7 +43,7 @@ def odd(request, filter_model, tmp_path):
 
 def test_a_name_stays_on_its_row_of_the_table(edgeplace, odd, cluster):
     model, file = odd
-    ran = edgeplace("solve", file, cluster)
+    ran = edgeplace("solve", file, cluster, "--full")
     rows = ran.out.partition("\n\n")[0].split("\n")
     assert len(rows) == 4
     assert rows[1].startswith(visible(model.operators[0].name))
@@ -110,7 +110,12 @@ def test_job_and_task_manager_names_may_be_odd_too(edgeplace, filter_model, tmp_
     write(model, tmp_path / "job.yaml")
     write(cluster, tmp_path / "cluster.yaml")
     ran = edgeplace(
-        "solve", tmp_path / "job.yaml", tmp_path / "cluster.yaml", "-o", tmp_path / "plan.json"
+        "solve",
+        tmp_path / "job.yaml",
+        tmp_path / "cluster.yaml",
+        "--full",
+        "-o",
+        tmp_path / "plan.json",
     )
     assert f"pi-0 (1), {odd} (2)" in ran.out
     assert read(tmp_path / "plan.json", Plan).of(model.name)["filter"][1] == odd

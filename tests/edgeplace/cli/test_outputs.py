@@ -144,7 +144,7 @@ def test_a_stale_plan_is_not_left_in_silence(edgeplace, job, narrow, tmp_path, l
     plan.write_text(OLD)
     ran = edgeplace("solve", job, narrow, "-o", plan, "--schedulercfg", cfg, "--json", *limit)
     assert ran.status == (5 if limit else 3)
-    said = f"plan not written to {plan}: no plan was found; what is there is older\n"
+    said = f"plan not written to {plan}: no plan was found; the existing file is older\n"
     assert ran.err == f"{said}schedulercfg not written to {cfg}: no plan was found\n"
     assert plan.read_text() == OLD
     assert json.loads(ran.out)["plan"] is None
@@ -184,4 +184,4 @@ def test_a_plan_of_two_jobs_is_not_explained_as_if_it_were_of_one(edgeplace, job
         ran = edgeplace("explain", job, wide, plan, *question)
         assert ran.status == 2
         assert "the plan places 'filter' and 'second'" in ran.err
-        assert "give a plan of one job" in ran.err
+        assert "give the files of all these jobs (JOB JOB CLUSTER), or --taken" in ran.err

@@ -74,7 +74,7 @@ def test_on_a_narrow_terminal_no_word_of_the_comparison_is_broken(compared, plac
     assert max(map(len, rows)) <= 90
     words = " ".join(rows).split()
     assert {"placement", "headroom", "placement-0", "placement-1", "cores"} <= set(words)
-    links = [row for row in rows if row.startswith(" pi-0 -> cloud  ")]
+    links = [row for row in rows if row.startswith("pi-0 -> cloud  ")]
     assert len(links) == (1 if placements == 2 else 0)
 
 

@@ -89,4 +89,4 @@ def test_prices_have_what_the_explanation_leaves(edgeplace, job, wide, tmp_path)
 def test_a_wrong_limit_is_named(edgeplace, job, wide, seconds):
     ran = edgeplace("solve", job, wide, "--time-limit", seconds)
     assert ran.status == 2
-    assert f"--time-limit {seconds!r} is no time" in ran.err
+    assert f"--time-limit {seconds!r} is not a time" in ran.err

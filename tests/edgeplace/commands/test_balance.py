@@ -86,7 +86,7 @@ def test_a_current_placement_that_is_not_known_is_a_note(edgeplace, job, cluster
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--time-limit", "-1"), "--time-limit '-1' is no time"),
+        (("--time-limit", "-1"), "--time-limit '-1' is not a time"),
         (("-o", "/no/such/folder/plan.json"), "cannot be written"),
         (("--costs", "none.json"), "none.json: no such file"),
     ],

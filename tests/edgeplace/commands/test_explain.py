@@ -403,7 +403,7 @@ def test_no_name_is_no_subtask(edgeplace, job, cluster, on_pis):
 def test_a_time_limit_for_prices_is_named_as_given(edgeplace, job, cluster, on_pis, limit):
     ran = edgeplace("explain", job, cluster, on_pis, "--prices", "--time-limit", limit)
     assert ran.status == 2
-    assert f"--time-limit {limit!r} is no time\n  cure: write seconds" in ran.err
+    assert f"--time-limit {limit!r} is not a time\n  cure: write seconds" in ran.err
 
 
 def test_where_bytes_have_prices_it_says_what_wan_stands_for(

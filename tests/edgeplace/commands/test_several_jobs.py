@@ -46,8 +46,8 @@ def test_forty_depots_and_two_jobs_are_planned_and_explained(edgeplace, tmp_path
 def test_two_jobs_share_the_cluster_and_the_output_names_both(edgeplace, files, tmp_path):
     ran = edgeplace("solve", *files, "-o", tmp_path / "plan.json")
     assert ran.status is ExitStatus.OK, ran.err
-    assert "parcels: sink" in ran.out
-    assert "forklifts: sink" in ran.out
+    assert "parcels: camera" in ran.out
+    assert "forklifts: canbus" in ran.out
     plan = read(tmp_path / "plan.json", Plan)
     best = solve([VIDEO, LIFTS], CLUSTER)
     assert evaluate([VIDEO, LIFTS], CLUSTER, plan).wan_cost == pytest.approx(best.levels[0].value)
@@ -72,7 +72,10 @@ def test_a_plan_of_two_jobs_is_not_explained_with_one(edgeplace, files, plan):
     ran = edgeplace("explain", video, cluster, plan)
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "the plan places 'parcels' and 'forklifts'" in ran.err
-    assert "cure: give the files of all these jobs: JOB JOB CLUSTER" in ran.err
+    assert "cure: give the files of all these jobs (JOB JOB CLUSTER), or --taken" in ran.err
+    ran = edgeplace("explain", video, cluster, plan, "--taken", plan)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "note: 'forklifts' holds " in ran.out
 
 
 def test_each_job_gets_its_schedulercfg_in_a_folder(edgeplace, files, plan, tmp_path):

@@ -29,8 +29,8 @@ from edgeplace.solver.baselines.ascent import Ascent
 from edgeplace.solver.baselines.caps import GRANULARITY
 from edgeplace.solver.baselines.caps_load import largest_load
 from edgeplace.solver.baselines.caps_tasks import Tasks
+from edgeplace.solver.baselines.partial_placement import State
 from edgeplace.solver.baselines.random_k import random_k
-from edgeplace.solver.baselines.state import State
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.problem import build
 from tests.support.oracle import Oracle

@@ -80,7 +80,8 @@ def test_the_problem_of_the_whole_is_that_of_the_same_written_out(seed):
     assert sorted(a.slots) == sorted(b.slots)
     assert np.sort(a.taken, axis=0) == pytest.approx(np.sort(b.taken, axis=0))
     assert np.sort(a.link_bytes) == pytest.approx(np.sort(b.link_bytes))
-    assert np.sort(a.window_share) == pytest.approx(np.sort(b.window_share))
+    for mine, theirs in zip(a.rated, b.rated, strict=True):
+        assert np.sort(mine.share) == pytest.approx(np.sort(theirs.share))
     assert (a.fixed_hold, a.rated_hold) == (b.fixed_hold, b.rated_hold)
 
 
@@ -304,6 +305,15 @@ def test_what_is_no_fleet_is_refused():
             solve_fleet(small, **wrong)
     with pytest.raises(InvalidInputError, match="must not be negative"):
         solve_fleet(small, gap=-1.0)
+
+
+def test_a_bound_that_fleets_do_not_keep_is_refused(monkeypatch):
+    def bounded(*args):
+        return replace(build(*args), rules=Rules(max_moves=1))
+
+    monkeypatch.setattr("edgeplace.solver.fleet.layout.build", bounded)
+    with pytest.raises(InvalidInputError, match="the rules state max_moves"):
+        Layout.of(fleet(0))
 
 
 def test_a_link_that_others_fill_at_one_copy_is_refused():

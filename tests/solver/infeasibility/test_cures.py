@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from edgeplace.model import (
     JobGraph,
+    LimitKind,
     Match,
     Pin,
     Plan,
@@ -56,7 +57,9 @@ def test_a_cure_has_no_part_that_is_not_needed(instance):
     assume(result.status is Status.INFEASIBLE and result.conflict.minimal)
     changes = result.conflict.changes
     for out in changes:
-        rest = tuple(c for c in changes if c != out)
+        # `with_changes` makes all subtasks of an operator faster at once.
+        operator = out.kind is LimitKind.SUBTASK_BUSY and out.subject[:2]
+        rest = tuple(c for c in changes if c != out and c.subject[:2] != operator)
         without = with_changes(job, cluster, rules or Rules(), rest, current)
         again = solve(*without, objective=("wan",), current=plan)
         assert again.status is Status.INFEASIBLE, (out, changes)

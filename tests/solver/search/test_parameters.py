@@ -33,7 +33,7 @@ def test_the_proof_comes_without_any_one_stage(off):
         ("aggregated", f"{STAGES}.aggregated.MachinesAlike.fitting"),
         ("growing_sites", f"{STAGES}.growing_sites.SitesNear.fitting"),
         ("near_relaxation", "edgeplace.solver.search.first_level.near_relaxation"),
-        ("tie_break", f"{STAGES}.tie_break.break_ties"),
+        ("tie_break", f"{STAGES}.ties.break_ties"),
     ],
 )
 def test_a_stage_runs_unless_it_is_switched_off(switch, call):

@@ -19,7 +19,7 @@ from edgeplace.model import (
     TaskManager,
 )
 from testbed import __main__ as command
-from testbed.errors import TestbedError
+from testbed import errors
 from testbed.experiments.policies import (
     at_the_edge,
     between_data_and_use,
@@ -28,7 +28,7 @@ from testbed.experiments.policies import (
     rules,
     sinks,
 )
-from testbed.flink.own_job import Attached, Seen, emitted_metrics, line, slopes
+from testbed.flink.own_job import Attached, Observed, emitted_metrics, line, slopes
 from testbed.network.namespaces import link_counts
 from testbed.network.wan import WanSite, WanSpec
 from testbed.network.wan_link import LinkSpec
@@ -130,7 +130,7 @@ def test_rates_are_slopes_of_counters_that_are_fetched_now_and_then():
     # 100 and 50 records/s, seen by Flink each 4 s.
     counted = [(t, (100.0 * (t // 4 * 4), 50.0 * (t // 4 * 4))) for t in range(0, 60)]
     assert slopes(counted) == pytest.approx([100, 50], rel=0.02)
-    with pytest.raises(TestbedError, match="does not tell"):
+    with pytest.raises(errors.TestbedError, match="does not tell"):
         slopes(counted[:1])
 
 
@@ -164,13 +164,15 @@ def test_what_was_seen_stands_beside_what_is_predicted_at_that_rate():
         links=tuple(Link(source=s, target="cloud", both_ways=True) for s in ("lyon", "nice")),
     )
     own = born_at_sites(SIMPLE)
-    seen = Seen(12_345.0, {"id of Source: mine": [150.0, 50.0]}, 0.1)
+    seen = Observed(12_345.0, {"id of Source: mine": [150.0, 50.0]}, 0.1)
     said = line(own, cluster, at_the_edge(own), seen)
     # 200 records/s of 100 bytes leave the Pis, half of what `parse` gets has crossed between them.
     assert said.startswith("WAN 12,345 B/s, predicted ")
     assert "Source: mine 150.0, 50.0/s" in said
     assert "too much" not in said
-    assert "too much for these figures" in line(own, cluster, at_the_edge(own), Seen(1, {}, 99.0))
+    assert "too much for these figures" in line(
+        own, cluster, at_the_edge(own), Observed(1, {}, 99.0)
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from edgeplace.cli.registry import add_commands
 COMMANDS = {
     "simulate": "run scaling policies on a recorded load: how late, what in use, how many changes",
 }
-"""Command, which is the name of its module here -> what it does."""
+"""Command, which is also the name of its module here -> summary."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the commands of the group, and what its help says."""
+    """Add the commands of the group, and its help."""
     parser.description = (
         "Compare what scaling policies would do with a load that was recorded. Nothing is asked of "
         "a Flink and nothing is changed."

@@ -1,4 +1,4 @@
-"""`edgeplace control simulate`: what scaling policies would do with a load."""
+"""`edgeplace control simulate`: simulate scaling policies on a load."""
 
 import argparse
 import dataclasses
@@ -15,15 +15,15 @@ from edgeplace.cli.quantities import count, percent, size
 from edgeplace.model import Cluster, Costs, InvalidInputError, Rules, read
 
 if TYPE_CHECKING:
-    from edgeplace.control.fluid import Outcome
+    from edgeplace.control.fluid import PolicyOutcome
     from edgeplace.control.load import Load
     from edgeplace.control.options import Options
 
 _PICTURE = "--svg"
 _LEVELS = tuple(0.25 * 1.25**k for k in range(16))
-"""Rates, as multiples of today's, at which a plan is looked for: 0.25 to 7.1."""
+"""Rates of the searched plans, as multiples of today's: 0.25 to 7.1."""
 _PLAN_S = 10.0
-"""Wall time of the search for one of them."""
+"""Wall time of the search for one plan."""
 _NAMES = (
     "static",
     "hpa",
@@ -35,13 +35,13 @@ _NAMES = (
     "no-forecast",
     "no-regret",
 )
-"""Of the policies, as in `control.policies`."""
+"""Names of the default policies, as in `control.policies`."""
 
 LOADS = ("edgeplace.control.fluid", "edgeplace.control.policies")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which load meets which configurations, how changes hurt, and what the help says."""
+    """Add the arguments for the load, the configurations and the cost of changes, and the help."""
     parser.description = (
         "Simulate scaling policies on a load: records flow, wait while the job restarts, drain. "
         "All policies have the same pause and the same choices, so the table compares decisions."
@@ -188,7 +188,7 @@ def _failures(every_s: int | None, seconds: int) -> Sequence[int]:
 
 
 def _asked(load: "Load", args: argparse.Namespace) -> tuple["Load", "Options"]:
-    """Return the load and what may run: proved plans, or equal units for the load's peak."""
+    """Return the load and the options: proved plans, or equal units for the load's peak."""
     from edgeplace.control.options import equal_units, proved_plans
 
     if not args.case:
@@ -203,11 +203,11 @@ def _asked(load: "Load", args: argparse.Namespace) -> tuple["Load", "Options"]:
     cluster = read(args.case[1], Cluster)
     rules = read(args.rules, Rules) if args.rules else None
     options = proved_plans(job, cluster, rules, _LEVELS, _PLAN_S)
-    # The load has a shape; its height is what the largest plan bears at 80 %.
+    # The load keeps its shape and is scaled to 80 % of the capacity of the largest plan.
     return load.scaled_to(0.8 * options[len(options) - 1].capacity_per_s), options
 
 
-def _plain(outcome: "Outcome", options: "Options") -> dict[str, object]:
+def _plain(outcome: "PolicyOutcome", options: "Options") -> dict[str, object]:
     """Return an outcome as plain data, without its arrays."""
     kept = {
         f.name: getattr(outcome, f.name)

@@ -1,4 +1,4 @@
-"""`edgeplace flink`: the commands that work on a Flink, one a file."""
+"""`edgeplace flink`: the commands that work on a Flink, one in each file."""
 
 import argparse
 
@@ -13,11 +13,11 @@ COMMANDS = {
     "apply": "move a running job to where a plan says, verified, or leave it where it is",
     "drain": "move all that runs on a node elsewhere for a time",
 }
-"""Command, which is the name of its module here -> what it does."""
+"""Command, which is also the name of its module here -> summary."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the commands of the group, and what its help says."""
+    """Add the commands of the group, and its help."""
     parser.description = (
         "Read what a running Flink is and does, and make it obey plans while its jobs "
         "run. An agent in the JobManager asks for the slots that a plan names; nothing changes on "

@@ -4,29 +4,29 @@ import argparse
 import time
 from collections.abc import Mapping, Sequence
 
-from edgeplace.adapters.flink.apply.apply import ApplyEnd, carry_out
-from edgeplace.adapters.flink.apply.order import in_order
-from edgeplace.adapters.flink.apply.preconditions import too_many_moves
-from edgeplace.adapters.flink.apply.proposal import (
+from edgeplace.adapters.flink.apply import (
+    ApplyEnd,
     Proposal,
+    carry_out,
+    in_order,
     job_now,
     plan_change,
     propose,
+    too_many_moves,
     until_problems,
 )
-from edgeplace.adapters.flink.plans.folder import PlansFolder
-from edgeplace.adapters.flink.plans.location import find_plans_folder
-from edgeplace.adapters.flink.plans.parallelism import rescaled
-from edgeplace.adapters.flink.plans.plan_file import (
+from edgeplace.adapters.flink.plans import (
     Places,
+    PlansFolder,
     Schedulercfg,
+    find_plans_folder,
     planned_jobs,
     planned_places,
     read_real_plan,
+    rescaled,
 )
-from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
-from edgeplace.adapters.flink.schedulercfg import settings_of
-from edgeplace.adapters.flink.schedulercfg.settings import EPOCH
+from edgeplace.adapters.flink.rest import LiveFlink, RunningJob
+from edgeplace.adapters.flink.schedulercfg import EPOCH, settings_of
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus

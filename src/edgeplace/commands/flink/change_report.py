@@ -4,13 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 
-from edgeplace.adapters.flink.apply.apply import ApplyEnd, ApplyOutcome
-from edgeplace.adapters.flink.apply.preconditions import Obstacle
-from edgeplace.adapters.flink.apply.proposal import Proposal
+from edgeplace.adapters.flink.apply import ApplyEnd, ApplyOutcome, Obstacle, Proposal
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
-from edgeplace.model.text import first_few
+from edgeplace.model import first_few
 
 _MOST_NAMED = 8
 _STATUS_OF = {

@@ -6,16 +6,16 @@ import json
 import re
 from contextlib import closing
 
-from edgeplace.adapters.flink.collect.collect import (
+from edgeplace.adapters.flink.collect import (
     Collected,
     CollectEnd,
+    LogFile,
+    LogFolder,
     collect,
     followed_job,
     polling_interval_s,
 )
-from edgeplace.adapters.flink.collect.log_file import LogFile, LogFolder
-from edgeplace.adapters.flink.rest.job_choice import is_job_id
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest import LiveFlink, is_job_id
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Bar, Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
@@ -29,7 +29,7 @@ _LEAST_LOG_BYTES = 10**6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Poll Flink's REST API for a job's metrics, places and checkpoints into a "
         "metric log, until --duration is over or Ctrl-C. Restarts of the job and the JobManager "
@@ -93,7 +93,7 @@ def _log_bytes(text: str) -> int:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Collect until the end, and say what is in the log."""
+    """Collect until the end, and summarise the log."""
     name = None if args.job is None or is_job_id(args.job) else args.job
     with session(args) as client, ended_like_ctrl_c():
         live = LiveFlink(client)
@@ -125,7 +125,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 
 class _Watcher:
-    """Says what happens: how it goes on a terminal only, what needs to be known everywhere."""
+    """Prints progress on a terminal, and important events everywhere."""
 
     def __init__(
         self, args: argparse.Namespace, console: Console, bar: Bar, log: LogFile | LogFolder

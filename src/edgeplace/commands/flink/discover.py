@@ -7,22 +7,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgeplace.adapters.flink.apply.proposal import plan_of_now, tasks_by_id
-from edgeplace.adapters.flink.discover.cluster_yaml import cluster_yaml
-from edgeplace.adapters.flink.discover.discover import Discovered, born_where_it_runs, discover
-from edgeplace.adapters.flink.discover.ping import round_trips_ms
-from edgeplace.adapters.flink.discover.sites import Sites
-from edgeplace.adapters.flink.plans.plan_file import is_schedulercfg
-from edgeplace.adapters.flink.rest.job_choice import choose, listed
-from edgeplace.adapters.flink.rest.live import LiveFlink
-from edgeplace.adapters.flink.rest.task_managers import names_of
+from edgeplace.adapters.flink.apply import plan_of_now, tasks_by_id
+from edgeplace.adapters.flink.discover import (
+    Discovered,
+    Sites,
+    born_where_it_runs,
+    cluster_yaml,
+    discover,
+    round_trips_ms,
+)
+from edgeplace.adapters.flink.plans import is_schedulercfg
+from edgeplace.adapters.flink.rest import LiveFlink, choose, listed, names_of
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest
 from edgeplace.cli.quantities import size
-from edgeplace.model import InvalidInputError, JobGraph, check_writable, dump, read, write_text
-from edgeplace.model.text import first_few
+from edgeplace.model import (
+    InvalidInputError,
+    JobGraph,
+    check_writable,
+    dump,
+    first_few,
+    read,
+    write_text,
+)
 
 _MOST_PLACES = 6
 
@@ -33,11 +42,11 @@ class _Job:
     places: Mapping[str, Sequence[str | None]]
     """Operator id -> the cluster file's name of each subtask's TaskManager, None: nowhere."""
     plan: str
-    """These places as a schedulercfg; empty if it is not asked for."""
+    """The placement as a schedulercfg; empty if it is not requested."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Ask a running Flink for its TaskManagers and a job: which machines there are, "
         "with how many cores and slots, what the job is made of, and where it runs. What Flink "
@@ -85,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Show what Flink knows, and write it where asked."""
+    """Show Flink's data, and write the requested files."""
     for path in filter(None, (args.output, args.job_out, args.plan_out)):
         check_writable(path)
     if args.plan_out and not is_schedulercfg(args.plan_out):
@@ -99,7 +108,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = discover(client, sites)
         job, no_job = _job(LiveFlink(client), args, found)
         trips = round_trips_ms(found.registered) if args.ping else {}
-    # Both are refused before either is written.
+    # Both files are checked before either is written.
     files = [(args.output, cluster_yaml(found, args.jobmanager))] if args.output else []
     if args.job_out and job:
         files.append((args.job_out, dump(job.graph)))
@@ -132,7 +141,7 @@ def _explain_plan(console: Console, graph: JobGraph, args: argparse.Namespace) -
 
 
 def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[_Job | None, str]:
-    """Return the job that is meant, or why there is none."""
+    """Return the chosen job, or the reason why there is none."""
     jobs = live.jobs()
     asked_for = any((args.job, args.job_out, args.plan_out))
     if not asked_for and len(jobs) != 1:
@@ -154,7 +163,7 @@ def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[
 
 
 def _is_there(path: str, text: str) -> bool:
-    """Return whether the file has this text already.
+    """Return whether the file already has this text.
 
     Raises
     ------

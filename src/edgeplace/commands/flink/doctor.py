@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from edgeplace import __version__
-from edgeplace.adapters.flink.doctor.examine import Finding, Severity, examine, look
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.credentials import find_credentials
+from edgeplace.adapters.flink.doctor import Finding, Severity, examine, look
+from edgeplace.adapters.flink.rest import FlinkClient, find_credentials
 from edgeplace.cli.console import Console, visible
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_connection
@@ -24,11 +23,11 @@ _STYLES = {
     Severity.OK: "green",
 }
 _INDENT = max(map(len, Severity)) + 2
-"""Where the text of a finding begins."""
+"""Column of a finding's text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Look at a running Flink: is the agent there, and what would keep plans from "
         "being obeyed. Changes nothing."
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Examine a cluster and show what was found, the worst first."""
+    """Examine a cluster and show the findings, the worst first."""
     cluster = read(args.cluster, Cluster) if args.cluster else None
     credentials = find_credentials(args.credentials)
     with FlinkClient(args.jobmanager, credentials, args.ca_file) as client:

@@ -4,32 +4,38 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from edgeplace.adapters.flink.apply.apply import ApplyEnd, ApplyOutcome, carry_out
-from edgeplace.adapters.flink.apply.drain import (
-    base_places,
-    drains,
-    jobs_at,
-    nearest_room,
-    return_change,
-    task_managers_of,
-    unsettled,
-    until_change,
-)
-from edgeplace.adapters.flink.apply.moves import free_slots_after
-from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
-from edgeplace.adapters.flink.apply.proposal import (
+from edgeplace.adapters.flink.apply import (
+    ApplyEnd,
+    ApplyOutcome,
     FileChange,
     JobNow,
+    Obstacle,
     Proposal,
+    base_places,
+    carry_out,
+    drains,
+    free_slots_after,
     job_now,
+    jobs_at,
+    nearest_room,
     plan_change,
     propose,
+    return_change,
+    task_managers_of,
+    too_many_moves,
+    unsettled,
+    until_change,
     until_problems,
 )
-from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key
-from edgeplace.adapters.flink.plans.location import find_plans_folder
-from edgeplace.adapters.flink.plans.plan_file import Places
-from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
+from edgeplace.adapters.flink.plans import (
+    Places,
+    PlansFolder,
+    UntilPlan,
+    clock,
+    find_plans_folder,
+    key,
+)
+from edgeplace.adapters.flink.rest import LiveFlink, RunningJob
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence, Set
 
-from edgeplace.adapters.flink.apply.preconditions import Obstacle
-from edgeplace.adapters.flink.apply.proposal import JobNow
-from edgeplace.adapters.flink.plans.plan_file import Places
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.apply import JobNow, Obstacle
+from edgeplace.adapters.flink.plans import Places
+from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.model import Cluster, Costs, InvalidInputError, Plan, Result, Rules
 from edgeplace.solver import solve
 from edgeplace.views.tables import limit

@@ -3,8 +3,7 @@
 import argparse
 import json
 
-from edgeplace.adapters.flink.install.configuration_line import KEY
-from edgeplace.adapters.flink.install.install import Installation, install, uninstall
+from edgeplace.adapters.flink.install import KEY, Installation, install, uninstall
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 
@@ -18,7 +17,7 @@ _DONE = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes, and what its help says."""
+    """Add the arguments of the command, and its help."""
     parser.description = (
         "Put the agent's jar into a Flink home and print the one line that the "
         "JobManager's configuration needs. The configuration is never edited."
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Copy or remove the jar, and say what is left to do by hand."""
+    """Copy or remove the jar, and print the remaining steps."""
     if args.undo:
         done = uninstall(args.flink_home)
     else:

@@ -24,7 +24,7 @@ Probe = Callable[..., Any]
 
 
 def run_java(java: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([java, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([java, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def run_check(

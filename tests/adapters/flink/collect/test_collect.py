@@ -233,7 +233,7 @@ def test_a_cut_is_a_gap_said_once(flink, collected):
     assert "no connection" in gap.reason
     assert gap.from_ms <= gap.to_ms
     gap_begins, gap_ends = (text for text in steps.said if "a poll took" not in text)
-    assert "a gap in the log" in gap_begins and "goes on after" in gap_ends
+    assert "a gap in the log" in gap_begins and "collecting continues after" in gap_ends
 
 
 def test_a_job_that_restarts_is_a_gap(flink, collected):

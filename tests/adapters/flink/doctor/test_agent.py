@@ -44,8 +44,11 @@ def test_an_agent_that_is_dead():
 
 
 def test_files_that_no_agent_of_this_version_wrote():
-    plans = SeenPlans(PLANS, unreadable=(InvalidInputError("agent.json: version 2", "install"),))
+    plans = SeenPlans(PLANS, InvalidInputError("agent.json: version 2", "install"))
     assert findings(seen(plans=plans), "agent") == ["problem: agent.json: version 2"]
+    status = InvalidInputError("a.status.json: version 2", "install")
+    plans = replace(with_agent().plans, unreadable=(status,))
+    assert findings(seen(plans=plans), "agent") == ["problem: a.status.json: version 2"]
 
 
 def test_an_agent_of_another_version():

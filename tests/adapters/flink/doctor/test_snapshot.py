@@ -126,10 +126,8 @@ def test_garbage_in_the_folder_is_told(flink, tmp_path):
     (tmp_path / f"{JOB}.status.json").write_text('{"edgeplace_status": 2}')
     (tmp_path / "m.schedulercfg").write_bytes(b"\xff; \xfe\n")
     plans = look(flink, NOW_S, tmp_path).plans
-    assert sorted(e.what.partition(": ")[0] for e in plans.unreadable) == [
-        str(tmp_path / f"{JOB}.status.json"),
-        str(tmp_path / "agent.json"),
-    ]
+    told = [e.what.partition(": ")[0] for e in (plans.agent, *plans.unreadable)]
+    assert told == [str(tmp_path / "agent.json"), str(tmp_path / f"{JOB}.status.json")]
     assert len(plans.locations["m.schedulercfg"]) == 1
 
 

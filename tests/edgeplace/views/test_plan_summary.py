@@ -8,8 +8,8 @@ import pytest
 from edgeplace.cli.console import Console
 from edgeplace.model import write
 from edgeplace.solver import Alternative, Reason, evaluate, policies, solve
+from edgeplace.views.plan_summary import fullest, gain, show_places
 from edgeplace.views.reasons import because
-from edgeplace.views.summary import fullest, gain, show_places
 from edgeplace.views.terms import Terms
 from tests.support.depots import depots_cluster, forklifts, parcels
 

@@ -12,8 +12,8 @@ from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.linear.backend import Answer, Backend, Outcome
 from edgeplace.solver.linear.model import Affine, Limited, LinearModel, Row
 from edgeplace.solver.search.groups import Groups
-from edgeplace.solver.search.parameters import SearchParameters
 from edgeplace.solver.search.reduced_model import Undealt
+from edgeplace.solver.search.state import Task
 
 _MACHINES = (LimitKind.SLOTS, LimitKind.NODE_CPU, *AMOUNTS)
 
@@ -34,16 +34,12 @@ class AggregatedFormulation:
     def of(
         cls,
         groups: Groups,
-        name: ObjectiveName,
-        load: Callable[[LinearModel], Backend],
-        seconds_left: Callable[[], float | None],
-        deadline: float,
-        parameters: SearchParameters,
+        task: Task,
         may: Bools | None = None,
         room: Floats | None = None,
         most: Mapping[ObjectiveName, float] | None = None,
     ) -> "AggregatedFormulation":
-        """Build the model for one objective.
+        """Build the model for the first level.
 
         Parameters
         ----------
@@ -62,10 +58,18 @@ class AggregatedFormulation:
         """
         joined = None if may is None else groups.joined(may)
         joint = groups.joint if room is None else groups.with_room(room)
-        form = formulate(joint, [name], counted=True, may=joined, most=most, deadline=deadline)
+        parameters = task.parameters
+        form = formulate(
+            joint,
+            [task.levels[0].name],
+            counted=True,
+            may=joined,
+            most=most,
+            deadline=task.clock.end_of(parameters.building_share),
+        )
         if len(form.model.upper) >= parameters.large_model:
             _pack(groups, form, parameters.packing_steps)
-        return cls(groups, form, load, seconds_left)
+        return cls(groups, form, task.load, task.clock.left)
 
     @property
     def model(self) -> LinearModel:
