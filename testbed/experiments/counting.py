@@ -1,5 +1,6 @@
 """A run of `CountingJob`, whose result shows each number that was lost or counted twice."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.flink.agent_cluster import AgentCluster
@@ -21,9 +22,13 @@ class CountingRun:
         Longest time of the job before `finish` is called.
     name
         Name of the job and of its folder.
+    more
+        More arguments of the job; see the class.
     """
 
-    def __init__(self, flink: AgentCluster, seconds: int, name: str = "counting") -> None:
+    def __init__(
+        self, flink: AgentCluster, seconds: int, name: str = "counting", more: Sequence[str] = ()
+    ) -> None:
         self._flink = flink
         step = 2 * KEYS * PARALLELISM
         self._records = -(-PER_SECOND * seconds // step) * step
@@ -42,6 +47,7 @@ class CountingRun:
             f"name={name}",
             "chaining=false",
             "sharing=false",
+            *more,
         )
 
     def finish(self) -> list[str]:

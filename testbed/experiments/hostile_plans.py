@@ -110,7 +110,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "a secret with a separator": HostileText(f"keytab; {SECRET}\n".encode(), lacks),
         "a secret like a line": HostileText(f"{SECRET} (1/1); {SECRET}\n".encode(), no_task),
         "one long line": HostileText(b"x" * 60_000, no_split),
-        "a comment": HostileText(b"# my plan\n" + whole, no_split),
+        "a comment": HostileText(b"# my plan\n" + whole, "it is no setting"),
         # Faults in lines.
         "a blank line": HostileText(plan(lines[0], ""), "the line is blank"),
         "a blank at the end": HostileText(plan(lines[0] + " "), "count as part of names"),
@@ -129,7 +129,7 @@ def hostile_texts(good: Mapping[str, str], host_of_two: str) -> dict[str, Hostil
         "a name with escape codes": task(f"\x1b[31m{SECRET}\x1b[0m (1/3)", no_task),
         "a name for a logger": task(f"${{jndi:ldap://127.0.0.1/{SECRET}}} (1/3)", no_task),
         "a name of 60 kB": task(f"{SECRET * 10_000} (1/3)", no_task),
-        "another parallelism": task(f"{name} (1/7)", "the plan is for parallelism 7"),
+        "another parallelism": task(f"{name} (1/7)", "has 7 in the lines above"),
         "a line missing": HostileText(plan(), "has no line"),
         "a line twice": HostileText(plan(lines[0], lines[0]), "has a line already"),
         "four thousand wrong lines": HostileText(b"y (1/4); tm-a\n" * 4000, "and more: the first"),

@@ -39,6 +39,8 @@ class AgentCluster:
         What follows the jar's path, e.g. ``lost=fallback``.
     task_managers
         The TaskManagers.
+    settings
+        Flink options of all processes.
 
     Attributes
     ----------
@@ -52,6 +54,7 @@ class AgentCluster:
         agent_jar: Path | None,
         agent_options: str = "",
         task_managers: Sequence[TaskManagerSpec] = TASK_MANAGERS,
+        settings: Mapping[str, str] = QUICK,
     ) -> None:
         agent = {}
         if agent_jar is not None:
@@ -60,7 +63,7 @@ class AgentCluster:
         self._home = home
         self.task_managers = task_managers
         self.cluster = LocalCluster(
-            home, task_managers, QUICK, JobManagerSpec(options=agent), ha=True
+            home, task_managers, settings, JobManagerSpec(options=agent), ha=True
         )
         self._cleanup = ExitStack()
         self._jars: dict[str, Path] = {}

@@ -25,21 +25,24 @@ every member of Flink's that it uses exists, and the JVM has verified the hooked
 (`-Xverify:all`). 2.3.0 and 1.20.3 also run the live tests of every build. The last row is a release
 that the agent must refuse.
 
-| Flink | agent | what the check said |
-|---|---|---|
+A release that the agent fits and that does not rescale is one in which it places jobs only.
+
+| Flink | agent | rescales | what the check said |
+|---|---|---|---|
 """
+_NO_RESCALING = "no rescaling: "
 
 
-def problems_with(home: Path) -> list[str]:
-    """Return what the agent finds missing in a Flink, empty if it will work there."""
+def problems_with(home: Path) -> tuple[list[str], list[str]]:
+    """Return what the agent finds missing in a Flink: for placing jobs, and for rescaling them."""
     with tempfile.TemporaryDirectory(prefix="edgeplace-compat-") as plans:
         command = ["java", f"-javaagent:{JAR}=plans={plans}", "-Xverify:all"]
         command += ["-cp", f"{home}/lib/*", "dev.edgeplace.flink.FlinkCheck"]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=_CHECK_SECONDS)
-    if ran.returncode == 0:
-        return []
     said = (ran.stdout + ran.stderr).splitlines()
-    return [line.strip() for line in said if line.startswith("  ")] or said[-3:]
+    if ran.returncode == 0:
+        return [], [x.removeprefix(_NO_RESCALING) for x in said if x.startswith(_NO_RESCALING)]
+    return [line.strip() for line in said if line.startswith("  ")] or said[-3:], []
 
 
 def main() -> int:
@@ -47,10 +50,12 @@ def main() -> int:
     rows = []
     wrong = False
     for release in (*RELEASES, TOO_OLD):
-        problems = problems_with(flink_home(release))
-        wrong |= bool(problems) == (release != TOO_OLD)
+        problems, for_rescaling = problems_with(flink_home(release))
+        wrong |= bool(problems or for_rescaling) == (release != TOO_OLD)
         word = "refuses" if problems else "fits"
-        rows.append(f"| {release} | {word} | {problems[0] if problems else 'nothing is missing'} |")
+        rescales = "no" if problems or for_rescaling else "yes"
+        said = (*problems, *for_rescaling, "nothing is missing")[0]
+        rows.append(f"| {release} | {word} | {rescales} | {said} |")
         print(rows[-1], flush=True)
     TABLE.write_text(_HEAD + "\n".join(rows) + "\n")
     return int(wrong)

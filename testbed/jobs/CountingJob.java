@@ -7,6 +7,9 @@ import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.state.MapState;
 import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.runtime.state.FunctionInitializationContext;
+import org.apache.flink.runtime.state.FunctionSnapshotContext;
+import org.apache.flink.streaming.api.checkpoint.CheckpointedFunction;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
@@ -32,8 +35,10 @@ import org.apache.flink.util.Collector;
  *   <li>{@code out}: existing folder for the results
  *   <li>{@code keys}: default 24
  *   <li>{@code parallelism}: of every operator, default 3
+ *   <li>{@code count-parallelism}: of {@code count} and {@code sink}, default the same
  *   <li>{@code checkpoint-ms}: interval, default 1000; 0 for no checkpoints
  *   <li>{@code chaining}, {@code sharing}: of operators and of slots, default true
+ *   <li>{@code fails-at}: with this parallelism, {@code count} cannot start; default 0, none
  *   <li>{@code name}: of the job, default "counting"
  * </ul>
  */
@@ -43,6 +48,7 @@ public final class CountingJob {
     public static void main(String[] args) throws Exception {
         Arguments arguments = new Arguments(args);
         int parallelism = arguments.integer("parallelism", 3);
+        int countParallelism = arguments.integer("count-parallelism", parallelism);
         int keys = arguments.integer("keys", 24);
         long records = arguments.whole("records", 0);
         if (records <= 0 || records % (2L * keys * parallelism) != 0) {
@@ -68,13 +74,19 @@ public final class CountingJob {
                 source.filter(number -> number / keys % 2 == 0).name("filter");
         SingleOutputStreamOperator<String> count =
                 filter.keyBy(number -> (int) (number % keys), Types.INT)
-                        .process(new Count(keys, records / parallelism))
+                        .process(
+                                new Count(
+                                        keys,
+                                        records / parallelism,
+                                        arguments.integer("fails-at", 0)))
                         .returns(Types.STRING)
-                        .name("count");
+                        .name("count")
+                        .setParallelism(countParallelism);
         SingleOutputStreamOperator<Void> sink =
                 count.process(new WriteFiles(arguments.text("out")))
                         .returns(Types.VOID)
-                        .name("sink");
+                        .name("sink")
+                        .setParallelism(countParallelism);
         if (!sharing) {
             source.slotSharingGroup("numbers");
             filter.slotSharingGroup("filter");
@@ -84,7 +96,8 @@ public final class CountingJob {
         env.execute(arguments.text("name", "counting"));
     }
 
-    private static final class Count extends KeyedProcessFunction<Integer, Long, String> {
+    private static final class Count extends KeyedProcessFunction<Integer, Long, String>
+            implements CheckpointedFunction {
         private static final long serialVersionUID = 1L;
         private static final String COUNT = "count";
         private static final String SUM = "sum";
@@ -92,10 +105,24 @@ public final class CountingJob {
 
         private final int keys;
         private final long perRange;
+        private final int failsAt;
 
-        Count(int keys, long perRange) {
+        Count(int keys, long perRange, int failsAt) {
             this.keys = keys;
             this.perRange = perRange;
+            this.failsAt = failsAt;
+        }
+
+        @Override
+        public void initializeState(FunctionInitializationContext context) {
+            if (getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks() == failsAt) {
+                throw new IllegalStateException("as ordered by fails-at");
+            }
+        }
+
+        @Override
+        public void snapshotState(FunctionSnapshotContext context) {
+            // All state is keyed.
         }
 
         @Override

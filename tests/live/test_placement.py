@@ -187,7 +187,7 @@ BAD_PLANS = {
     "host": f"location '{TWO_PER_HOST}' means 2 TaskManagers",
     "too many": "pi-1 (127.0.0.11) has too few slots for the plan",
     "missing": "has no line",
-    "parallelism": "the plan is for parallelism 4",
+    "parallelism": "has 4 in the lines above",
     "another job": "the job has no task",
     "twice": "has a line already",
 }

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.plans.folder import key
+from edgeplace.adapters.flink.plans.parallelism import rescaled
+from edgeplace.adapters.flink.plans.plan_file import Schedulercfg
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
 from tests.support.fake_job import FakeJob, now_ms
 
@@ -34,6 +36,7 @@ class FakeAgent:
         self.plans = plans
         self.alive = True
         self.resource_manager = True
+        self.no_rescaling_because: str | None = None
         self.judge: Callable[[FakeJob, str], tuple[str, list[str]] | None] | None = None
         """Overrides what it says of a plan: (state, reasons), or None for its own view."""
         self.on_move: Callable[[FakeJob], None] = lambda job: None
@@ -69,6 +72,7 @@ class FakeAgent:
                 "plans": str(self.plans),
                 "started_ms": 1,
                 "now_ms": now_ms() - int(age_s * 1000),
+                "no_rescaling_because": self.no_rescaling_because,
                 "resource_manager": self.resource_manager,
                 "task_managers": [
                     {"id": t.id, "host": t.host, "slots": t.slots}
@@ -126,6 +130,7 @@ class FakeAgent:
             ),
         )
         try:
+            graph = rescaled(Schedulercfg(text), graph, "the plan")
             wanted = schedulercfg.parse(text, job=graph, cluster=self._cluster(), dialect="modern")
         except InvalidInputError as e:
             return "rejected", [e.what]

@@ -45,11 +45,16 @@ class FakeJob:
         return {v.id: tuple(v.places) for v in self.vertices}
 
     def place(self, placement: dict[str, tuple[str, ...]]) -> None:
+        is_rescaled = any(len(v.places) != len(placement[v.id]) for v in self.vertices)
         for v in self.vertices:
             v.places = list(placement[v.id])
         self.vertex_state = "RUNNING"
         self.waiting_for = []
         self.restart()
+        if is_rescaled:
+            # Another scheduler, which counts anew.
+            self.attempt = 0
+            self.exceptions = []
         self.moves += 1
 
     def restart(self) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import zip_longest
 
 from edgeplace.adapters.flink.apply.proposal import Proposal, once_more
 from edgeplace.adapters.flink.apply.rollback import FormerPlan
@@ -345,11 +346,12 @@ class _Transition:
             self._check_state()
             seen = self._live.subtasks(self._job.id)
             wrong = [
-                f"{op.name} ({i + 1}/{op.parallelism}) is {s.state} at {s.task_manager}"
-                + (f", not at {place}" if s.task_manager != place else "")
+                f"{op.name} ({i + 1}/{len(places[op.id])}) "
+                + (f"is {s.state} at {s.task_manager}" if s else "is not there")
+                + (f", not at {place}" if s and s.task_manager != place else "")
                 for op in self._proposal.now.graph.operators
-                for i, (s, place) in enumerate(zip(seen[op.id], places[op.id], strict=True))
-                if not s.is_up or s.task_manager != place
+                for i, (s, place) in enumerate(zip_longest(seen[op.id], places[op.id]))
+                if s is None or not s.is_up or s.task_manager != place
             ]
             return not wrong
 

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from edgeplace.adapters.flink.rest.live import Checkpoint, LiveFlink
 from edgeplace.model import JobGraph
 
+NEW = "(new)"
+GONE = "(gone)"
 _REDEPLOY_MS = 2000.0
 """Cancelling and deploying again took about this in our measurements, beside what state needs."""
 
 
 @dataclass(frozen=True)
 class SubtaskMove:
-    """A subtask that goes from one TaskManager to another."""
+    """A subtask that goes from one TaskManager to another, begins or ends."""
 
     operator: str
     """Its id."""
@@ -21,7 +24,9 @@ class SubtaskMove:
     subtask: int
     """From 0."""
     source: str
+    """`NEW` if the operator has not had this subtask."""
     target: str
+    """`GONE` if the operator will not have it."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,11 @@ class MovePrice:
 def moves(
     job: JobGraph, before: Mapping[str, tuple[str, ...]], after: Mapping[str, tuple[str, ...]]
 ) -> tuple[SubtaskMove, ...]:
-    """Return the subtasks that change their TaskManager."""
+    """Return the subtasks that change their TaskManager, begin or end."""
     return tuple(
-        SubtaskMove(op.id, op.name, i, a, b)
+        SubtaskMove(op.id, op.name, i, a or NEW, b or GONE)
         for op in job.operators
-        for i, (a, b) in enumerate(zip(before[op.id], after[op.id], strict=True))
+        for i, (a, b) in enumerate(zip_longest(before[op.id], after[op.id]))
         if a != b
     )
 
@@ -62,6 +67,13 @@ def slots_needed(job: JobGraph, places: Mapping[str, tuple[str, ...]]) -> Counte
     return needed
 
 
+def rescaled_operators(
+    before: Mapping[str, tuple[str, ...]], after: Mapping[str, tuple[str, ...]]
+) -> frozenset[str]:
+    """Return the ids of the operators whose parallelism changes."""
+    return frozenset(op for op in before if len(before[op]) != len(after[op]))
+
+
 def free_slots_after(
     free: Mapping[str, int],
     job: JobGraph,
@@ -75,9 +87,18 @@ def free_slots_after(
 
 
 def price(
-    live: LiveFlink, job_id: str, moved: tuple[SubtaskMove, ...], last: Checkpoint | None
+    live: LiveFlink,
+    job_id: str,
+    moved: tuple[SubtaskMove, ...],
+    rescaled: frozenset[str],
+    last: Checkpoint | None,
 ) -> MovePrice:
     """Return what moves cost.
+
+    Parameters
+    ----------
+    rescaled
+        Operators whose parallelism changes: all their state is dealt anew.
 
     Raises
     ------
@@ -89,7 +110,11 @@ def price(
     total: int | None = 0
     for operator in dict.fromkeys(m.operator for m in moved):
         sizes = live.state_bytes(job_id, last.id, operator)
-        known = [sizes.get(m.subtask) for m in moved if m.operator == operator]
+        known: list[int | None] = (
+            [*sizes.values()] or [None]
+            if operator in rescaled
+            else [sizes.get(m.subtask) for m in moved if m.operator == operator]
+        )
         if total is None or None in known:
             total = None
         else:

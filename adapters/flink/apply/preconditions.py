@@ -152,6 +152,26 @@ def checkpoint_problems(job: RunningJob, seen: Checkpoints) -> list[Obstacle]:
     return []
 
 
+def rescaling_problems(folder: PlansFolder) -> list[Obstacle]:
+    """Return why the agent cannot change the parallelism of a running job.
+
+    Raises
+    ------
+    InvalidInputError
+        If its file is not the agent's.
+    """
+    agent = folder.agent()
+    if agent is None or agent.no_rescaling_because is None:
+        return []
+    return [
+        Obstacle(
+            f"no job can be rescaled while it runs: {agent.no_rescaling_because}",
+            "solve for the parallelism that runs, or stop the job with a savepoint and start it "
+            "in the other parallelism",
+        )
+    ]
+
+
 def too_many_moves(moved: tuple[SubtaskMove, ...], most: int | None) -> list[Obstacle]:
     """Return whether more subtasks would move than the user allows."""
     if most is None or len(moved) <= most:

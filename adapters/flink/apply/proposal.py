@@ -4,17 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import lexists
 from pathlib import Path
+from types import MappingProxyType
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.apply.moves import MovePrice, SubtaskMove, moves, price
+from edgeplace.adapters.flink.apply.moves import (
+    MovePrice,
+    SubtaskMove,
+    moves,
+    price,
+    rescaled_operators,
+)
 from edgeplace.adapters.flink.apply.preconditions import (
     Obstacle,
     agent_problems,
     checkpoint_problems,
     job_problems,
+    rescaling_problems,
     slot_problems,
 )
 from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
+from edgeplace.adapters.flink.plans.parallelism import in_parallelism_of
 from edgeplace.adapters.flink.plans.plan_file import Places, Schedulercfg, planned_places
 from edgeplace.adapters.flink.rest.live import (
     LiveFlink,
@@ -25,10 +34,13 @@ from edgeplace.adapters.flink.rest.live import (
 )
 from edgeplace.adapters.flink.rest.task_managers import is_generated
 from edgeplace.adapters.flink.schedulercfg.names import TaskNames
+from edgeplace.adapters.flink.schedulercfg.settings import EPOCH
+from edgeplace.adapters.flink.schedulercfg.settings import rendered as top
 from edgeplace.model import InvalidInputError, JobGraph, Operator
 from edgeplace.model.text import first_few
 
 UNASSIGNED = "(unassigned)"
+NO_SETTINGS: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -138,7 +150,7 @@ def propose(
     Parameters
     ----------
     after
-        Operator id -> resource id of each subtask.
+        Operator id -> resource id of each subtask, in another parallelism if that is wanted.
 
     Raises
     ------
@@ -146,24 +158,38 @@ def propose(
         If Flink does not answer.
     """
     moved = moves(now.graph, now.places, after)
+    rescaled = rescaled_operators(now.places, after)
     checkpoints = live.checkpoints(now.job.id)
     problems = [*now.problems, *agent_problems(live, folder, now.job, task_managers, now_s)]
     problems += slot_problems(live, now.job, now.graph, after, task_managers)
+    if rescaled:
+        problems += rescaling_problems(folder)
     warnings = []
     if moved and not now.waits:
         problems += checkpoint_problems(now.job, checkpoints)
         if checkpoints.interval_ms is not None and not checkpoints.completed:
             warnings.append(f"no checkpoint of {now.job.name!r} has completed yet")
-    cost = price(live, now.job.id, moved, checkpoints.last) if moved else MovePrice(0, 0.0)
+    cost = MovePrice(0, 0.0)
+    if moved:
+        cost = price(live, now.job.id, moved, rescaled, checkpoints.last)
     return Proposal(now, after, moved, cost, change, tuple(problems), tuple(warnings))
 
 
 def plan_change(
-    folder: PlansFolder, now: JobNow, after: Places, task_managers: tuple[LiveTaskManager, ...]
+    folder: PlansFolder,
+    now: JobNow,
+    after: Places,
+    task_managers: tuple[LiveTaskManager, ...],
+    settings: Mapping[str, int] = NO_SETTINGS,
 ) -> FileChange:
     """Return the change of a job's plan file to another placement.
 
     The text stays as it is where the job runs as it says already.
+
+    Parameters
+    ----------
+    settings
+        Stand at the top of the plan. The way back has the same epoch: the agent refuses a lower.
 
     Raises
     ------
@@ -171,12 +197,15 @@ def plan_change(
         If the plan file that stands there cannot be read.
     """
     former = folder.read(now.plan_path)
-    there = None if former is None else places_of(former, now.graph, task_managers)
-    text = rendered(after, now.graph, task_managers)
-    if former is not None and there == after:
+    target = in_parallelism_of(after, now.graph)
+    there = None if former is None else places_of(former, target, task_managers)
+    text = top(settings) + rendered(after, target, task_managers)
+    if former is not None and there == after and schedulercfg.settings_of(former) == settings:
         text = former if there == now.places else once_more(former)
-    back: str | None = rendered(now.places, now.graph, task_managers)
-    if now.waits or (former is not None and there == now.places):
+    epoch = {k: v for k, v in settings.items() if k == EPOCH}
+    back: str | None = top(epoch) + rendered(now.places, now.graph, task_managers)
+    was = None if former is None else places_of(former, now.graph, task_managers)
+    if now.waits or (former is not None and was == now.places and not epoch):
         back = former
     return FileChange(now.plan_path, former, text, text, back, back or "")
 

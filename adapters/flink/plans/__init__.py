@@ -2,6 +2,7 @@
 
 from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan, clock, key
 from edgeplace.adapters.flink.plans.location import find_plans_folder
+from edgeplace.adapters.flink.plans.parallelism import rescaled
 from edgeplace.adapters.flink.plans.plan_file import (
     Places,
     Schedulercfg,
@@ -30,4 +31,5 @@ __all__ = [
     "read_plan",
     "read_real_plan",
     "refuse_supposed",
+    "rescaled",
 ]

@@ -41,6 +41,8 @@ class AgentInfo(_Written):
     now_ms: int
     resource_manager: bool
     """Without an active ResourceManager in this JVM nothing can be placed."""
+    no_rescaling_because: str | None = None
+    """None: it changes the parallelism of running jobs."""
     task_managers: tuple[AgentTaskManager, ...] = ()
 
     def alive(self, now_s: float) -> bool:

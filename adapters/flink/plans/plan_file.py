@@ -119,7 +119,7 @@ def plan_of_jobs(
 def _owner(found: Schedulercfg, jobs: Sequence[JobGraph], origin: str) -> JobGraph:
     """Return the job that a schedulercfg is of."""
     named = frozenset(_tasks_of(found.text))
-    fit = [job for job in jobs if _has_tasks(job, named)]
+    fit = [job for job in jobs if _has_tasks(job, named, same_parallelism=True)]
     if len(fit) == 1:
         return fit[0]
     names = ", ".join(repr(job.name) for job in fit or jobs)
@@ -138,7 +138,8 @@ def planned_jobs(
 ) -> tuple[RunningJob, ...]:
     """Return the running jobs that a plan is for, in the order of the plan.
 
-    A schedulercfg names no job: of several that run, it is for the one that has all its tasks.
+    A schedulercfg names no job: of several that run, it is for the one that has all its tasks, in
+    the same parallelism if there is one.
 
     Parameters
     ----------
@@ -174,10 +175,12 @@ def planned_jobs(
         raise InvalidInputError("no job runs", "submit the job first")
     if len(fit) > 1 and isinstance(plan, Schedulercfg):
         named = frozenset(_tasks_of(plan.text))
-        fit = [j for j in fit if _runs_tasks(j, named, graph_of)]
+        of_all = fit
+        fit = [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=True)]
+        fit = fit or [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=False)]
         if not fit:
             raise InvalidInputError(
-                f"{origin} names tasks that no running job has in this parallelism",
+                f"{origin} names tasks that no running job has",
                 f"--job NAME says what does not fit a job; running: {running}",
             )
     alike = fit if isinstance(plan, Schedulercfg) else _of_one_name(fit)
@@ -209,6 +212,8 @@ def planned_places(
 
     Parameters
     ----------
+    job
+        In the parallelism of the plan, see `rescaled`.
     user
         The cluster whose names the plan uses, if those are not Flink's own.
 
@@ -279,15 +284,7 @@ class _ResourceIds:
 def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) -> Places:
     own = {op.id: op for op in job.operators}
     problems = [f"it has {o!r}, which the job has not" for o in places if o not in own]
-    for op in job.operators:
-        count = len(places.get(op.id, ()))
-        if not count:
-            problems.append(f"it lacks {op.name!r} ({op.id})")
-        elif count != op.parallelism:
-            problems.append(
-                f"it has {count} places for {op.name!r}, which runs with parallelism "
-                f"{op.parallelism}"
-            )
+    problems += [f"it lacks {op.name!r} ({op.id})" for op in job.operators if not places.get(op.id)]
     if problems:
         raise InvalidInputError(
             f"{origin} does not fit job {job.name!r} as it runs: "
@@ -299,23 +296,29 @@ def _fitting(places: Mapping[str, tuple[str, ...]], job: JobGraph, origin: str) 
 
 def _tasks_of(text: str) -> Iterator[tuple[str, int]]:
     """Yield task and parallelism of each line; a line that is none is a task that no job has."""
-    for line in text.rstrip("\n").split("\n"):
+    for line in schedulercfg.without_settings(text).rstrip("\n").split("\n"):
         hit = INDEXED.fullmatch(line.rpartition("; ")[0])
         yield (hit[1], int(hit[3])) if hit else (line, 0)
 
 
 def _runs_tasks(
-    job: RunningJob, named: frozenset[tuple[str, int]], graph_of: Callable[[str], JobGraph]
+    job: RunningJob,
+    named: frozenset[tuple[str, int]],
+    graph_of: Callable[[str], JobGraph],
+    same_parallelism: bool,
 ) -> bool:
     try:
-        return _has_tasks(graph_of(job.id), named)
+        return _has_tasks(graph_of(job.id), named, same_parallelism)
     except (FlinkNotFoundError, InvalidInputError):
         return False  # It ended meanwhile, or it is a batch job.
 
 
-def _has_tasks(graph: JobGraph, named: frozenset[tuple[str, int]]) -> bool:
+def _has_tasks(graph: JobGraph, named: frozenset[tuple[str, int]], same_parallelism: bool) -> bool:
     tasks = TaskNames(graph)
-    return all(any(op.parallelism == n for op in tasks.meant_by(key)) for key, n in named)
+    return all(
+        any(n == (op.parallelism if same_parallelism else n) for op in tasks.meant_by(key))
+        for key, n in named
+    )
 
 
 def locations(text: str) -> set[str]:

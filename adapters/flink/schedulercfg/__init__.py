@@ -1,5 +1,15 @@
 """The text of a plan as the agent reads it."""
 
 from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read, render, render_capsys
+from edgeplace.adapters.flink.schedulercfg.settings import EPOCH, settings_of, without_settings
 
-__all__ = ["Dialect", "parse", "read", "render", "render_capsys"]
+__all__ = [
+    "EPOCH",
+    "Dialect",
+    "parse",
+    "read",
+    "render",
+    "render_capsys",
+    "settings_of",
+    "without_settings",
+]

@@ -2,7 +2,10 @@ r"""schedulercfg: the file that tells Flink where each subtask runs.
 
 Grammar (UTF-8, lines end in LF, nothing is escaped, there are no comments)::
 
-    file     = line *(LF line) [LF]
+    file     = *(setting LF) line *(LF line) [LF]
+    setting  = "# epoch: " number        ; dialect "modern" only; each once. The number of whoever
+                                         ; wrote the plan: the agent refuses a lower one than before
+             / "# checkpoint-interval-ms: " number
     line     = task "; " location
     task     = name " (" i "/" n ")"     ; dialects "modern" and "bu": one line for each subtask
              / part                      ; dialect "capsys": any part of a task's full name
@@ -34,6 +37,7 @@ from edgeplace.adapters.flink.schedulercfg.names import (
     task_managers_by_key,
 )
 from edgeplace.adapters.flink.schedulercfg.problems import Problems, cut, did_you_mean, quoted
+from edgeplace.adapters.flink.schedulercfg.settings import is_setting, name_of, problem_of
 from edgeplace.adapters.flink.schedulercfg.writer import render, render_capsys
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
 from edgeplace.model.content import bytes_of
@@ -91,12 +95,15 @@ def parse(
         If anything in the file is wrong, with all problems, their lines and their cures.
     """
     problems = Problems()
-    lines = list(_split(text, job, problems))
+    settings: set[str] = set()
+    lines = list(_split(text, job, problems, settings))
     if not lines and not problems:
         raise InvalidInputError(f"{origin}: the file is empty", "write a line for each subtask")
     if dialect == "auto":
         indexed = any(INDEXED.fullmatch(line.task) for line in lines)
         dialect = "modern" if indexed or not lines else "capsys"
+    if settings and dialect != "modern":
+        problems.add(1, f"the dialect {dialect!r} has no settings", "remove the lines with `# `")
     tasks = TaskNames(job)
     if dialect == "capsys":
         found = _match_parts(lines, job, cluster, problems)
@@ -120,8 +127,11 @@ def parse(
     return {op.id: tuple(found[op.id, i] for i in range(op.parallelism)) for op in job.operators}
 
 
-def _split(text: str, job: JobGraph, problems: Problems) -> Iterator[_Line]:
-    """Yield the lines that can be told apart; blanks that do not belong are reported and cut."""
+def _split(text: str, job: JobGraph, problems: Problems, settings: set[str]) -> Iterator[_Line]:
+    """Yield the lines that can be told apart; blanks that do not belong are reported and cut.
+
+    The names of settings are added to those given.
+    """
     if text.startswith("\ufeff"):
         problems.add(1, "a byte order mark precedes the first task", "save the file without it")
         text = text[1:]
@@ -134,7 +144,16 @@ def _split(text: str, job: JobGraph, problems: Problems) -> Iterator[_Line]:
         )
         text = text.replace("\r", "")
     body = text.rstrip("\n")
+    is_top = True
     for number, line in enumerate(body.split("\n") if body else (), 1):
+        is_top = is_top and is_setting(line)
+        if is_top:
+            wrong = problem_of(line, settings)
+            if wrong:
+                problems.add(number, f"{quoted(line)}: {wrong[0]}", wrong[1])
+            else:
+                settings.add(name_of(line))
+            continue
         task, found, location = line.rpartition("; ")
         if not line.strip():
             problems.add(number, "the line is blank", "remove it")

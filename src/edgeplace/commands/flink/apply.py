@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
@@ -23,8 +23,10 @@ from edgeplace.adapters.flink.plans import (
     planned_jobs,
     planned_places,
     read_real_plan,
+    rescaled,
 )
 from edgeplace.adapters.flink.rest import LiveFlink, RunningJob
+from edgeplace.adapters.flink.schedulercfg import EPOCH, settings_of
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
@@ -104,6 +106,7 @@ class _Apply:
         self._folder = folder
         self._plan = plan
         self._user = user
+        self._settings = settings_of(plan.text) if isinstance(plan, Schedulercfg) else {}
 
     def run(self) -> ExitStatus:
         """Show what changes, and unless something is in the way, change it."""
@@ -147,14 +150,15 @@ class _Apply:
         """Return what the plan makes of a job, as it is at this moment."""
         graph = self._live.job_graph(job.id)
         task_managers = self._live.task_managers()
-        places = planned_places(self._plan, graph, task_managers, self._user, self._args.plan)
-        return self._proposal(job, places)
+        target = rescaled(self._plan, graph, self._args.plan)
+        places = planned_places(self._plan, target, task_managers, self._user, self._args.plan)
+        return self._proposal(job, places, self._settings)
 
-    def _proposal(self, job: RunningJob, after: Places) -> Proposal:
+    def _proposal(self, job: RunningJob, after: Places, settings: Mapping[str, int]) -> Proposal:
         live, folder, now_s = self._live, self._folder, time.time()
         task_managers = live.task_managers()
         now = job_now(live, folder, job, live.jobs(), now_s)
-        change = plan_change(folder, now, after, task_managers)
+        change = plan_change(folder, now, after, task_managers, settings)
         return propose(live, folder, now, after, change, task_managers, now_s)
 
     def _carry_out(self, proposals: Sequence[Proposal]) -> ApplyEnd:
@@ -197,10 +201,11 @@ class _Apply:
     def _returned(self, moved: Sequence[Proposal]) -> bool:
         """Let jobs return to where they were; tell whether all were seen there."""
         back = True
+        epoch = {name: n for name, n in self._settings.items() if name == EPOCH}
         for proposal in reversed(moved):
             self._report.say(f"{proposal.now.job.name}: goes back to where it was")
             try:
-                end = self._apply(self._proposal(proposal.now.job, proposal.now.places))
+                end = self._apply(self._proposal(proposal.now.job, proposal.now.places, epoch))
             except EdgeplaceError as e:
                 self._report.warn(str(e))
                 end = ApplyEnd.UNVERIFIED

@@ -16,12 +16,16 @@ import java.util.Map;
  * <ul>
  *   <li>{@code parse TEXT}: the lines of a plan, or what is wrong
  *   <li>{@code key NAME}: what a job is called in the names of files
- *   <li>{@code limit TASKS}: how large a plan of a job can be; TASKS has a line {@code id|n|name} for
- *       each task
+ *   <li>{@code limit TASKS}: how large a plan of a job can be; TASKS has a line {@code
+ *       id|n|max n|number of its FORWARD group|name} for each task
  *   <li>{@code judge TASKS PATH}: the locations in a plan file, or what is wrong
+ *   <li>{@code fixed TEXT}: from now on, no parallelism can be changed, for this reason
  * </ul>
  */
 final class PlanProbe {
+    /** Why no parallelism can be changed: of the last {@code fixed}, empty for none. */
+    private static String fixed = "";
+
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
@@ -37,6 +41,9 @@ final class PlanProbe {
 
     private static Object answer(String asked, List<byte[]> given) throws Exception {
         switch (asked) {
+            case "fixed":
+                fixed = text(given.get(0));
+                return Map.of();
             case "key":
                 return PlansFolder.key(text(given.get(0)));
             case "limit":
@@ -57,7 +64,8 @@ final class PlanProbe {
         for (Schedulercfg.Line each : read.lines) {
             lines.add(List.of(each.task, each.subtask, each.parallelism, each.location));
         }
-        return Map.of("lines", lines);
+        return Map.of(
+                "lines", lines, "epoch", read.epoch(), "interval_ms", read.checkpointIntervalMs());
     }
 
     private static Object judged(JobTasks tasks, Path path) throws Exception {
@@ -73,10 +81,16 @@ final class PlanProbe {
     private static JobTasks tasks(byte[] bytes) {
         List<JobTasks.Task> tasks = new ArrayList<>();
         for (String line : text(bytes).split("\n")) {
-            String[] said = line.split("\\|", 3);
-            tasks.add(new JobTasks.Task(said[0], said[2], Integer.parseInt(said[1])));
+            String[] said = line.split("\\|", 5);
+            tasks.add(
+                    new JobTasks.Task(
+                            said[0],
+                            said[4],
+                            Integer.parseInt(said[1]),
+                            Integer.parseInt(said[2]),
+                            Integer.parseInt(said[3])));
         }
-        return new JobTasks(tasks);
+        return new JobTasks(tasks, fixed.isEmpty() ? null : fixed);
     }
 
     private static String text(byte[] bytes) {

@@ -108,6 +108,32 @@ def test_a_flink_that_lacks_what_the_agent_needs_is_refused(
     assert re.search(said.format(re.escape(emptied)), ran.stderr)
 
 
+@pytest.mark.parametrize(
+    ("emptied", "said"),
+    [
+        (
+            "org.apache.flink.runtime.scheduler.SchedulerUtils",
+            "no rescaling: expected 2 hook points in {}, found 0",
+        ),
+        (
+            "org.apache.flink.runtime.checkpoint.DeactivatedCheckpointIDCounter",
+            "no rescaling: {}.INSTANCE .* is missing",
+        ),
+    ],
+    ids=["hook-point", "member"],
+)
+def test_a_flink_that_lacks_only_what_rescaling_needs_is_taken_without_it(
+    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path, emptied: str, said: str
+) -> None:
+    package, _, name = emptied.rpartition(".")
+    source = tmp_path / f"{name}.java"
+    source.write_text(f"package {package}; public class {name} {{ }}")
+    subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
+    ran = run_check(java, agent_jar, f"{tmp_path}:{home}/lib/*", tmp_path)
+    assert ran.returncode == 0
+    assert re.search(said.format(re.escape(emptied)), ran.stdout)
+
+
 JOB = JobGraph.model_validate(
     {
         "name": "j",

@@ -42,7 +42,10 @@ FILES = hostile.hostile_files()
 
 
 def tasks_of(job: JobGraph) -> bytes:
-    return "\n".join(f"{op.id}|{op.parallelism}|{op.name}" for op in job.operators).encode()
+    return "\n".join(
+        f"{op.id}|{op.parallelism}|{op.max_parallelism}|{i}|{op.name}"
+        for i, op in enumerate(job.operators)
+    ).encode()
 
 
 def test_there_are_62() -> None:

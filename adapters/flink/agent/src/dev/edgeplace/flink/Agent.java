@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 import org.apache.flink.runtime.util.EnvironmentInformation;
 import org.slf4j.Logger;
@@ -21,7 +22,7 @@ import org.slf4j.LoggerFactory;
 public final class Agent {
     public static final String VERSION = "0.2.0";
 
-    private static final long WATCH_EVERY_MS = 500;
+    private static final long WATCH_EVERY_MS = 250;
     private static final long HEARTBEAT_EVERY_MS = 5000;
     private static final int MOST_TRIES = 3;
 
@@ -30,6 +31,8 @@ public final class Agent {
     public final Options options;
     public final PlansFolder plans;
     public final Turns turns = new Turns();
+    /** Why this Flink's jobs cannot be rescaled; empty: they can. */
+    private final List<String> noRescaling;
 
     private final Map<String, PlannedJob> jobs = new ConcurrentHashMap<>();
     private final Map<String, PlanFile> planOfJob = new ConcurrentHashMap<>();
@@ -41,19 +44,27 @@ public final class Agent {
     private ScheduledThreadPoolExecutor thread;
     private final Map<String, String> problems = new HashMap<>();
 
-    private Agent(Options options) {
+    private Agent(Options options, List<String> noRescaling) {
         this.options = options;
+        this.noRescaling = noRescaling;
         this.plans = new PlansFolder(options.plans);
     }
 
     /** Sets up the agent of this JVM; it stays idle until the JVM proves to be a JobManager's. */
-    static void install(Options options) {
-        running = new Agent(options);
+    static void install(Options options, List<String> noRescaling) {
+        running = new Agent(options, noRescaling);
     }
 
     /** Returns the agent of this JVM. */
     public static Agent get() {
         return running;
+    }
+
+    /** Returns why no job of this Flink can be rescaled, or null. */
+    public String noRescalingBecause() {
+        return noRescaling.isEmpty()
+                ? null
+                : "this Flink lacks what rescaling needs (" + noRescaling.get(0) + ")";
     }
 
     /** Watches a job from now on, instead of any former JobMaster's of the same job. */
@@ -87,18 +98,24 @@ public final class Agent {
 
     /** Returns the plan file that counts for a job now, as it is now, or null. */
     public PlanFile planOf(PlannedJob job) throws IOException {
+        return planOf(job.jobId(), job.jobName(), job::largestPlanBytes);
+    }
+
+    /** The same of a job that has no scheduler yet. */
+    public PlanFile planOf(String jobId, String jobName, LongSupplier largestBytes)
+            throws IOException {
         for (int tries = 0; tries < MOST_TRIES; tries++) {
-            Path path = plans.planPath(job.jobId(), job.jobName());
+            Path path = plans.planPath(jobId, jobName);
             if (path == null) {
                 return null;
             }
             try {
-                PlanFile known = planOfJob.get(job.jobId());
+                PlanFile known = planOfJob.get(jobId);
                 if (known != null && known.stamp.equals(PlanFile.stamp(path))) {
                     return known;
                 }
-                PlanFile read = PlanFile.read(path, job.largestPlanBytes());
-                planOfJob.put(job.jobId(), read);
+                PlanFile read = PlanFile.read(path, largestBytes.getAsLong());
+                planOfJob.put(jobId, read);
                 return read;
             } catch (NoSuchFileException e) {
                 continue; // It was removed or replaced between the two looks.
@@ -185,6 +202,7 @@ public final class Agent {
         said.put("fallback_after_s", options.fallbackAfterMs / 1000);
         said.put("plans", plans.toString());
         said.put("started_ms", startedMs);
+        said.put("no_rescaling_because", noRescalingBecause());
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
         return said;

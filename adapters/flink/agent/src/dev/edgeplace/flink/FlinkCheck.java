@@ -12,6 +12,7 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -29,12 +30,16 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
  */
 public final class FlinkCheck {
     private static final String FLINK = "org/apache/flink/";
+    /** In this package of Flink's are the agent's classes that only rescaling needs. */
+    private static final String RESCALING = FLINK + "runtime/jobmaster/";
+
+    private static final String NO_RESCALING = "no rescaling: ";
 
     private FlinkCheck() {}
 
     /**
-     * Prints what is missing, one line each; the exit code is 1 if anything is. Run under the agent,
-     * it has the JVM verify the hooked classes too.
+     * Prints what is missing, one line each; the exit code is 1 if placement lacks anything. Run
+     * under the agent, it has the JVM verify the hooked classes too.
      */
     public static void main(String[] arguments) throws ClassNotFoundException {
         ClassLoader loader = FlinkCheck.class.getClassLoader();
@@ -43,15 +48,35 @@ public final class FlinkCheck {
         if (!problems.isEmpty()) {
             System.exit(1);
         }
-        for (String name : HookPoints.EXPECTED.keySet()) {
+        for (String name : HookPoints.PLACEMENT.keySet()) {
+            Class.forName(name.replace('/', '.'), true, loader);
+        }
+        for (String problem : rescalingProblems(loader)) {
+            System.out.println(NO_RESCALING + problem);
+        }
+        for (String name : HookPoints.RESCALING.keySet()) {
             Class.forName(name.replace('/', '.'), true, loader);
         }
     }
 
-    /** Returns what this Flink lacks; empty if the agent will work. */
+    /** Returns what this Flink lacks; empty if the agent will place subtasks. */
     static List<String> problems(ClassLoader loader) {
+        List<String> problems = problems(loader, HookPoints.PLACEMENT.keySet(), false);
+        if (!problems.isEmpty()) {
+            problems.add("it works with Flink 1.18 to 2.3; maybe a later release of it is needed");
+        }
+        return problems;
+    }
+
+    /** Returns what rescaling needs and this Flink lacks; empty if the agent will rescale too. */
+    static List<String> rescalingProblems(ClassLoader loader) {
+        return problems(loader, HookPoints.RESCALING.keySet(), true);
+    }
+
+    private static List<String> problems(
+            ClassLoader loader, Set<String> hooked, boolean isForRescaling) {
         List<String> problems = new ArrayList<>();
-        for (String name : HookPoints.EXPECTED.keySet()) {
+        for (String name : hooked) {
             try (InputStream in = loader.getResourceAsStream(name + ".class")) {
                 if (in == null) {
                     problems.add("Flink's class " + name.replace('/', '.') + " is missing");
@@ -64,13 +89,10 @@ public final class FlinkCheck {
         }
         if (problems.isEmpty()) {
             try {
-                problems.addAll(missingMembers(loader));
+                problems.addAll(missingMembers(loader, isForRescaling));
             } catch (IOException | URISyntaxException e) {
                 problems.add("the agent's own jar cannot be read: " + e);
             }
-        }
-        if (!problems.isEmpty()) {
-            problems.add("it works with Flink 1.18 to 2.3; maybe a later release of it is needed");
         }
         return problems;
     }
@@ -87,15 +109,17 @@ public final class FlinkCheck {
         }
     }
 
-    private static TreeSet<String> missingMembers(ClassLoader loader)
+    private static TreeSet<String> missingMembers(ClassLoader loader, boolean isForRescaling)
             throws IOException, URISyntaxException {
         TreeSet<String> missing = new TreeSet<>();
         for (byte[] ours : ownClasses()) {
-            new ClassReader(ours)
-                    .accept(new MemberLookup(loader, missing), ClassReader.SKIP_DEBUG);
+            ClassReader reader = new ClassReader(ours);
+            if (reader.getClassName().startsWith(RESCALING) == isForRescaling) {
+                reader.accept(new MemberLookup(loader, missing), ClassReader.SKIP_DEBUG);
+            }
         }
         for (ReflectedMember member : ReflectedMember.values()) {
-            if (!member.exists(loader)) {
+            if (member.isForRescaling == isForRescaling && !member.exists(loader)) {
                 missing.add(member + " is missing");
             }
         }

@@ -5,6 +5,7 @@ import java.util.Map;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassReader;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassVisitor;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassWriter;
+import org.apache.flink.shaded.asm9.org.objectweb.asm.Label;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.MethodVisitor;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
 
@@ -15,6 +16,11 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
  * allocator of a job, three objects are wrapped: which subtasks share a slot, what is called before
  * slots are allocated, and who provides slots. In {@code FineGrainedSlotManager}, which serves slot
  * requests, the strategy that chooses TaskManagers is wrapped, and its start is noticed.
+ *
+ * <p>Rescaling has hooks of its own; a Flink without their places is one in which jobs are placed
+ * and not rescaled. In {@code DefaultSchedulerFactory.createInstance} every job graph passes before
+ * a scheduler is made of it; in {@code SchedulerUtils} the checkpoints of a job are found, and a
+ * former scheduler may have left them; the start of a {@code JobMaster} is noticed.
  */
 final class HookPoints {
     private static final String SCHEDULER = "org/apache/flink/runtime/scheduler/";
@@ -26,15 +32,21 @@ final class HookPoints {
     private static final String MANAGER = SLOT_MANAGER + "FineGrainedSlotManager";
     private static final String STRATEGY = SLOT_MANAGER + "ResourceAllocationStrategy";
 
-    /** Class to hook into, and how many hooks it must get. */
-    static final Map<String, Integer> EXPECTED = Map.of(FACTORY, 3, MANAGER, 2);
+    private static final String JOB_MASTERS = "org/apache/flink/runtime/jobmaster/";
+    private static final String JOB_MASTER = JOB_MASTERS + "JobMaster";
+    private static final String RESCALE_HOOKS = JOB_MASTERS + "RescaleHooks";
+    private static final String SCHEDULER_FACTORY = SCHEDULER + "DefaultSchedulerFactory";
+    private static final String SCHEDULER_UTILS = SCHEDULER + "SchedulerUtils";
+    private static final String JOB_GRAPH = "org/apache/flink/runtime/jobgraph/JobGraph";
+    private static final String CHECKPOINTS = "org/apache/flink/runtime/checkpoint/";
+
+    /** Class to hook into for placement, and how many hooks it must get. */
+    static final Map<String, Integer> PLACEMENT = Map.of(FACTORY, 3, MANAGER, 2);
+    /** The same for rescaling. */
+    static final Map<String, Integer> RESCALING =
+            Map.of(SCHEDULER_FACTORY, 1, SCHEDULER_UTILS, 2, JOB_MASTER, 1);
 
     private HookPoints() {}
-
-    static boolean isHooked(String internalName) {
-        // A class can be defined without a name.
-        return internalName != null && EXPECTED.containsKey(internalName);
-    }
 
     /**
      * Returns the byte code of a class with the hooks in it.
@@ -48,10 +60,12 @@ final class HookPoints {
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         int[] hooks = {0};
         reader.accept(new HookedClass(writer, internalName, hooks), 0);
-        if (hooks[0] != EXPECTED.get(internalName)) {
+        int expected =
+                PLACEMENT.getOrDefault(internalName, 0) + RESCALING.getOrDefault(internalName, 0);
+        if (hooks[0] != expected) {
             throw new IllegalStateException(
                     "expected "
-                            + EXPECTED.get(internalName)
+                            + expected
                             + " hook points in "
                             + internalName.replace('/', '.')
                             + ", found "
@@ -82,6 +96,22 @@ final class HookPoints {
             }
             if (owner.equals(MANAGER) && name.equals("start")) {
                 return new HookedStart(next, hooks);
+            }
+            if (owner.equals(SCHEDULER_FACTORY) && name.equals("createInstance")) {
+                return new HookedSchedulerFactory(next, hooks);
+            }
+            if (owner.equals(SCHEDULER_UTILS)
+                    && name.equals("createCompletedCheckpointStoreIfCheckpointingIsEnabled")) {
+                String type = CHECKPOINTS + "CompletedCheckpointStore";
+                return new HookedCheckpoints(next, hooks, "checkpoints", type);
+            }
+            if (owner.equals(SCHEDULER_UTILS)
+                    && name.equals("createCheckpointIDCounterIfCheckpointingIsEnabled")) {
+                String type = CHECKPOINTS + "CheckpointIDCounter";
+                return new HookedCheckpoints(next, hooks, "counter", type);
+            }
+            if (owner.equals(JOB_MASTER) && name.equals("onStart")) {
+                return new HookedOnStart(next, hooks);
             }
             return next;
         }
@@ -177,6 +207,85 @@ final class HookPoints {
                     "started",
                     "(L" + MANAGER + ";Ljava/util/concurrent/Executor;)V",
                     false);
+        }
+    }
+
+    /** Shows the job graph before its parallelism is read. */
+    private static final class HookedSchedulerFactory extends MethodVisitor {
+        private final int[] hooks;
+
+        HookedSchedulerFactory(MethodVisitor next, int[] hooks) {
+            super(Opcodes.ASM9, next);
+            this.hooks = hooks;
+        }
+
+        @Override
+        public void visitMethodInsn(
+                int opcode, String owner, String name, String descriptor, boolean isInterface) {
+            if (name.equals("computeVertexParallelismStore")
+                    && descriptor.startsWith("(L" + JOB_GRAPH + ";)")) {
+                hooks[0]++;
+                super.visitInsn(Opcodes.DUP);
+                super.visitMethodInsn(
+                        Opcodes.INVOKESTATIC,
+                        RESCALE_HOOKS,
+                        "jobGraph",
+                        "(L" + JOB_GRAPH + ";)V",
+                        false);
+            }
+            super.visitMethodInsn(opcode, owner, name, descriptor, isInterface);
+        }
+    }
+
+    /** Returns at once what a former scheduler of the job, the first argument, has left. */
+    private static final class HookedCheckpoints extends MethodVisitor {
+        private final int[] hooks;
+        private final String hook;
+        private final String type;
+
+        HookedCheckpoints(MethodVisitor next, int[] hooks, String hook, String type) {
+            super(Opcodes.ASM9, next);
+            this.hooks = hooks;
+            this.hook = hook;
+            this.type = type;
+        }
+
+        @Override
+        public void visitCode() {
+            super.visitCode();
+            hooks[0]++;
+            Label none = new Label();
+            super.visitVarInsn(Opcodes.ALOAD, 0);
+            super.visitMethodInsn(
+                    Opcodes.INVOKESTATIC,
+                    RESCALE_HOOKS,
+                    hook,
+                    "(L" + JOB_GRAPH + ";)L" + type + ";",
+                    false);
+            super.visitInsn(Opcodes.DUP);
+            super.visitJumpInsn(Opcodes.IFNULL, none);
+            super.visitInsn(Opcodes.ARETURN);
+            super.visitLabel(none);
+            super.visitFrame(Opcodes.F_SAME1, 0, null, 1, new Object[] {type});
+            super.visitInsn(Opcodes.POP);
+        }
+    }
+
+    private static final class HookedOnStart extends MethodVisitor {
+        private final int[] hooks;
+
+        HookedOnStart(MethodVisitor next, int[] hooks) {
+            super(Opcodes.ASM9, next);
+            this.hooks = hooks;
+        }
+
+        @Override
+        public void visitCode() {
+            super.visitCode();
+            hooks[0]++;
+            super.visitVarInsn(Opcodes.ALOAD, 0);
+            super.visitMethodInsn(
+                    Opcodes.INVOKESTATIC, RESCALE_HOOKS, "started", "(L" + JOB_MASTER + ";)V", false);
         }
     }
 }

@@ -11,11 +11,17 @@ public final class JobTasks {
         public final String id;
         public final String name;
         public final int parallelism;
+        /** The number of its key groups: more subtasks would have no key. */
+        public final int maxParallelism;
+        /** Tasks with one number are joined by FORWARD, and have one parallelism. */
+        public final int forwardGroup;
 
-        public Task(String id, String name, int parallelism) {
+        public Task(String id, String name, int parallelism, int maxParallelism, int forwardGroup) {
             this.id = id;
             this.name = name;
             this.parallelism = parallelism;
+            this.maxParallelism = maxParallelism;
+            this.forwardGroup = forwardGroup;
         }
     }
 
@@ -27,9 +33,12 @@ public final class JobTasks {
 
     /** In topological order. */
     public final List<Task> all;
+    /** Why no plan can change the parallelism of a task, or null. */
+    public final String fixedBecause;
 
-    public JobTasks(List<Task> all) {
+    public JobTasks(List<Task> all, String fixedBecause) {
         this.all = List.copyOf(all);
+        this.fixedBecause = fixedBecause;
     }
 
     /** Returns how large a plan of this job can be; {@code plan_file.py} says the same. */

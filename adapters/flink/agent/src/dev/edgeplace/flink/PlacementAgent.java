@@ -5,9 +5,11 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.net.URISyntaxException;
 import java.security.ProtectionDomain;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
-/** Entry point of {@code -javaagent}: checks this Flink, then hooks into two of its classes. */
+/** Entry point of {@code -javaagent}: checks this Flink, then hooks into some of its classes. */
 public final class PlacementAgent {
     /** EX_CONFIG of sysexits.h. */
     private static final int EXIT_REFUSED = 78;
@@ -32,8 +34,10 @@ public final class PlacementAgent {
         if (!problems.isEmpty()) {
             refuse(problems);
         }
-        Agent.install(options);
-        instrumentation.addTransformer(new Hooking());
+        List<String> noRescaling =
+                FlinkCheck.rescalingProblems(PlacementAgent.class.getClassLoader());
+        Agent.install(options, noRescaling);
+        instrumentation.addTransformer(new Hooking(noRescaling.isEmpty()));
         try {
             FlinkCheck.loadOwnClasses(PlacementAgent.class.getClassLoader());
         } catch (IOException | URISyntaxException | ClassNotFoundException e) {
@@ -52,6 +56,15 @@ public final class PlacementAgent {
     }
 
     private static final class Hooking implements ClassFileTransformer {
+        private final Set<String> hooked;
+
+        Hooking(boolean isRescaling) {
+            hooked = new HashSet<>(HookPoints.PLACEMENT.keySet());
+            if (isRescaling) {
+                hooked.addAll(HookPoints.RESCALING.keySet());
+            }
+        }
+
         @Override
         public byte[] transform(
                 ClassLoader loader,
@@ -62,7 +75,7 @@ public final class PlacementAgent {
             try {
                 // A job may bring classes of Flink's of its own.
                 boolean isFlinks = loader == PlacementAgent.class.getClassLoader();
-                return isFlinks && HookPoints.isHooked(name) ? HookPoints.hook(name, bytes) : null;
+                return isFlinks && hooked.contains(name) ? HookPoints.hook(name, bytes) : null;
             } catch (Throwable e) {
                 // The check at the start passed on these very classes: this is a bug of ours.
                 refuse(List.of("hooking into " + name + " failed: " + e));

@@ -16,35 +16,47 @@ import java.util.TreeSet;
  */
 public final class PlanMatch {
     public final PlanFile file;
-    /** Of each task, in the job's order, the location of each subtask; whole if nothing is wrong. */
+    /**
+     * Of each task, in the job's order, the location of each subtask; whole if nothing is wrong.
+     * Their number is the parallelism that the plan wants.
+     */
     public final List<String[]> locations = new ArrayList<>();
+    /** The number of whoever wrote the plan last, 0 if the plan has none. */
+    public final long epoch;
+    /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
+    public final long checkpointIntervalMs;
 
     private final JobTasks tasks;
     private final Problems problems;
 
-    private PlanMatch(PlanFile file, JobTasks tasks, Problems problems) {
+    private PlanMatch(PlanFile file, JobTasks tasks, Schedulercfg text) {
         this.file = file;
         this.tasks = tasks;
-        this.problems = problems;
-        for (JobTasks.Task task : tasks.all) {
-            locations.add(new String[Math.max(0, task.parallelism)]);
+        this.problems = text.problems;
+        this.epoch = text.epoch();
+        this.checkpointIntervalMs = text.checkpointIntervalMs();
+        for (int i = 0; i < tasks.all.size(); i++) {
+            locations.add(null);
         }
     }
 
     /** Matches the lines of a file, if it could be read and they are lines of a plan. */
     public static PlanMatch of(PlanFile file, JobTasks tasks) {
         if (file.problem != null) {
-            PlanMatch unread = new PlanMatch(file, tasks, new Problems());
+            PlanMatch unread = new PlanMatch(file, tasks, Schedulercfg.ofNothing());
             unread.problems.add(file.problem);
             return unread;
         }
         Schedulercfg text = Schedulercfg.parse(file.bytes);
-        PlanMatch match = new PlanMatch(file, tasks, text.problems);
+        PlanMatch match = new PlanMatch(file, tasks, text);
         if (match.problems.isEmpty()) {
             match.place(text);
         }
         if (match.problems.isEmpty()) {
             match.checkComplete();
+        }
+        if (match.problems.isEmpty()) {
+            match.checkForwardGroups();
         }
         return match;
     }
@@ -68,7 +80,7 @@ public final class PlanMatch {
             byName.computeIfAbsent(name, k -> new LinkedHashSet<>()).add(i);
         }
         List<int[]> lineOf = new ArrayList<>();
-        locations.forEach(each -> lineOf.add(new int[each.length]));
+        tasks.all.forEach(each -> lineOf.add(null));
         for (Schedulercfg.Line line : text.lines) {
             if (problems.isFull()) {
                 return;
@@ -80,29 +92,55 @@ public final class PlanMatch {
                 means.add(byId.get(line.task));
             }
             if (means.size() == 1) {
-                int task = means.iterator().next();
-                place(line, task, lineOf.get(task));
+                place(line, means.iterator().next(), lineOf);
             } else {
                 problems.add("line " + line.number + ": " + notOneTask(means));
             }
         }
     }
 
-    private void place(Schedulercfg.Line line, int task, int[] lineOf) {
+    private void place(Schedulercfg.Line line, int task, List<int[]> lineOf) {
         String where = "line " + line.number + ": ";
         JobTasks.Task means = tasks.all.get(task);
+        String problem = parallelismProblem(line, means, locations.get(task));
+        if (problem != null) {
+            problems.add(where + problem);
+            return;
+        }
+        if (locations.get(task) == null) {
+            locations.set(task, new String[line.parallelism]);
+            lineOf.set(task, new int[line.parallelism]);
+        }
         int i = line.subtask - 1;
-        if (line.parallelism != means.parallelism) {
-            problems.add(
-                    where + "the plan is for parallelism " + line.parallelism + ", "
-                            + Quote.of(means.name) + " has " + means.parallelism
-                            + ": solve again for the job as it runs");
-        } else if (lineOf[i] > 0) {
-            problems.add(where + "this subtask has a line already: line " + lineOf[i]);
+        if (lineOf.get(task)[i] > 0) {
+            problems.add(where + "this subtask has a line already: line " + lineOf.get(task)[i]);
         } else {
-            lineOf[i] = line.number;
+            lineOf.get(task)[i] = line.number;
             locations.get(task)[i] = line.location;
         }
+    }
+
+    /** Returns why a task cannot have the parallelism of a line, or null. */
+    private String parallelismProblem(
+            Schedulercfg.Line line, JobTasks.Task task, String[] placesSoFar) {
+        String wanted = "the plan is for parallelism " + line.parallelism + ", " + Quote.of(task.name);
+        if (placesSoFar != null && placesSoFar.length != line.parallelism) {
+            return wanted + " has " + placesSoFar.length
+                    + " in the lines above: write one of the two in all";
+        }
+        if (line.parallelism == task.parallelism) {
+            return null;
+        }
+        if (tasks.fixedBecause != null) {
+            return wanted + " has " + task.parallelism + ", and " + tasks.fixedBecause
+                    + ": solve again for the job as it runs";
+        }
+        if (line.parallelism > task.maxParallelism) {
+            return wanted + " has " + task.maxParallelism
+                    + " key groups, its max parallelism: plan that many subtasks at most, or start"
+                    + " the job anew with setMaxParallelism";
+        }
+        return null;
     }
 
     private String notOneTask(Set<Integer> means) {
@@ -118,16 +156,37 @@ public final class PlanMatch {
 
     private void checkComplete() {
         for (int task = 0; task < tasks.all.size(); task++) {
+            String name = Quote.of(tasks.all.get(task).name);
             String[] places = locations.get(task);
+            if (places == null) {
+                problems.add(name + " has no line: a plan places every subtask");
+                continue;
+            }
             for (int i = 0; i < places.length; i++) {
                 if (problems.isFull()) {
                     return;
                 }
                 if (places[i] == null) {
                     problems.add(
-                            Quote.of(tasks.all.get(task).name) + " (" + (i + 1) + "/" + places.length
+                            name + " (" + (i + 1) + "/" + places.length
                                     + ") has no line: a plan places every subtask");
                 }
+            }
+        }
+    }
+
+    /** Between unequal parallelisms Flink would leave subtasks without input. */
+    private void checkForwardGroups() {
+        Map<Integer, Integer> firstOf = new HashMap<>();
+        for (int task = 0; task < tasks.all.size(); task++) {
+            Integer first = firstOf.putIfAbsent(tasks.all.get(task).forwardGroup, task);
+            if (first != null && locations.get(task).length != locations.get(first).length) {
+                problems.add(
+                        Quote.of(tasks.all.get(first).name) + " and "
+                                + Quote.of(tasks.all.get(task).name)
+                                + " are joined by FORWARD and have one parallelism, the plan has "
+                                + locations.get(first).length + " and "
+                                + locations.get(task).length + ": plan the same for both");
             }
         }
     }

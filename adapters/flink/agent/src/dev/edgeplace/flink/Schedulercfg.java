@@ -4,12 +4,18 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
  * The text of a plan, dialect "modern": {@code Task name (i/n); location}, one line a subtask.
+ *
+ * <p>Lines at its top may be settings, {@code # name: number}: {@code epoch} and {@code
+ * checkpoint-interval-ms}.
  *
  * <p>The grammar is stated in {@code adapters/flink/schedulercfg/parser.py}, which reads the same. Problems
  * name lines and quote nothing: what is no plan may be a file that is nobody's business.
@@ -38,11 +44,34 @@ public final class Schedulercfg {
     private static final Pattern INDEXED =
             Pattern.compile("(.*) \\(([0-9]{1,9})/([0-9]{1,9})\\)", Pattern.DOTALL);
 
+    private static final Pattern SETTING = Pattern.compile("# ([a-z-]{1,40}): ([0-9]{1,15})");
+    /** The shortest that Flink allows. */
+    private static final long SHORTEST_INTERVAL_MS = 10;
+    private static final long LONGEST_INTERVAL_MS = 365L * 24 * 3600 * 1000;
+    private static final String EPOCH = "epoch";
+    private static final String CHECKPOINT_INTERVAL_MS = "checkpoint-interval-ms";
+
     public final List<Line> lines = new ArrayList<>();
+    private final Map<String, Long> settings = new HashMap<>();
     /** What is wrong with the text, each with its line and a cure; the lines count only if none. */
     public final Problems problems = new Problems();
 
     private Schedulercfg() {}
+
+    /** Returns the number of whoever wrote the plan last, 0 if the plan has none. */
+    public long epoch() {
+        return settings.getOrDefault(EPOCH, 0L);
+    }
+
+    /** Returns the checkpoint interval that the plan asks for, 0 if it asks for none. */
+    public long checkpointIntervalMs() {
+        return settings.getOrDefault(CHECKPOINT_INTERVAL_MS, 0L);
+    }
+
+    /** Returns what a file says that could not be read. */
+    static Schedulercfg ofNothing() {
+        return new Schedulercfg();
+    }
 
     /** Reads the bytes of a file as a whole. */
     public static Schedulercfg parse(byte[] bytes) {
@@ -82,6 +111,10 @@ public final class Schedulercfg {
     }
 
     private void add(int number, String line) {
+        if (line.startsWith("# ") && lines.isEmpty() && line.lastIndexOf("; ") < 0) {
+            addSetting(number, line);
+            return;
+        }
         int split = line.lastIndexOf("; ");
         if (isBlank(line)) {
             problem(number, "the line is blank: remove it");
@@ -93,6 +126,24 @@ public final class Schedulercfg {
                     "it has more than one '; ': use the JobVertexID of a task whose name has one");
         } else {
             add(number, line.substring(0, split), line.substring(split + 2));
+        }
+    }
+
+    private void addSetting(int number, String line) {
+        Matcher setting = SETTING.matcher(line);
+        if (!setting.matches()
+                || !Set.of(EPOCH, CHECKPOINT_INTERVAL_MS).contains(setting.group(1))) {
+            problem(
+                    number,
+                    "it is no setting: there are `# epoch: N` and `# checkpoint-interval-ms: N`");
+            return;
+        }
+        long value = Long.parseLong(setting.group(2));
+        if (settings.putIfAbsent(setting.group(1), value) != null) {
+            problem(number, "this setting has a line already: keep one of the two");
+        } else if (setting.group(1).equals(CHECKPOINT_INTERVAL_MS)
+                && (value < SHORTEST_INTERVAL_MS || value > LONGEST_INTERVAL_MS)) {
+            problem(number, "a checkpoint interval is " + SHORTEST_INTERVAL_MS + " ms to a year");
         }
     }
 

@@ -149,11 +149,13 @@ final class Internals {
     }
 
     /** Gives free slots that no requirement asks for back now, not after slot.idle.timeout. */
-    static void releaseIdleSlots(PhysicalSlotProvider provider) {
-        if (!(provider instanceof PhysicalSlotProviderImpl)) {
-            return;
-        }
-        unchecked(
+    static void releaseIdleSlots(DeclarativeSlotPool pool) {
+        pool.releaseIdleSlots(System.currentTimeMillis() + LONG_AFTER_ANY_TIMEOUT_MS);
+    }
+
+    /** Returns what holds the slots of a job. */
+    static DeclarativeSlotPool slotPool(PhysicalSlotProvider provider) {
+        return (DeclarativeSlotPool) unchecked(
                 () -> {
                     Field field =
                             PhysicalSlotProviderImpl.class.getDeclaredField(
@@ -163,10 +165,7 @@ final class Internals {
                             DeclarativeSlotPoolService.class.getDeclaredMethod(
                                     ReflectedMember.DECLARATIVE_SLOT_POOL.memberName);
                     pool.setAccessible(true);
-                    ((DeclarativeSlotPool) pool.invoke(service))
-                            .releaseIdleSlots(
-                                    System.currentTimeMillis() + LONG_AFTER_ANY_TIMEOUT_MS);
-                    return null;
+                    return pool.invoke(service);
                 });
     }
 

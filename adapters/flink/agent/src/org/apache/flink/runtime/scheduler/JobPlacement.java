@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.core.execution.CheckpointType;
@@ -16,10 +17,15 @@ import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
 import org.apache.flink.runtime.execution.ExecutionState;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
 import org.apache.flink.runtime.executiongraph.ExecutionVertex;
+import org.apache.flink.runtime.jobgraph.JobVertexID;
+import org.apache.flink.runtime.jobmaster.CheckpointInterval;
+import org.apache.flink.runtime.jobmaster.SchedulerReplacement;
+import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 import org.apache.flink.runtime.scheduler.strategy.SchedulingExecutionVertex;
 import org.apache.flink.runtime.taskmanager.TaskManagerLocation;
 import org.apache.flink.util.ExceptionUtils;
+import org.apache.flink.util.FlinkException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,12 +49,19 @@ final class JobPlacement implements PlannedJob {
     private static final long WAY_BACK_MS = 600_000;
     /** Between two moves, so that a plan that changes all the time does not stop the job. */
     private static final long REST_MS = 5_000;
+    /** Within it a plan's slots are there, or have been taken by another job. */
+    private static final long SLOTS_WITHIN_MS = 10_000;
+    private static final long LOOK_FOR_SLOTS_EVERY_MS = 20;
+    /** Within it all subtasks of a rescaled job run, or it goes back. */
+    private static final long TRIAL_MS = 60_000;
 
     /** On the way to another placement of a running job. */
     private enum Move {
         NONE,
         CHECKPOINT,
-        REDEPLOYMENT
+        REDEPLOYMENT,
+        /** Ends with this object: the next scheduler has its own. */
+        RESCALING
     }
 
     private final DefaultScheduler scheduler;
@@ -76,6 +89,13 @@ final class JobPlacement implements PlannedJob {
     private int moves;
     private long movedNanos;
     private long triedToComeHomeMs;
+    /** The highest of the plans so far; one with a lower is of a controller that was replaced. */
+    private long epoch;
+    /** What a former scheduler of the job has left, until the first start; then null. */
+    private Handover left;
+    private final boolean isRescaled;
+    /** What this scheduler has to pass; null once all subtasks have run under it. */
+    private SchedulerReplacement.Trial trial;
 
     JobPlacement(DefaultScheduler scheduler, ExecutionSlotAllocationContext context, Agent agent) {
         this.scheduler = scheduler;
@@ -83,12 +103,26 @@ final class JobPlacement implements PlannedJob {
         this.agent = agent;
         this.graph = scheduler.getExecutionGraph();
         this.report = new StatusReport(agent.plans, jobId(), jobName());
-        this.reader = new PlanReader(graph, context);
+        String fixedBecause = agent.noRescalingBecause();
+        this.reader = new PlanReader(() -> JobShape.of(graph, context, fixedBecause));
+        this.left = Handover.take(graph.getJobID());
+        this.isRescaled = left != null;
+        if (left != null) {
+            judged = left.judged;
+            rejections = left.rejections;
+            former = left.former;
+            epoch = left.epoch;
+            moves = left.moves;
+            movedNanos = left.movedNanos;
+            trial = left.trial;
+        }
     }
 
-    void start(PlannedSlotProvider itsSlots) {
-        slots = itsSlots;
+    /** Returns what provides the job's slots from now on. */
+    PlannedSlotProvider start(PhysicalSlotProvider stock) {
+        slots = new PlannedSlotProvider(stock, this, left == null ? null : left.held);
         agent.watch(this);
+        return slots;
     }
 
     Options options() {
@@ -128,7 +162,7 @@ final class JobPlacement implements PlannedJob {
                 groups.put(each, adopted.group(each));
             }
         }
-        if (move == Move.REDEPLOYMENT) {
+        if (move == Move.REDEPLOYMENT || move == Move.RESCALING) {
             // It has its slots, or waits for them: another plan is looked at from here on.
             move = Move.NONE;
         }
@@ -188,7 +222,13 @@ final class JobPlacement implements PlannedJob {
                 judge(plan);
             }
             slots.review();
-            if (wanted != null && move == Move.NONE) {
+            watchTrial();
+            if (move == Move.NONE && slots.waitingFor().isEmpty()) {
+                slots.held.giveBack();
+            }
+            if (trial != null) {
+                obstacles = List.of("the job is being rescaled");
+            } else if (wanted != null && move == Move.NONE) {
                 pursue();
             } else if (adopted != null && move == Move.NONE && isAllRunning()) {
                 comeHome();
@@ -198,6 +238,25 @@ final class JobPlacement implements PlannedJob {
             LOG.error("edgeplace: the placement of {} could not be looked after", this, e);
         }
         turn.end();
+    }
+
+    private void watchTrial() {
+        if (trial == null) {
+            return;
+        }
+        if (isAllRunning()) {
+            trial.passed();
+            trial = null;
+            obstacles = List.of();
+            if (adopted != null) {
+                settle(adopted);
+            }
+        } else if (msSince(movedNanos) > TRIAL_MS) {
+            trial.failed(
+                    new FlinkException(
+                            "not all subtasks run after " + TRIAL_MS / 1000
+                                    + " s, they wait for slots of " + slots.waitingFor()));
+        }
     }
 
     private boolean isJudged(PlanFile plan) {
@@ -211,6 +270,12 @@ final class JobPlacement implements PlannedJob {
     }
 
     private List<String> problems(JobPlan plan, boolean isRunning) {
+        if (plan.epoch > 0 && plan.epoch < epoch) {
+            return List.of(
+                    "the plan's epoch is " + plan.epoch + ", and a plan of epoch " + epoch
+                            + " was here before: another controller has taken over, end this one");
+        }
+        epoch = Math.max(epoch, plan.epoch);
         return PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), isRunning);
     }
 
@@ -242,6 +307,15 @@ final class JobPlacement implements PlannedJob {
     }
 
     private void adoptAtStart() throws IOException {
+        if (left != null) {
+            if (left.plan != null) {
+                adopt(left.plan);
+                // Slots of the former placement may be in the way of others, and of this one.
+                scheduler.getMainThreadExecutor().execute(slots::releaseIdleSlots);
+            }
+            left = null;
+            return;
+        }
         JobPlan former = adopted;
         PlanFile newest = agent.planOf(this);
         PlanFile last =
@@ -259,13 +333,16 @@ final class JobPlacement implements PlannedJob {
                 reject(problems);
             }
         }
-        if (wanted != null) {
+        if (wanted != null && isOfThisParallelism(wanted)) {
             adopt(wanted);
         } else if (last != null) {
-            // The JobManager was restarted, and the plan file is gone or has become unusable.
+            // The JobManager was restarted, and the plan file is gone or has become unusable, or
+            // wants another parallelism, which comes once the job runs.
             PlanReader.Read read = reader.read(last);
-            if (problems(read, false).isEmpty()) {
+            if (problems(read, false).isEmpty() && isOfThisParallelism(read.plan)) {
+                JobPlan next = wanted;
                 adopt(read.plan);
+                wanted = next;
             }
         }
         if (adopted != former) {
@@ -280,6 +357,16 @@ final class JobPlacement implements PlannedJob {
         wanted = null;
         obstacles = List.of();
         LOG.info("edgeplace: {} is placed by {}", this, plan.file.path);
+        if (trial == null) {
+            settle(plan);
+        }
+    }
+
+    /** Does what a plan asks for beside places, and keeps it for the next JobManager. */
+    private void settle(JobPlan plan) {
+        if (plan.checkpointIntervalMs > 0 && isCheckpointed() && agent.noRescalingBecause() == null) {
+            CheckpointInterval.set(graph, plan.checkpointIntervalMs);
+        }
         try {
             agent.plans.writeApplied(jobId(), plan.file.bytes);
         } catch (IOException e) {
@@ -296,15 +383,15 @@ final class JobPlacement implements PlannedJob {
     /** Brings a running job to the wanted plan. */
     private void pursue() {
         if (adopted != null && wanted.locations.equals(adopted.locations)) {
-            adopt(adopted.from(wanted.file)); // The same: the slots that are shared stay shared.
-        } else if (isAllRunning() && away(wanted).isEmpty()) {
+            adopt(adopted.as(wanted)); // The same: the slots that are shared stay shared.
+        } else if (isOfThisParallelism(wanted) && isAllRunning() && away(wanted).isEmpty()) {
             adopt(wanted); // Without a move; it counts at the next fail-over.
         } else if (graph.getState() != JobStatus.RUNNING) {
             obstacles = List.of("the job is " + graph.getState() + ": the plan counts at its start");
         } else if (!slots.waitingFor().isEmpty() && (isCheckpointed() || !isAnyRunning())) {
             // Subtasks wait for slots they may never get. No checkpoint can be taken.
             if (isRested() && stillGood(wanted)) {
-                redeploy("another plan, for a job that waits for slots");
+                go(wanted, "another plan, for a job that waits for slots");
             }
         } else if (!isCheckpointed()) {
             obstacles =
@@ -364,22 +451,55 @@ final class JobPlacement implements PlannedJob {
         // Only now: it may have thrown. What comes after the checkpoint waits for this thread.
         move = Move.CHECKPOINT;
         obstacles = List.of();
-        checkpoint.whenCompleteAsync(
-                (completed, failure) -> {
-                    Turns.Turn turn = agent.turns.begin();
-                    try {
-                        afterCheckpoint(plan, why, failure);
-                    } catch (RuntimeException e) {
-                        // Nobody asks what became of this future.
-                        LOG.error("edgeplace: {} could not be moved", this, e);
-                    }
-                    turn.end();
-                },
-                scheduler.getMainThreadExecutor());
+        slots.held.ask(plan, TaskManagers.latest());
+        CompletableFuture<Boolean> areSlotsHeld = new CompletableFuture<>();
+        lookForSlots(System.nanoTime(), areSlotsHeld);
+        CompletableFuture.allOf(checkpoint, areSlotsHeld)
+                .whenCompleteAsync(
+                        (completed, failure) -> {
+                            Turns.Turn turn = agent.turns.begin();
+                            try {
+                                afterCheckpoint(plan, why, failure, areSlotsHeld.join());
+                            } catch (RuntimeException e) {
+                                // Nobody asks what became of this future.
+                                LOG.error("edgeplace: {} could not be moved", this, e);
+                            }
+                            turn.end();
+                        },
+                        scheduler.getMainThreadExecutor());
     }
 
-    private void afterCheckpoint(JobPlan plan, String why, Throwable failure) {
+    /** Completes a future with whether the slots asked for have come in time. */
+    private void lookForSlots(long sinceNanos, CompletableFuture<Boolean> found) {
+        if (slots.held.areThere()) {
+            found.complete(true);
+        } else if (msSince(sinceNanos) > SLOTS_WITHIN_MS || hasEnded()) {
+            found.complete(false);
+        } else {
+            scheduler
+                    .getMainThreadExecutor()
+                    .schedule(
+                            () -> lookForSlots(sinceNanos, found),
+                            LOOK_FOR_SLOTS_EVERY_MS,
+                            TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void afterCheckpoint(
+            JobPlan plan, String why, Throwable failure, boolean areSlotsHeld) {
         move = Move.NONE;
+        if (!areSlotsHeld) {
+            slots.held.giveBack();
+            String problem =
+                    "its slots did not come within " + SLOTS_WITHIN_MS / 1000 + " s, another job"
+                            + " may have taken them: nothing has moved, write the plan again";
+            if (plan == wanted) {
+                reject(List.of(problem));
+            } else {
+                LOG.warn("edgeplace: {} is not moved: {}", this, problem);
+            }
+            return;
+        }
         if (plan != wanted && plan != adopted) {
             return; // Another plan came meanwhile; the next review goes for it.
         }
@@ -387,7 +507,7 @@ final class JobPlacement implements PlannedJob {
             // Checkpoints may fail for good at the new places: back, as after any failure.
             if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
                 LOG.warn("edgeplace: {} goes back without a new checkpoint", this, failure);
-                redeploy(why + ", without a new checkpoint");
+                go(plan, why + ", without a new checkpoint");
             }
         } else if (failure != null) {
             String cause = ExceptionUtils.stripCompletionException(failure).toString();
@@ -397,8 +517,25 @@ final class JobPlacement implements PlannedJob {
                 LOG.warn("edgeplace: {} is not moved, its checkpoint failed: {}", this, cause);
             }
         } else if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
-            redeploy(why);
+            go(plan, why);
         }
+    }
+
+    private void go(JobPlan plan, String why) {
+        if (isOfThisParallelism(plan)) {
+            redeploy(why);
+        } else {
+            try {
+                rescale(plan, why);
+            } catch (IllegalStateException e) {
+                slots.held.giveBack();
+                reject(List.of("the job cannot be rescaled: " + Quote.cut(e.getMessage())));
+            }
+        }
+    }
+
+    private boolean isOfThisParallelism(JobPlan plan) {
+        return plan.locations.keySet().equals(Set.copyOf(subtasks()));
     }
 
     /** Judges a plan again just before it is used: others may have taken its slots meanwhile. */
@@ -415,6 +552,9 @@ final class JobPlacement implements PlannedJob {
         if (msSince(movedNanos) > WAY_BACK_MS) {
             return false; // Too much would be done again.
         }
+        if (!plan.locations.keySet().equals(former.keySet())) {
+            return false;
+        }
         TaskManagers seen = TaskManagers.latest();
         for (Map.Entry<ExecutionVertexID, String> each : plan.locations.entrySet()) {
             TaskManager planned = seen.at(each.getValue());
@@ -425,19 +565,60 @@ final class JobPlacement implements PlannedJob {
         return true;
     }
 
-    private void redeploy(String why) {
-        Map<ExecutionVertexID, String> left = new HashMap<>();
+    private Map<ExecutionVertexID, String> placesNow() {
+        Map<ExecutionVertexID, String> places = new HashMap<>();
         for (ExecutionVertexID each : subtasks()) {
-            left.put(each, runsAt(each));
+            places.put(each, runsAt(each));
         }
+        return places;
+    }
+
+    private void redeploy(String why) {
+        Map<ExecutionVertexID, String> places = placesNow();
         Internals.restartAll(
                 scheduler, Set.copyOf(subtasks()), new PlacementChangedException(why));
         // Only now: it may have thrown. Slots are allocated in a later turn of this thread, once
         // all subtasks are cancelled, so beforeAllocation() finds this.
-        former = left;
+        former = places;
         move = Move.REDEPLOYMENT;
         moves++;
         movedNanos = System.nanoTime();
+    }
+
+    /** Has the scheduler replaced by one for the plan, or failing that by one like this again. */
+    private void rescale(JobPlan plan, String why) {
+        LOG.info("edgeplace: {} is rescaled: {}", this, why);
+        Map<ExecutionVertexID, String> places = placesNow();
+        Map<JobVertexID, Integer> parallelism = new HashMap<>();
+        places.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
+        PlanFile file = judged;
+        JobPlan own = adopted;
+        long nowNanos = System.nanoTime();
+        SchedulerReplacement.begin(
+                scheduler,
+                scheduler.getMainThreadExecutor(),
+                plan.parallelism,
+                next ->
+                        Handover.leave(
+                                graph.getJobID(),
+                                new Handover(
+                                        file, List.of(), plan, places, epoch, moves + 1, nowNanos,
+                                        slots.held, next)),
+                parallelism,
+                cause ->
+                        Handover.leave(
+                                graph.getJobID(),
+                                new Handover(
+                                        file, wentBack(cause), own, Map.of(), epoch, moves + 2,
+                                        System.nanoTime(), slots.held, null)));
+        // Only now: it may have thrown.
+        move = Move.RESCALING;
+    }
+
+    private static List<String> wentBack(Throwable cause) {
+        return List.of(
+                "the job did not run in the plan's parallelism, and went back to its former one: "
+                        + Quote.cut(String.valueOf(cause)));
     }
 
     private boolean isCheckpointed() {
@@ -456,6 +637,7 @@ final class JobPlacement implements PlannedJob {
 
     private boolean hasRun() {
         return adopted != null
+                || isRescaled
                 || subtasks().stream()
                         .anyMatch(
                                 each ->

@@ -4,10 +4,12 @@ import java.util.HashMap;
 import java.util.Map;
 
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 import dev.edgeplace.flink.PlanFile;
+import dev.edgeplace.flink.PlanMatch;
 
 /**
  * A plan that fits a job: where each subtask shall run, and with whom it shares a slot.
@@ -20,15 +22,25 @@ final class JobPlan {
     final PlanFile file;
     /** In the order of the job's topology. */
     final Map<ExecutionVertexID, String> locations;
+    /** Of each vertex, how many subtasks the plan wants. */
+    final Map<JobVertexID, Integer> parallelism;
+    /** The number of whoever wrote the plan last, 0 if the plan has none. */
+    final long epoch;
+    /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
+    final long checkpointIntervalMs;
 
     private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups;
 
     JobPlan(
-            PlanFile file,
+            PlanMatch match,
             Map<ExecutionVertexID, String> locations,
             Iterable<SlotSharingGroup> sharing) {
-        this.file = file;
+        this.file = match.file;
+        this.epoch = match.epoch;
+        this.checkpointIntervalMs = match.checkpointIntervalMs;
         this.locations = locations;
+        this.parallelism = new HashMap<>();
+        locations.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
         this.groups = new HashMap<>();
         Map<Object, Integer> count = new HashMap<>();
         Map<Object, ExecutionSlotSharingGroup> made = new HashMap<>();
@@ -48,14 +60,17 @@ final class JobPlan {
                 });
     }
 
-    private JobPlan(PlanFile file, JobPlan same) {
-        this.file = file;
+    private JobPlan(JobPlan said, JobPlan same) {
+        this.file = said.file;
+        this.epoch = said.epoch;
+        this.checkpointIntervalMs = said.checkpointIntervalMs;
         this.locations = same.locations;
+        this.parallelism = same.parallelism;
         this.groups = same.groups;
     }
 
-    /** Returns the same plan, from another file. */
-    JobPlan from(PlanFile other) {
+    /** Returns this placement, as another plan of the same placement says it. */
+    JobPlan as(JobPlan other) {
         return new JobPlan(other, this);
     }
 

@@ -1,12 +1,18 @@
 package org.apache.flink.runtime.scheduler;
 
+import java.io.IOException;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
+import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
 import org.apache.flink.runtime.scheduler.SharedSlotProfileRetriever.SharedSlotProfileRetrieverFactory;
 
 import dev.edgeplace.flink.Agent;
+import dev.edgeplace.flink.PlanFile;
+import dev.edgeplace.flink.TaskManagers;
 
 /**
  * The JobMaster's side: called from the hooks in {@code SlotSharingExecutionSlotAllocatorFactory},
@@ -41,8 +47,26 @@ public final class PlacementHooks {
     public static PhysicalSlotProvider provider(
             PhysicalSlotProvider stock, ExecutionSlotAllocationContext context) {
         JobPlacement job = JOBS.remove(context);
-        PlannedSlotProvider planned = new PlannedSlotProvider(stock, job);
-        job.start(planned);
-        return planned;
+        return job.start(stock);
+    }
+
+    /** Returns the parallelism that a job starts with by its plan; empty: with its own. */
+    public static Map<JobVertexID, Integer> parallelismAtStart(JobGraph graph) throws IOException {
+        Agent agent = Agent.get();
+        String id = graph.getJobID().toString();
+        PlanReader reader = new PlanReader(() -> JobShape.of(graph));
+        // A job that was running keeps what it had; another plan's parallelism comes while it runs,
+        // with a way back.
+        PlanFile kept = agent.plans.applied(id, reader.largestPlanBytes());
+        PlanFile newest = agent.planOf(id, graph.getName(), reader::largestPlanBytes);
+        for (PlanFile each : Arrays.asList(kept, newest)) {
+            JobPlan plan = each == null ? null : reader.read(each).plan;
+            if (plan != null
+                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), false)
+                            .isEmpty()) {
+                return plan.parallelism;
+            }
+        }
+        return Map.of();
     }
 }

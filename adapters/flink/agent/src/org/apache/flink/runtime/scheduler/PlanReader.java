@@ -1,21 +1,17 @@
 package org.apache.flink.runtime.scheduler;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
-import org.apache.flink.runtime.executiongraph.ExecutionGraph;
-import org.apache.flink.runtime.executiongraph.ExecutionJobVertex;
-import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
-import dev.edgeplace.flink.JobTasks;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlanMatch;
 
 /**
- * Reads the plan files of one job, in any thread: tasks and slot sharing groups do not change.
+ * Reads the plan files of one job, in any thread: its shape does not change under one scheduler.
  *
  * <p>A file that has been read is not read again, whoever asks.
  */
@@ -35,21 +31,17 @@ final class PlanReader {
         }
     }
 
-    private final ExecutionGraph graph;
-    private final ExecutionSlotAllocationContext context;
-    /** In topological order. */
-    private final List<JobVertexID> vertices = new ArrayList<>();
-    /** The same; null until a plan is to be read: most jobs have none. */
-    private JobTasks tasks;
+    private final Supplier<JobShape> shapes;
+    /** Null until a plan is to be read: most jobs have none. */
+    private JobShape shape;
     private Read last;
 
-    PlanReader(ExecutionGraph graph, ExecutionSlotAllocationContext context) {
-        this.graph = graph;
-        this.context = context;
+    PlanReader(Supplier<JobShape> shapes) {
+        this.shapes = shapes;
     }
 
     synchronized long largestPlanBytes() {
-        return tasks().largestPlanBytes();
+        return shape().tasks.largestPlanBytes();
     }
 
     /** Reads a file; what it says of TaskManagers is for {@link PlanJudge}. */
@@ -60,41 +52,31 @@ final class PlanReader {
         return last;
     }
 
-    private JobTasks tasks() {
-        if (tasks == null) {
-            List<JobTasks.Task> all = new ArrayList<>();
-            for (ExecutionJobVertex each : graph.getVerticesTopologically()) {
-                vertices.add(each.getJobVertexId());
-                all.add(
-                        new JobTasks.Task(
-                                each.getJobVertexId().toString(),
-                                each.getJobVertex().getName(),
-                                each.getParallelism()));
-            }
-            tasks = new JobTasks(all);
+    private JobShape shape() {
+        if (shape == null) {
+            shape = shapes.get();
         }
-        return tasks;
+        return shape;
     }
 
     private Read readAnew(PlanFile file) {
-        if (!context.getCoLocationGroups().isEmpty()) {
+        if (shape().isCoLocated) {
             return new Read(
                     file,
                     null,
                     List.of("the job has co-location constraints (an iteration): it cannot be placed"));
         }
-        PlanMatch match = PlanMatch.of(file, tasks());
+        PlanMatch match = PlanMatch.of(file, shape().tasks);
         if (!match.problems().isEmpty()) {
             return new Read(file, null, match.problems());
         }
         Map<ExecutionVertexID, String> locations = new LinkedHashMap<>();
-        for (int v = 0; v < vertices.size(); v++) {
+        for (int v = 0; v < shape().vertices.size(); v++) {
             String[] places = match.locations.get(v);
             for (int i = 0; i < places.length; i++) {
-                locations.put(new ExecutionVertexID(vertices.get(v), i), places[i]);
+                locations.put(new ExecutionVertexID(shape().vertices.get(v), i), places[i]);
             }
         }
-        JobPlan plan = new JobPlan(file, locations, context.getLogicalSlotSharingGroups());
-        return new Read(file, plan, List.of());
+        return new Read(file, new JobPlan(match, locations, shape().sharing), List.of());
     }
 }

@@ -11,6 +11,7 @@ import java.util.concurrent.CompletableFuture;
 
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.jobmaster.SlotRequestId;
+import org.apache.flink.runtime.jobmaster.slotpool.DeclarativeSlotPool;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotRequest;
 import org.apache.flink.util.FlinkException;
@@ -19,7 +20,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.Quote;
-import dev.edgeplace.flink.SlotFingerprints;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
@@ -35,6 +35,8 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private final PhysicalSlotProvider stock;
     private final JobPlacement job;
     private final Map<SlotRequestId, Open> open = new LinkedHashMap<>();
+    private final DeclarativeSlotPool pool;
+    final HeldSlots held;
 
     /** A request that has no slot yet. */
     private static final class Open {
@@ -54,9 +56,14 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         }
     }
 
-    PlannedSlotProvider(PhysicalSlotProvider stock, JobPlacement job) {
+    /**
+     * @param held what a former scheduler of the job has held for this one, or null
+     */
+    PlannedSlotProvider(PhysicalSlotProvider stock, JobPlacement job, HeldSlots held) {
         this.stock = stock;
         this.job = job;
+        this.pool = Internals.slotPool(stock);
+        this.held = held == null ? new HeldSlots(pool) : held;
     }
 
     @Override
@@ -122,7 +129,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     }
 
     void releaseIdleSlots() {
-        Internals.releaseIdleSlots(stock);
+        Internals.releaseIdleSlots(pool);
     }
 
     private TaskManager choose(Open request, TaskManagers seen) {
@@ -175,9 +182,8 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private void ask(Open planned, TaskManager of) {
         planned.askedOf = of;
         SlotRequestId id = planned.request.getSlotRequestId();
-        ResourceProfile size =
-                SlotFingerprints.of(
-                        of.resourceId, PlannedPlace.size(planned.asked, of.defaultSlot));
+        ResourceProfile size = HeldSlots.fingerprint(planned.asked, of);
+        held.use(size);
         PhysicalSlotRequest request = Internals.resized(planned.request, size);
         stock.allocatePhysicalSlots(List.of(request))
                 .get(id)

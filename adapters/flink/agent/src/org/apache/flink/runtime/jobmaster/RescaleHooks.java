@@ -1,0 +1,64 @@
+package org.apache.flink.runtime.jobmaster;
+
+import java.io.IOException;
+import java.util.Map;
+
+import org.apache.flink.runtime.checkpoint.CheckpointIDCounter;
+import org.apache.flink.runtime.checkpoint.CompletedCheckpointStore;
+import org.apache.flink.runtime.jobgraph.JobGraph;
+import org.apache.flink.runtime.jobgraph.JobType;
+import org.apache.flink.runtime.jobgraph.JobVertex;
+import org.apache.flink.runtime.jobgraph.JobVertexID;
+import org.apache.flink.runtime.scheduler.PlacementHooks;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Called from the hooks that rescaling has; see {@link SchedulerReplacement}. */
+public final class RescaleHooks {
+    private static final Logger LOG = LoggerFactory.getLogger(RescaleHooks.class);
+
+    private RescaleHooks() {}
+
+    /** A JobMaster starts, in its main thread. */
+    public static void started(JobMaster master) {
+        SchedulerReplacement.know(master);
+    }
+
+    /** A default scheduler is about to be made of a job graph. */
+    public static void jobGraph(JobGraph graph) {
+        if (graph.getJobType() != JobType.STREAMING) {
+            return;
+        }
+        Map<JobVertexID, Integer> wanted = SchedulerReplacement.parallelism(graph.getJobID());
+        if (wanted == null) {
+            try {
+                wanted = PlacementHooks.parallelismAtStart(graph);
+            } catch (IOException | RuntimeException e) {
+                // Whatever is wrong with its plan, the job starts.
+                LOG.error("edgeplace: {} starts in its own parallelism", graph, e);
+                return;
+            }
+        }
+        for (JobVertex vertex : graph.getVertices()) {
+            Integer n = wanted.get(vertex.getID());
+            if (n != null && n != vertex.getParallelism()) {
+                LOG.info(
+                        "edgeplace: {} has parallelism {}, not {}, by its plan",
+                        vertex.getName(),
+                        n,
+                        vertex.getParallelism());
+                vertex.setParallelism(n);
+            }
+        }
+    }
+
+    /** Returns the checkpoints that a former scheduler of a job has left, or null. */
+    public static CompletedCheckpointStore checkpoints(JobGraph graph) {
+        return SchedulerReplacement.checkpoints(graph.getJobID());
+    }
+
+    /** Returns the counter of them, or null. */
+    public static CheckpointIDCounter counter(JobGraph graph) {
+        return SchedulerReplacement.counter(graph.getJobID());
+    }
+}

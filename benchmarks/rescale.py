@@ -1,0 +1,206 @@
+"""How long a change of parallelism takes: by a plan, and by what stock Flink offers.
+
+    python benchmarks/rescale.py [FLINK_RELEASE [ROUNDS]]
+
+A job of 12 subtasks has its counting operators changed from 3 to 6 subtasks and back, with small
+state and checkpoints every second: by a plan file (the agent), by the adaptive scheduler's REST API
+with its default waits and with none, and by a stop with a savepoint and a new submission. One run,
+one machine, one cluster after the other. Needs a JDK 17.
+
+Taken is the time from the request (the plan is written, the PUT is sent, the stop is asked for)
+until REST shows every subtask up in the new parallelism, at its planned place where there is a
+plan. REST's answers are 0.2 s old at most. Moved are subtasks that were there before and run on
+another TaskManager after. On a machine that works for others too, only the ratios count.
+"""
+
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import requests
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from testbed.flink.agent_cluster import AgentCluster  # noqa: E402
+from testbed.flink.config import QUICK  # noqa: E402 - the testbed is beside this folder
+from testbed.flink.home import flink_home  # noqa: E402
+from testbed.flink.local_cluster import TaskManagerSpec  # noqa: E402
+
+AGENT = ROOT / "adapters" / "flink" / "agent" / "edgeplace-flink-agent.jar"
+ROUNDS = 6
+FEW, MANY = 3, 6
+REST_SECONDS = 6.0
+"""Between two changes; the agent takes one every 5 s."""
+LONGEST_SECONDS = 300.0
+TASK_MANAGERS = (
+    TaskManagerSpec("pi-1", "127.0.0.31", slots=8, process_memory="780m"),
+    TaskManagerSpec("server-1", "127.0.0.32", slots=12, process_memory="900m"),
+)
+ADAPTIVE = {"jobmanager.scheduler": "adaptive"}
+NO_WAITS = {
+    "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "0s",
+    "jobmanager.adaptive-scheduler.executing.resource-stabilization-timeout": "0s",
+    "jobmanager.adaptive-scheduler.submission.resource-stabilization-timeout": "0s",
+    "jobmanager.adaptive-scheduler.resource-stabilization-timeout": "0s",
+    "jobmanager.adaptive-scheduler.min-parallelism-increase": "1",
+}
+Places = dict[str, str]
+
+
+@dataclass
+class Changes:
+    """What the changes of one way took."""
+
+    way: str
+    seconds: list[float] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
+
+    def row(self, yardstick_s: float) -> str:
+        """Return a row of the table; the first change warms the JVM up, and is shown apart."""
+        first, *others = self.seconds
+        p50 = statistics.median(others)
+        return (
+            f"| {self.way} | {first:.1f} | {p50:.2f} | {max(others):.2f} | "
+            f"{p50 / yardstick_s:.1f} | {statistics.mean(self.moved):.1f} |"
+        )
+
+
+class Job:
+    """The counting job on a cluster."""
+
+    def __init__(self, flink: AgentCluster) -> None:
+        self.flink = flink
+        self.id = self.submit(FEW)
+        flink.wait_for_running(self.id)
+        flink.wait_for_checkpoint(self.id)
+
+    def submit(self, n: int, savepoint: str | None = None) -> str:
+        """Start the job, and return its id."""
+        out = self.flink.cluster.scratch / "out"
+        out.mkdir(exist_ok=True)
+        return self.flink.submit(
+            "CountingJob",
+            f"records={144 * 50_000}",
+            f"finish={out}/never",
+            f"out={out}",
+            "chaining=false",
+            f"count-parallelism={n}",
+            savepoint=savepoint,
+        )
+
+    def places(self) -> Places:
+        """Return where each subtask runs, empty if one does not or the parallelism changes."""
+        subtasks = self.flink.rest.subtasks(self.id)
+        if any(s.state not in ("RUNNING", "FINISHED") for s in subtasks):
+            return {}
+        return {s.task: s.task_manager for s in subtasks}
+
+    def wait_for(self, n: int, planned: Places | None) -> Places:
+        """Wait until the counting operators have n subtasks, and return where all run."""
+        deadline = time.monotonic() + LONGEST_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                now = self.places()
+            except (requests.RequestException, KeyError):
+                now = {}
+            if f"sink ({n}/{n})" in now and (planned is None or now == planned):
+                return now
+            time.sleep(0.05)
+        raise SystemExit(f"parallelism {n} was not reached in {LONGEST_SECONDS:.0f} s")
+
+
+def by_plan(job: Job, n: int, before: Places) -> Places | None:
+    """Write a plan that leaves all subtasks where they are, and adds or ends some."""
+    room = {tm.name: tm.slots for tm in TASK_MANAGERS}
+    planned: Places = {}
+    for name in ("Source: numbers", "filter", "count", "sink"):
+        k = n if name in ("count", "sink") else FEW
+        former = [p for task, p in before.items() if task.startswith(f"{name} (")]
+        here: Counter[str] = Counter(former[:k])
+        for i in range(k):
+            place = former[i] if i < len(former) else max(room, key=lambda t: room[t] - here[t])
+            if i >= len(former):
+                here[place] += 1
+            planned[f"{name} ({i + 1}/{k})"] = place
+    job.flink.write_plan(job.id, planned)
+    return planned
+
+
+def by_requirements(job: Job, n: int, before: Places) -> Places | None:
+    """Ask the adaptive scheduler."""
+    wanted = {}
+    for vertex in job.flink.rest.get(f"/jobs/{job.id}")["vertices"]:
+        k = n if vertex["name"] in ("count", "sink") else FEW
+        wanted[vertex["id"]] = {"parallelism": {"lowerBound": k, "upperBound": k}}
+    url = f"{job.flink.rest.url}/jobs/{job.id}/resource-requirements"
+    requests.put(url, json=wanted, timeout=20).raise_for_status()
+    return None
+
+
+def by_savepoint(job: Job, n: int, before: Places) -> Places | None:
+    """Stop the job with a savepoint, and start it from there."""
+    savepoint = job.flink.rest.stop_with_savepoint(job.id, job.flink.cluster.scratch / "savepoints")
+    job.id = job.submit(n, savepoint)
+    return None
+
+
+@contextmanager
+def cluster(release: str, agent: Path | None, more: dict[str, str]) -> Iterator[AgentCluster]:
+    """Start a cluster."""
+    with AgentCluster(
+        flink_home(release), agent, task_managers=TASK_MANAGERS, settings={**QUICK, **more}
+    ) as flink:
+        yield flink
+
+
+def measure(
+    flink: AgentCluster,
+    way: str,
+    change: Callable[[Job, int, Places], Places | None],
+    rounds: int,
+) -> Changes:
+    """Change a job to and fro."""
+    job, changes = Job(flink), Changes(way)
+    places = job.places()
+    for i in range(rounds):
+        time.sleep(REST_SECONDS)
+        n = FEW if i % 2 else MANY
+        began = time.monotonic()
+        after = job.wait_for(n, change(job, n, places))
+        changes.seconds.append(time.monotonic() - began)
+        k = {task.partition("/")[0]: place for task, place in places.items()}
+        now = {task.partition("/")[0]: place for task, place in after.items()}
+        changes.moved.append(sum(now[task] != k[task] for task in now.keys() & k.keys()))
+        places = after
+        print(f"{way}: {n} in {changes.seconds[-1]:.2f} s", flush=True)
+        flink.wait_for_checkpoint(job.id)
+    return changes
+
+
+def main() -> None:
+    """Measure all four ways and print the table."""
+    release = sys.argv[1] if len(sys.argv) > 1 else "2.3.0"
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
+    all_changes = []
+    with cluster(release, AGENT, {}) as flink:
+        all_changes.append(measure(flink, "a plan, by the agent", by_plan, rounds))
+        flink.reset()
+        all_changes.append(measure(flink, "savepoint and resubmission", by_savepoint, rounds))
+    for way, more in (("adaptive scheduler, defaults", {}), ("the same without waits", NO_WAITS)):
+        with cluster(release, None, {**ADAPTIVE, **more}) as flink:
+            all_changes.append(measure(flink, way, by_requirements, rounds))
+    print("| way | first, s | p50, s | max, s | p50 to a plan's | subtasks moved |")
+    print("|---|---|---|---|---|---|")
+    yardstick_s = statistics.median(all_changes[0].seconds[1:])
+    for changes in all_changes:
+        print(changes.row(yardstick_s))
+
+
+if __name__ == "__main__":
+    main()
