@@ -8,7 +8,7 @@ placement is written, which changes nothing where it runs already.
 from edgeplace.control.loop.events import AnyEffect, Apply, Asked, Ended, Places
 from edgeplace.control.loop.gates import in_the_way, plan_key
 from edgeplace.control.loop.guard import HELD, held_now, rates_now
-from edgeplace.control.loop.memory import Change, Memory, Proposal
+from edgeplace.control.loop.memory import BegunChange, Memory, ProposedChange
 from edgeplace.control.loop.observe import Observation
 
 WATCH_S = 300.0
@@ -31,7 +31,7 @@ Then = tuple[Memory, str, tuple[AnyEffect, ...]]
 __all__ = ["HELD", "asked", "ended", "proposed", "watched"]
 
 
-def proposed(memory: Memory, proposal: Proposal, said: str) -> Then:
+def proposed(memory: Memory, proposal: ProposedChange, said: str) -> Then:
     """Recommend a change, wait for a person, or begin it, as the mode and the gates say."""
     alone = memory.mode == "apply"
     hindered = in_the_way(memory, proposal, alone)
@@ -120,7 +120,7 @@ def watched(memory: Memory, seen: Observation | None, said: str) -> Then:
     return _judged(memory, change)
 
 
-def _awaited(memory: Memory, change: Change, seen: Observation | None, said: str) -> Then:
+def _awaited(memory: Memory, change: BegunChange, seen: Observation | None, said: str) -> Then:
     """Look whether an intent without an outcome has been carried out."""
     if seen is not None and _runs(memory, change.to):
         change = change.model_copy(update={"seen_s": memory.now_s, "run": memory.run})
@@ -132,7 +132,7 @@ def _awaited(memory: Memory, change: Change, seen: Observation | None, said: str
     return _back(memory, f"{change.id} did not end in time")
 
 
-def _judged(memory: Memory, change: Change) -> Then:
+def _judged(memory: Memory, change: BegunChange) -> Then:
     """Compare how the job does with how it did before."""
     seen_s = change.seen_s or memory.now_s
     if change.run not in ("", memory.run):
@@ -160,7 +160,7 @@ def _judged(memory: Memory, change: Change) -> Then:
     return _closed(memory, f"{change.id} did well for {since_s:.0f} s and stays")
 
 
-def _counts(change: Change) -> bool:
+def _counts(change: BegunChange) -> bool:
     """Return whether a way back speaks against the loop: not where a person wanted it."""
     return not change.by_hand
 
@@ -169,7 +169,7 @@ def _runs(memory: Memory, places: Places) -> bool:
     return {op: tuple(row) for op, row in memory.places.items()} == places
 
 
-def _worse(memory: Memory, change: Change) -> bool:
+def _worse(memory: Memory, change: BegunChange) -> bool:
     """Return whether the job does worse than before, at no more than was planned for."""
     if not memory.recent or held_now(memory.recent) < change.held + _MUCH_WORSE:
         return False
@@ -177,13 +177,13 @@ def _worse(memory: Memory, change: Change) -> bool:
     return all(rate <= change.rates.get(op, 0.0) for op, rate in rates.items())
 
 
-def _begun(memory: Memory, proposal: Proposal, said: str) -> Then:
+def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
     """Put a change on record, and make it."""
     settings = memory.settings
     if settings is None:
         return memory, said, ()
     now_s = memory.now_s
-    change = Change(
+    change = BegunChange(
         id=proposal.id,
         kind=proposal.kind,
         former={op: tuple(tm for tm in row if tm) for op, row in memory.places.items()},
@@ -211,7 +211,7 @@ def _back(memory: Memory, why: str, by_hand: bool = False) -> Then:
     if change is None or settings is None:
         return memory, why, ()
     memory = _ban(memory, change)
-    back = Change(
+    back = BegunChange(
         id=f"{change.id}-back",
         kind="back",
         former=change.to,
@@ -250,7 +250,7 @@ def _back_by_hand(memory: Memory, by: str) -> Then:
     return _back(memory, f"back from {last.id} is wanted{by}", by_hand=True)
 
 
-def _ban(memory: Memory, change: Change) -> Memory:
+def _ban(memory: Memory, change: BegunChange) -> Memory:
     return memory.now(banned={**memory.banned, plan_key(change): memory.now_s})
 
 

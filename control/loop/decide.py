@@ -13,7 +13,7 @@ import numpy as np
 from edgeplace.control.forecast import Forecaster
 from edgeplace.control.loop.events import Places, Rates, Solved
 from edgeplace.control.loop.guard import catches_up, held_now, rates_now
-from edgeplace.control.loop.memory import Memory, Proposal
+from edgeplace.control.loop.memory import Memory, ProposedChange
 
 BIN_S = 1800
 """Of the history that forecasts are made of: 48 bins are a day."""
@@ -25,11 +25,11 @@ _HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decision:
     """What follows from an answer of the solver."""
 
     text: str
-    proposal: Proposal | None = None
+    proposal: ProposedChange | None = None
     preferred: Places | None = None
     """The plan that staying is compared with from now on; None: staying is best."""
     regret_bytes: float = 0.0
@@ -59,20 +59,20 @@ def planned(memory: Memory) -> Rates:
     return wanted
 
 
-def decide(memory: Memory, solved: Solved) -> Decided:
+def decide(memory: Memory, solved: Solved) -> Decision:
     """Return what follows from an answer, before any gate is asked."""
     settings, stay, best = memory.settings, solved.stay, solved.best
     if settings is None or stay is None or solved.problem:
-        return Decided(f"undecided: {solved.problem or 'the solver says nothing'}")
+        return Decision(f"undecided: {solved.problem or 'the solver says nothing'}")
     total = sum(memory.asked_rates.values())
     if not stay.fits:
         return _must(memory, solved, total)
     if best is None or not solved.places:
-        return Decided(f"stays: no plan for {total:,.0f} records/s sends less over the WAN")
+        return Decision(f"stays: no plan for {total:,.0f} records/s sends less over the WAN")
     saved = stay.wan_bytes_per_s - best.wan_bytes_per_s
     share = saved / stay.wan_bytes_per_s if stay.wan_bytes_per_s > 0 else 0.0
     if share < settings.changes.least_gain:
-        return Decided(
+        return Decision(
             f"stays: the best plan saves {_bytes(saved)}/s, {share:.1%} of the WAN; "
             f"{settings.changes.least_gain:.0%} is the least that counts"
         )
@@ -83,12 +83,12 @@ def decide(memory: Memory, solved: Solved) -> Decided:
         f"a change costs {_bytes(price)}"
     )
     if regret < price:
-        return Decided(f"stays: {numbers}", None, solved.places, regret, price)
+        return Decision(f"stays: {numbers}", None, solved.places, regret, price)
     proposal = _proposal(memory, solved, "worth it", numbers)
-    return Decided(f"worth it: {numbers}", proposal, solved.places, regret, price)
+    return Decision(f"worth it: {numbers}", proposal, solved.places, regret, price)
 
 
-def _must(memory: Memory, solved: Solved, total: float) -> Decided:
+def _must(memory: Memory, solved: Solved, total: float) -> Decision:
     stay, best = solved.stay, solved.best
     if stay is None:
         raise ValueError("there are no figures of what runs")
@@ -96,15 +96,15 @@ def _must(memory: Memory, solved: Solved, total: float) -> Decided:
     if stay.headroom >= 1 and stay.broken:
         short = f"what runs breaks {stay.broken}"
     if best is None or not solved.places:
-        return Decided(f"stays: {short}, and no plan bears more")
+        return Decision(f"stays: {short}, and no plan bears more")
     if not best.fits and best.headroom < _SAFER * stay.headroom:
-        return Decided(f"stays: {short}, and the best plan bears {best.headroom:.0%}")
+        return Decision(f"stays: {short}, and the best plan bears {best.headroom:.0%}")
     numbers = (
         f"{short}, the plan bears {best.headroom:.0%}, "
         f"the move reads {_bytes(solved.restore_bytes)} back"
     )
     proposal = _proposal(memory, solved, "must", numbers)
-    return Decided(f"must: {numbers}", proposal, None, memory.regret_bytes, solved.restore_bytes)
+    return Decision(f"must: {numbers}", proposal, None, memory.regret_bytes, solved.restore_bytes)
 
 
 def _regret_of_last(memory: Memory, solved: Solved) -> float:
@@ -116,10 +116,10 @@ def _regret_of_last(memory: Memory, solved: Solved) -> float:
     return -math.inf if other is None else (stay - other) * memory.asked_came_s
 
 
-def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> Proposal:
+def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedChange:
     former = memory.proposal
     again = former is not None and former.to == solved.places and former.kind == kind
-    return Proposal(
+    return ProposedChange(
         id=former.id if former is not None and again else f"c{solved.ticket}",
         kind="must" if kind == "must" else "worth it",
         to=solved.places,

@@ -16,13 +16,13 @@ Rates = dict[str, float]
 """Source operator id -> records per second of all its subtasks."""
 
 
-class Event(Frozen):
+class LoopEvent(Frozen):
     """Something that happened."""
 
     at_s: float
 
 
-class Started(Event):
+class Started(LoopEvent):
     """A loop has begun to lead."""
 
     kind: Literal["started"] = "started"
@@ -39,7 +39,7 @@ class Started(Event):
     """What was wrong with the end of the journal."""
 
 
-class Polled(Event):
+class Polled(LoopEvent):
     """Flink's answers to one poll, or why there are none."""
 
     kind: Literal["polled"] = "polled"
@@ -81,7 +81,7 @@ class Figures(Frozen):
     """The first limit or rule that is broken."""
 
 
-class Solved(Event):
+class Solved(LoopEvent):
     """The answer to a `Solve`."""
 
     kind: Literal["solved"] = "solved"
@@ -109,7 +109,7 @@ class Solved(Event):
     """None: the costs do not say of when they are."""
 
 
-class Ended(Event):
+class Ended(LoopEvent):
     """What came of an `Apply`."""
 
     kind: Literal["ended"] = "ended"
@@ -120,7 +120,7 @@ class Ended(Event):
     reasons: tuple[str, ...] = ()
 
 
-class Asked(Event):
+class Asked(LoopEvent):
     """A person wants something."""
 
     kind: Literal["asked"] = "asked"
@@ -133,7 +133,7 @@ class Asked(Event):
     """By which the command that asked finds the answer."""
 
 
-class Stopped(Event):
+class Stopped(LoopEvent):
     """The loop ends in order."""
 
     kind: Literal["stopped"] = "stopped"

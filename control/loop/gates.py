@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from edgeplace.control.loop.guard import HELD, held_now
-from edgeplace.control.loop.memory import DAY_S, Change, Memory, Proposal
+from edgeplace.control.loop.memory import DAY_S, BegunChange, Memory, ProposedChange
 from edgeplace.control.settings import is_frozen
 
 OLDEST_COSTS_S = DAY_S
@@ -15,7 +15,7 @@ _FRESH_POLLS = 3
 _OLDEST_CHECKPOINT_S = 1800.0
 
 
-def in_the_way(memory: Memory, proposal: Proposal, alone: bool) -> tuple[str, ...]:
+def in_the_way(memory: Memory, proposal: ProposedChange, alone: bool) -> tuple[str, ...]:
     """Return the gates that say no to a change now, each with why.
 
     Parameters
@@ -27,10 +27,10 @@ def in_the_way(memory: Memory, proposal: Proposal, alone: bool) -> tuple[str, ..
     return tuple(f"{name}: {why}" for name, gate in gates for why in gate(memory, proposal) if why)
 
 
-Gate = Callable[[Memory, Proposal], Iterator[str]]
+Gate = Callable[[Memory, ProposedChange], Iterator[str]]
 
 
-def _fresh(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     settings = memory.settings
     polls_s = _FRESH_POLLS * (settings.poll_s if settings else 10.0)
     age_s = None if memory.observed_s is None else memory.now_s - memory.observed_s
@@ -40,7 +40,7 @@ def _fresh(memory: Memory, proposal: Proposal) -> Iterator[str]:
         yield f"the costs are {memory.costs_age_s / 3600:.0f} hours old"
 
 
-def _settled(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _settled(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if proposal.kind == "must":
         return
     since_s = memory.now_s - memory.settled_s
@@ -50,7 +50,7 @@ def _settled(memory: Memory, proposal: Proposal) -> Iterator[str]:
         yield "sources are held back: a backlog drains first"
 
 
-def _checkpoints(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _checkpoints(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if memory.checkpoint_s is None:
         yield "no checkpoint has completed: there would be no way back"
     elif memory.checkpoint_s > _OLDEST_CHECKPOINT_S:
@@ -59,12 +59,12 @@ def _checkpoints(memory: Memory, proposal: Proposal) -> Iterator[str]:
         yield "the last checkpoint failed"
 
 
-def _one_at_a_time(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _one_at_a_time(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if memory.change is not None:
         yield f"change {memory.change.id} is not closed yet"
 
 
-def _window(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _window(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     freeze = is_frozen(memory.settings.changes.freeze if memory.settings else (), memory.wall_s)
     if freeze:
         yield f"frozen {freeze}"
@@ -72,7 +72,7 @@ def _window(memory: Memory, proposal: Proposal) -> Iterator[str]:
         yield f"frozen for {(memory.frozen_until_s - memory.now_s) / 60:.0f} minutes more"
 
 
-def _rate(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _rate(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if memory.settings is None:
         return
     limits, now_s = memory.settings.changes, memory.now_s
@@ -90,7 +90,7 @@ def _rate(memory: Memory, proposal: Proposal) -> Iterator[str]:
             yield f"{recent} voluntary changes within the {name}"
 
 
-def _budget(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _budget(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     most_mb = memory.settings.changes.wan_mb_per_day if memory.settings else None
     if most_mb is None:
         return
@@ -102,7 +102,7 @@ def _budget(memory: Memory, proposal: Proposal) -> Iterator[str]:
         )
 
 
-def _banned(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _banned(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     at_s = memory.banned.get(plan_key(proposal))
     span_s = AGAIN_S[proposal.kind]
     if at_s is not None and memory.now_s < at_s + span_s:
@@ -110,12 +110,12 @@ def _banned(memory: Memory, proposal: Proposal) -> Iterator[str]:
         yield f"the plan was refused or went back; not again for {left_s / 60:.0f} minutes"
 
 
-def _proof(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _proof(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if proposal.unproved:
         yield "what a better plan may save is more than this one saves: solve longer"
 
 
-def _blast(memory: Memory, proposal: Proposal) -> Iterator[str]:
+def _blast(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if not memory.proved and proposal.moved_operators > 1:
         yield (
             f"the first change that nobody approves moves one operator, not "
@@ -123,7 +123,7 @@ def _blast(memory: Memory, proposal: Proposal) -> Iterator[str]:
         )
 
 
-def plan_key(proposal: Proposal | Change) -> str:
+def plan_key(proposal: ProposedChange | BegunChange) -> str:
     """Return what a plan is remembered by."""
     return ";".join(f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items()))
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from edgeplace.control.loop.events import Rates
-from edgeplace.control.loop.memory import Memory, Seen
+from edgeplace.control.loop.memory import Memory, RecentRates
 
 HELD = 0.2
 """Sources that are held back for a larger share of the time do not take what they are offered."""
@@ -22,7 +22,7 @@ class Guarded:
     """What runs does not bear what comes."""
 
 
-def rates_now(recent: tuple[Seen, ...]) -> Rates:
+def rates_now(recent: tuple[RecentRates, ...]) -> Rates:
     """Return the median rates of the last polls: one odd poll moves nothing."""
     last = recent[-_POLLS:]
     if not last:
@@ -30,7 +30,7 @@ def rates_now(recent: tuple[Seen, ...]) -> Rates:
     return {op: median(s.rates.get(op, 0.0) for s in last) for op in last[-1].rates}
 
 
-def held_now(recent: tuple[Seen, ...]) -> float:
+def held_now(recent: tuple[RecentRates, ...]) -> float:
     """Return the median share of the time in which sources were held back."""
     return median(s.held for s in recent[-_POLLS:]) if recent else 0.0
 

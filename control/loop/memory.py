@@ -12,7 +12,7 @@ TRUSTED_AFTER = 20
 TRUSTED_AFTER_S = 7 * DAY_S
 
 
-class Seen(Frozen):
+class RecentRates(Frozen):
     """One observation of the last minutes."""
 
     at_s: float
@@ -29,7 +29,7 @@ class Base(Frozen):
     """Polls in a row whose counters were below these."""
 
 
-class Proposal(Frozen):
+class ProposedChange(Frozen):
     """A change that the loop would make."""
 
     id: str
@@ -49,7 +49,7 @@ class Proposal(Frozen):
     """The gates that said no, with why."""
 
 
-class Change(Frozen):
+class BegunChange(Frozen):
     """A change that was begun and is not closed."""
 
     id: str
@@ -97,7 +97,7 @@ class Memory(Frozen):
     blind: str = "nothing was asked yet"
     """Why the last poll was no observation; empty: it was."""
     base: Base | None = None
-    recent: tuple[Seen, ...] = ()
+    recent: tuple[RecentRates, ...] = ()
     checkpoint_s: float | None = None
     checkpoint_failed: bool = False
     came: Rates = {}
@@ -126,9 +126,9 @@ class Memory(Frozen):
     """What staying cost more over the WAN than the plans preferred."""
     price_bytes: float = 0.0
     """What a change costs, when it was last reckoned."""
-    proposal: Proposal | None = None
-    change: Change | None = None
-    last_change: Change | None = None
+    proposal: ProposedChange | None = None
+    change: BegunChange | None = None
+    last_change: BegunChange | None = None
     """The last that was closed as applied."""
     voluntary: tuple[float, ...] = ()
     """When the changes of the last day were begun."""

@@ -20,7 +20,7 @@ from edgeplace.control.loop.events import (
     Stopped,
 )
 from edgeplace.control.loop.guard import guard, held_now
-from edgeplace.control.loop.memory import DAY_S, Memory, Seen
+from edgeplace.control.loop.memory import DAY_S, Memory, RecentRates
 from edgeplace.control.loop.observe import Blind, Observation, observe
 
 GUARD_S = 30.0
@@ -170,7 +170,7 @@ def _counted(memory: Memory, seen: Observation) -> Memory:
     """Return the memory with the rates of an observation."""
     if seen.rates is None or seen.span_s > _LONGEST_SPAN_S:
         return memory
-    entry = Seen(at_s=memory.now_s, rates=seen.rates, held=seen.held)
+    entry = RecentRates(at_s=memory.now_s, rates=seen.rates, held=seen.held)
     recent = (*(s for s in memory.recent if s.at_s > memory.now_s - _RECENT_S), entry)
     settle_s = memory.settings.settle_s if memory.settings else 0.0
     if memory.now_s - memory.settled_s < settle_s:

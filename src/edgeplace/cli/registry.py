@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from edgeplace import __version__
@@ -61,22 +62,28 @@ def parser() -> argparse.ArgumentParser:
 
 
 def add_commands(
-    parser: argparse.ArgumentParser, summaries: Mapping[str, str], package: str, dest: str
+    parser: argparse.ArgumentParser,
+    summaries: Mapping[str, str],
+    package: str,
+    dest: str,
+    modules: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add the commands whose modules are in a package.
 
     Parameters
     ----------
     summaries
-        Command, which is also the name of its module -> summary.
+        Command, which is also the name of its module unless `modules` has another -> summary.
     dest
         Attribute of the result that gets the name of the command.
+    modules
+        Command -> name of its module, where they differ.
     """
     commands = cast(
         "_Commands",
         parser.add_subparsers(action=_Commands, dest=dest, metavar="COMMAND", required=True),
     )
-    commands.package = package
+    commands.modules = {name: f"{package}.{modules.get(name, name)}" for name in summaries}
     for name, summary in summaries.items():
         commands.add_parser(name, help=summary)
 
@@ -84,7 +91,8 @@ def add_commands(
 class _Commands(_Subparsers):
     """Subparsers that load only the arguments of the called command."""
 
-    package: str
+    modules: Mapping[str, str]
+    """Command -> its module."""
 
     def __call__(
         self,
@@ -100,7 +108,7 @@ class _Commands(_Subparsers):
         super().__call__(parser, namespace, values, option_string)
 
     def _load(self, name: str, command: argparse.ArgumentParser) -> None:
-        module = cast("Command", import_module(f"{self.package}.{name}"))
+        module = cast("Command", import_module(self.modules[name]))
         module.add_arguments(command)
         # The option is accepted before and after the command's name.
         command.add_argument(

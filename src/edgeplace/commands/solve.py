@@ -29,7 +29,6 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
-from edgeplace.views.plan_summary import fullest, gain, show_places
 from edgeplace.views.tables import (
     CURRENT,
     proof,
@@ -321,6 +320,8 @@ def _show(
     unset: Result | None,
     full: bool,
 ) -> None:
+    from edgeplace.views.plan_summary import fullest, gain, show_places
+
     compared = [(p.name, p.evaluation) for p in others]
     if unset and unset.evaluation:
         compared.insert(0, ("without --set", unset.evaluation))

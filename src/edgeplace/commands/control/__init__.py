@@ -16,7 +16,9 @@ COMMANDS = {
     "replay": "fold a journal anew: the same has to come of it, to the byte",
     "simulate": "run scaling policies on a recorded load: how late, what in use, how many changes",
 }
-"""Command, which is also the name of its module here -> summary."""
+"""Command -> summary."""
+MODULES = {"run": "watch", "explain": "history"}
+"""Command -> its module here, where the name of the command is that of another module."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,4 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "  edgeplace control simulate --load load.csv --svg policies.svg\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add_commands(parser, COMMANDS, "edgeplace.commands.control", dest="control_command")
+    add_commands(
+        parser, COMMANDS, "edgeplace.commands.control", dest="control_command", modules=MODULES
+    )

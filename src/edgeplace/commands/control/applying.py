@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable
 
-from edgeplace.adapters.flink.apply.apply import ApplyEnd, carry_out
-from edgeplace.adapters.flink.apply.proposal import (
+from edgeplace.adapters.flink.apply import (
+    ApplyEnd,
+    carry_out,
     job_now,
     plan_change,
     propose,
@@ -16,10 +17,8 @@ from edgeplace.adapters.flink.errors import (
     FlinkUnreachableError,
     PlanNotWrittenError,
 )
-from edgeplace.adapters.flink.plans.location import find_plans_folder
-from edgeplace.adapters.flink.plans.plan_file import planned_places
-from edgeplace.adapters.flink.rest.job_choice import choose, listed
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.plans import find_plans_folder, planned_places
+from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
 from edgeplace.control.loop.events import Apply, Ended
 from edgeplace.model import Cluster, InvalidInputError, Plan
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeplace import __version__
-from edgeplace.adapters.flink.apply.apply import ApplyEnd
-from edgeplace.adapters.flink.collect.log_file import LogFolder
-from edgeplace.adapters.flink.plans.folder import clock
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.apply import ApplyEnd
+from edgeplace.adapters.flink.collect import LogFolder
+from edgeplace.adapters.flink.plans import clock
+from edgeplace.adapters.flink.rest import FlinkClient, LiveFlink
 from edgeplace.cli.console import Console
 from edgeplace.commands.control import request_files
 from edgeplace.commands.control.applying import apply

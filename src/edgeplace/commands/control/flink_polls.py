@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from edgeplace.adapters.flink.collect.log_file import LogFolder
-from edgeplace.adapters.flink.collect.poll import Poller
+from edgeplace.adapters.flink.collect import LogFolder, Poller
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
-from edgeplace.adapters.flink.rest.answer import need
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.job_choice import choose, listed
-from edgeplace.adapters.flink.rest.live import LiveFlink
-from edgeplace.adapters.flink.rest.task_managers import names_of
-from edgeplace.adapters.flink.rest.topology import placement, vertices_of
+from edgeplace.adapters.flink.rest import (
+    FlinkClient,
+    LiveFlink,
+    choose,
+    listed,
+    names_of,
+    need,
+    placement,
+    vertices_of,
+)
 from edgeplace.control.loop.events import Polled
 from edgeplace.model import Cluster, InvalidInputError
 

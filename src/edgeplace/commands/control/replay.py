@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Replay, and show where it differs."""
-    from edgeplace.adapters.flink.plans.folder import clock
+    from edgeplace.adapters.flink.plans import clock
     from edgeplace.control.loop.journal import replay
     from edgeplace.control.settings import ControlSettings
 

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
-from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.control.loop.events import Solve, Solved
 from edgeplace.model import Cluster, Costs, EdgeplaceError, JobGraph, Rules, read
 

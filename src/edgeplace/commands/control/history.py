@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show it."""
-    from edgeplace.adapters.flink.plans.folder import clock
+    from edgeplace.adapters.flink.plans import clock
     from edgeplace.commands.control.driver import read_files
     from edgeplace.control.loop.journal_file import NAME
 

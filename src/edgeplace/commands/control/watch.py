@@ -3,8 +3,7 @@
 import argparse
 import contextlib
 
-from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.credentials import find_credentials
+from edgeplace.adapters.flink.rest import FlinkClient, find_credentials
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import duration_s
