@@ -14,6 +14,7 @@ from edgeplace.cli.registry import parser
 from edgeplace.model import Pin, Rules, write
 from tests.support.fleets import one_shop
 from tests.support.markdown import anchors, blocks, commands, links
+from tests.support.seeds import filter_cluster, filter_job
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -81,11 +82,17 @@ def run(command):
 
 
 def test_the_load_of_control_is_simulated(tmp_path, monkeypatch):
+    """The other commands of the page need a Flink: tests/edgeplace/commands/control has them."""
     monkeypatch.chdir(tmp_path)
     rates = 1000 + 500 * np.sin(np.arange(96) * 2 * np.pi / 48)
     lines = [f"{900 * i},{rate:.0f}" for i, rate in enumerate(rates)]
     (tmp_path / "load.csv").write_text("\n".join(["time,rate", *lines]))
-    for command in commands(DOCS / "control.md"):
+    write(filter_job(5000.0), tmp_path / "job.yaml")
+    write(filter_cluster(), tmp_path / "cluster.yaml")
+    (tmp_path / "control.yaml").write_text(example(DOCS / "control.md", "yaml", "jobmanager:").text)
+    simulations = [c for c in commands(DOCS / "control.md") if c.words[2] == "simulate"]
+    assert len(simulations) == 2
+    for command in simulations:
         run(command)
     assert (tmp_path / "policies.svg").exists()
 
