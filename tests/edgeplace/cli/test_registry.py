@@ -10,12 +10,14 @@ import edgeplace.commands
 import edgeplace.commands.control
 import edgeplace.commands.flink
 from edgeplace.cli.registry import COMMANDS
+from edgeplace.commands.control import MODULES
 
 PACKAGES = {
     edgeplace.commands: COMMANDS,
-    edgeplace.commands.control: edgeplace.commands.control.COMMANDS,
+    edgeplace.commands.control: {MODULES.get(n, n) for n in edgeplace.commands.control.COMMANDS},
     edgeplace.commands.flink: edgeplace.commands.flink.COMMANDS,
 }
+"""Package -> names of the modules of its commands."""
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda p: p.__name__)
@@ -31,7 +33,7 @@ def test_each_module_that_takes_arguments_is_a_command(package):
     "name",
     [
         *(name for name in COMMANDS if name not in ("control", "flink")),
-        *(f"control.{name}" for name in edgeplace.commands.control.COMMANDS),
+        *(f"control.{MODULES.get(n, n)}" for n in edgeplace.commands.control.COMMANDS),
         *(f"flink.{name}" for name in edgeplace.commands.flink.COMMANDS),
     ],
 )
