@@ -75,7 +75,7 @@ def slow(*args, **more):
             time.sleep(1)
         except KeyboardInterrupt:
             {then}
-s.solve = slow
+s.solve_case = slow
 """
 
 
