@@ -85,7 +85,7 @@ def test_the_load_of_control_is_simulated(tmp_path, monkeypatch):
     rates = 1000 + 500 * np.sin(np.arange(96) * 2 * np.pi / 48)
     lines = [f"{900 * i},{rate:.0f}" for i, rate in enumerate(rates)]
     (tmp_path / "load.csv").write_text("\n".join(["time,rate", *lines]))
-    simulate = ["edgeplace", "control", "simulate", "--load"]
+    simulate = ("edgeplace", "control", "simulate", "--load")
     (command,) = (c for c in commands(DOCS / "control.md") if c.words[:4] == simulate)
     run(command)
     assert (tmp_path / "policies.svg").exists()

@@ -93,6 +93,26 @@ def test_a_second_ctrl_c_ends_at_once(job, wide):
     assert (code, err) == (130, "interrupted\n")
 
 
+CALLBACK = """
+import edgeplace.solver as s
+import os, signal, time
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+def searching(*args, **more):
+    Last()
+    while True:
+        time.sleep(0.01)
+s.solve_case = searching
+"""
+
+
+def test_ctrl_c_in_a_callback_is_passed_on(job, wide):
+    code, out, err = said(started("solve", job, wide, before=CALLBACK), 30)
+    assert (code, out, err) == (130, "", "interrupted\n")
+
+
 @pytest.mark.slow
 def test_the_best_plan_so_far_is_kept(job, wide, tmp_path):
     """The first level ends, Ctrl-C comes in the second: what is known is shown and written."""
