@@ -4,10 +4,12 @@ This module imports little, so that its handler is installed before the slow imp
 """
 
 import _thread
+import ctypes
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -78,9 +80,19 @@ def _watch(reader: int) -> None:
 def _pass_on(unraisable: "sys.UnraisableHookArgs") -> None:
     """Interrupt again if Ctrl-C came during a callback, which cannot raise an exception."""
     if unraisable.exc_type is KeyboardInterrupt:
-        _thread.interrupt_main()
+        _thread.start_new_thread(_interrupt_soon, ())
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_soon() -> None:
+    """Raise `KeyboardInterrupt` in the main thread when the hook, which may not raise, is left.
+
+    `_thread.interrupt_main` would count as a second Ctrl-C: it writes to the wakeup pipe as well.
+    """
+    time.sleep(0.05)
+    main = ctypes.c_ulong(threading.main_thread().ident or 0)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(main, ctypes.py_object(KeyboardInterrupt))
 
 
 def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:

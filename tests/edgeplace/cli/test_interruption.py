@@ -75,7 +75,7 @@ def slow(*args, **more):
             time.sleep(1)
         except KeyboardInterrupt:
             {then}
-s.solve = slow
+s.solve_case = slow
 """
 
 
@@ -91,6 +91,26 @@ def test_a_second_ctrl_c_ends_at_once(job, wide):
     before = long + SLOW.format(then=then)
     code, _, err = said(started("solve", job, wide, before=before), 30)
     assert (code, err) == (130, "interrupted\n")
+
+
+CALLBACK = """
+import edgeplace.solver as s
+import os, signal, time
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+def searching(*args, **more):
+    Last()
+    while True:
+        time.sleep(0.01)
+s.solve_case = searching
+"""
+
+
+def test_ctrl_c_in_a_callback_is_passed_on(job, wide):
+    code, out, err = said(started("solve", job, wide, before=CALLBACK), 30)
+    assert (code, out, err) == (130, "", "interrupted\n")
 
 
 @pytest.mark.slow

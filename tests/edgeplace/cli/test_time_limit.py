@@ -12,7 +12,7 @@ from edgeplace.solver.explain.prices import prices
 
 def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
     granted, left = [], []
-    solve, policies = solver.solve, solver.policies
+    solve, policies = solver.solve_case, solver.policies
 
     def searched(*args, **more):
         granted.append(more["time_limit_s"])
@@ -24,7 +24,7 @@ def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
         return policies(*args)
 
     with (
-        patch.object(solver, "solve", searched),
+        patch.object(solver, "solve_case", searched),
         patch.object(solver, "policies", compared),
     ):
         ran = edgeplace("solve", job, wide, "--set", "rate=x2", "--time-limit", "1000")
@@ -38,13 +38,13 @@ def test_both_searches_and_the_comparison_share_the_limit(edgeplace, job, wide):
 
 def test_without_a_limit_nothing_is_cut_short(edgeplace, job, wide):
     granted = []
-    solve = solver.solve
+    solve = solver.solve_case
 
     def searched(*args, **more):
         granted.append(more["time_limit_s"])
         return solve(*args, **more)
 
-    with patch.object(solver, "solve", searched):
+    with patch.object(solver, "solve_case", searched):
         edgeplace("solve", job, wide)
     assert granted == [None]
 
@@ -57,7 +57,7 @@ def test_what_there_was_no_time_to_compare_is_said(edgeplace, job, wide):
 
 def test_a_plan_without_the_settings_that_was_not_proved_is_said_to_be(edgeplace, job, wide):
     stopped = {"status": Status.FEASIBLE, "stopped_by": StoppedBy.TIME_LIMIT}
-    solve = solver.solve
+    solve = solver.solve_case
     answers = []
 
     def searched(*args, **more):
@@ -65,7 +65,7 @@ def test_a_plan_without_the_settings_that_was_not_proved_is_said_to_be(edgeplace
         answers.append(found)
         return found if len(answers) == 1 else found.model_copy(update=stopped)
 
-    with patch.object(solver, "solve", searched):
+    with patch.object(solver, "solve_case", searched):
         ran = edgeplace("solve", job, wide, "--set", "rate=x2")
     assert "the plan without --set was not proved best: stopped by time limit" in ran.out
     assert "not proved best" not in edgeplace("solve", job, wide, "--set", "rate=x2").out

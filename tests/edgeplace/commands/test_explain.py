@@ -87,7 +87,7 @@ def test_the_overview_as_json_has_the_evaluators_figures(edgeplace, job, cluster
     }
     assert found["holds"] is True
     assert found["prices"] is None
-    limits = [v.model_dump() for v in (*there.links, *there.nodes, *there.task_managers)]
+    limits = [v.model_dump(mode="json") for v in (*there.links, *there.nodes, *there.task_managers)]
     assert len(found["binding"]) == 4 + 5 + 5
     for tight in found["binding"]:
         assert tight["limit"] in limits
@@ -155,7 +155,7 @@ def test_a_subtasks_other_places_as_json(edgeplace, job, cluster, on_pis, judged
         then = judged("pi-0", option["tried"], "pi-2", "pi-3")
         assert option["terms"]["wan"] == then.wan_cost
         assert option["terms"]["latency"] == then.latency_ms
-        assert option["breaks"] == [v.model_dump() for v in then.violations]
+        assert option["breaks"] == [v.model_dump(mode="json") for v in then.violations]
 
 
 def test_prices_are_told_as_solved_again(edgeplace, job, filter_model, tmp_path, on_server):

@@ -229,7 +229,7 @@ def test_a_wrong_template_is_refused(edgeplace, template, tmp_path):
     [
         (("-o", "plans.txt"), "a name that ends in .csv or .parquet"),
         (("-o", "/no/such/folder/plans.csv"), "cannot be written"),
-        (("--gap", "-1"), "no gap from 0 to 1"),
+        (("--gap", "-1"), "not a gap from 0 to 1"),
         (("--workers", "0"), "use 1 worker or more"),
         (("--sites", "none.csv"), "none.csv: no such file"),
     ],

@@ -279,7 +279,7 @@ def test_a_folder_is_no_output_file(edgeplace, job, cluster, tmp_path):
         (("--objective", ""), "'' is not understood", "use one of"),
         (("--objective", "wan,wan"), "one twice", "name each term once"),
         (("--gap", "-1"), "--gap '-1' is not a gap from 0 to 1", "write --gap 5% or 0.05"),
-        (("--gap", "nan"), "--gap 'nan' is no gap", "write --gap 5% or 0.05"),
+        (("--gap", "nan"), "--gap 'nan' is not a gap", "write --gap 5% or 0.05"),
         (("--gap", "5"), "--gap '5' is not a gap from 0 to 1", "write --gap 5% or 0.05"),
         (("--gap", "20"), "--gap '20' is not a gap from 0 to 1", "write --gap 20% or 0.2"),
         (("--time-limit", "-1"), "--time-limit '-1' is not a time", "write seconds, 0 or more"),

@@ -24,15 +24,16 @@ def test_limits_are_the_evaluators_and_none_that_is_used_is_missed(instance, dat
     assert shares == sorted(shares, reverse=True)
     said = (*found.links, *found.nodes, *found.task_managers, *found.violations)
     named = {(v.kind, v.where) for v in said}
+    bounds = {
+        "latency": (max(found.latency_ms, 0.0), rules.max_latency_ms),
+        "moves": (found.moves, rules.max_moves),
+    }
     for t in tight:
         if (t.limit.kind, t.limit.where) in named:
             # Two rules may have one name.
             assert t.limit in said
-        elif t.limit.kind == "latency":
-            assert (t.limit.used, t.limit.capacity) == (
-                max(found.latency_ms, 0.0),
-                rules.max_latency_ms,
-            )
+        elif t.limit.kind in bounds:
+            assert (t.limit.used, t.limit.capacity) == bounds[t.limit.kind]
         else:
             assert t.limit == found.binding
     for limits in (found.nodes, found.task_managers):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import pytest
@@ -297,7 +298,8 @@ def test_an_id_ends_with_its_run(flink, collected):
 
 
 def test_a_run_that_flink_has_forgotten_for_long_is_gone(flink, collected, monkeypatch):
-    monkeypatch.setattr("edgeplace.adapters.flink.collect.collect._GONE_AFTER_S", 0.01)
+    module = import_module("edgeplace.adapters.flink.collect.collect")
+    monkeypatch.setattr(module, "_GONE_AFTER_S", 0.01)
     done, _ = collected(Steps([flink.jobs.clear]))
     assert done.end is CollectEnd.JOB_GONE
     assert "not known" in done.end_reason
