@@ -111,9 +111,10 @@ def _cured(
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
     parts = _mended(problem, needed.changes, found, soft)
-    # Without the rules that hold it somewhere, what was short there need not be.
+    # Without the rules that hold it somewhere, what was short there need not be. Of links that join
+    # a part of the network, one direction may be enough.
     held = all(c.kind is not LimitKind.RULE for c in parts)
-    certain = {(c.kind, c.where) for c in needed.changes if held}
+    certain = {(c.kind, c.where) for c in needed.changes if held and c.kind is not LimitKind.ROUTE}
     loose = [c for c in parts if (c.kind, c.where) not in certain]
     kinds = {c.kind for c in parts}
     apart = not any(kinds.intersection(kind.facts.helps) for kind in kinds)

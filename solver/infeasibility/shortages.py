@@ -35,7 +35,8 @@ class Shortages:
     limits
         What every plan exceeds, by at least so much.
     changes
-        What every cure contains; links both ways for each part of the network that is cut off.
+        What every cure contains, and links both ways for each part of the network that is cut off:
+        a cure contains a link to or from each, not always both.
     members
         Limits and rules that cannot all hold: those of the first shortage.
     irreducible

@@ -113,7 +113,14 @@ class CpSat:
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:
             solver.parameters.max_time_in_seconds = max(seconds, 0.01)
-        status, finished = run(solver, self._model, _Found(self._values, found) if found else None)
+        tells = _Found(self._values, found) if found else None
+        status, finished = run(solver, self._model, tells)
+        if status == cp_model.INFEASIBLE:
+            # What the presolve of OR-Tools 9.15 refutes may have a plan.
+            solver.parameters.cp_model_presolve = False
+            if seconds is not None:
+                solver.parameters.max_time_in_seconds = max(seconds - solver.wall_time, 0.01)
+            status, finished = run(solver, self._model, tells)
         if status == cp_model.INFEASIBLE:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:

@@ -24,6 +24,14 @@ _LOOK_S = 0.1
 """How often who waits for HiGHS looks at the clock."""
 _LARGEST = 1e4
 """What the largest coefficient of an objective is scaled to: see `HIGHS_RESOLUTION`."""
+_KINDS = {
+    Kind.BINARY: highspy.HighsVarType.kInteger,
+    Kind.COUNT: highspy.HighsVarType.kInteger,
+    Kind.IMPLIED: highspy.HighsVarType.kImplicitInteger,
+    Kind.REAL: highspy.HighsVarType.kContinuous,
+}
+"""Where the presolve of HiGHS 1.13 finds out itself that the binaries decide a column, it does not
+round the column's bounds down, and its bound may be too high (ERGO-Code/HiGHS#3274)."""
 
 
 class Milp:
@@ -36,8 +44,8 @@ class Milp:
         self._highs.setOptionValue("output_flag", False)
         self._columns = len(model.upper)
         self._overrun_s = overrun_s(model.n_entries)
-        self._whole = np.array([k in (Kind.BINARY, Kind.COUNT) for k in model.kinds], bool)
-        _pass(self._highs, model, self._whole)
+        self._kinds = np.array([_KINDS[k].value for k in model.kinds], np.uint8)
+        _pass(self._highs, model, self._kinds)
         for option, value in (
             ("threads", workers or 1),
             ("random_seed", seed),
@@ -104,8 +112,7 @@ class Milp:
         highs = self._highs
         scale = self._aim(objective)
         every = np.arange(self._columns, dtype=np.int32)
-        kinds = self._whole.astype(np.uint8)
-        highs.changeColsIntegrality(self._columns, every, np.zeros_like(kinds))
+        highs.changeColsIntegrality(self._columns, every, np.zeros_like(self._kinds))
         ends = np.inf if seconds is None else time.monotonic() + seconds
         highs.clearSolver()
         known: tuple[float, NDArray[np.float64]] | None = None
@@ -129,7 +136,7 @@ class Milp:
             if not rows:
                 break
             self.add_rows(rows)
-        highs.changeColsIntegrality(self._columns, every, kinds)
+        highs.changeColsIntegrality(self._columns, every, self._kinds)
         return known
 
     def _in_time(self, seconds: float | None) -> float | None:
@@ -195,7 +202,7 @@ class Milp:
         return scale
 
 
-def _pass(highs: highspy.Highs, model: LinearModel, whole: NDArray[np.bool_]) -> None:
+def _pass(highs: highspy.Highs, model: LinearModel, kinds: NDArray[np.uint8]) -> None:
     """Pass all columns and rows in one call: one by one they take longer than the proof."""
     start, column, value, lower, upper = [], [], [], [], []
     entries = 0
@@ -225,7 +232,7 @@ def _pass(highs: highspy.Highs, model: LinearModel, whole: NDArray[np.bool_]) ->
         np.concatenate([none, *start, [entries]]).astype(np.int32),
         np.concatenate([none, *column]).astype(np.int32),
         np.concatenate([none, *value]),
-        whole.astype(np.int32),
+        kinds.astype(np.int32),
     )
 
 

@@ -25,7 +25,7 @@ class Kind(Enum):
     COUNT = "count"
     """Whole numbers."""
     IMPLIED = "implied"
-    """Continuous, but integral wherever the binaries are: whole in CP-SAT, free in MILP."""
+    """Whole wherever the binaries are, so that no solver need branch on it."""
     REAL = "real"
 
 
