@@ -466,7 +466,7 @@ def test_several_jobs_need_a_choice_and_another_job_is_refused(spark, recording,
     stranger = JobGraph(
         name="other", job_id=other, operators=(Operator(id="y", name="join", parallelism=1),)
     )
-    with pytest.raises(InvalidInputError, match="not of job 'other'"):
+    with pytest.raises(InvalidInputError, match="does not belong to job 'other'"):
         measure([path], None, job=stranger, spark=spark)
 
 
