@@ -46,7 +46,8 @@ def rejected(flink: live_flink.AgentCluster, job: str, content: bytes) -> str:
 def test_a_job_is_rescaled_in_place_and_no_number_is_lost_or_doubled(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
-    run = counting.CountingRun(flink, LONGEST_SECONDS, more=[f"fails-at={FAILS_AT}"])
+    # Another test on this cluster has the folder of the default name.
+    run = counting.CountingRun(flink, LONGEST_SECONDS, "rescaled-job", [f"fails-at={FAILS_AT}"])
     job = run.job_id
     flink.wait_for_running(job)
     flink.wait_for_checkpoint(job)
