@@ -63,7 +63,7 @@ def test_sources_born_there_are_silent_and_free_all_else_stays_as_it_was(instanc
             else:
                 assert (before.allowed()[k] == after.allowed()[k]).all()
                 if op in job.sources():
-                    assert after.rate_per_s[k] == before.rate_per_s[k]
+                    assert after.work.rate_per_s[k] == before.work.rate_per_s[k]
     assert lost.notes[0] == f"site {site!r} is lost"
     assert bool(silent) == (len(lost.notes) > 1)
 
