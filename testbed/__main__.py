@@ -67,8 +67,6 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.command == "run":
         _check_run(running, arguments)
-    # SIGTERM raises an exception, so that the cluster is taken down.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return _run(arguments)
     except TestbedError as error:
@@ -116,4 +114,6 @@ def _seconds(text: str) -> float:
 
 
 if __name__ == "__main__":
+    # SIGTERM raises an exception, so that the cluster is taken down.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())
