@@ -48,8 +48,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 differ += 1
                 if differ <= _MOST_SHOWN:
                     console.text(f"line {line.number}, {clock(line.event.at_s)}: {line.says}")
-    except (OSError, UnicodeDecodeError) as e:
-        raise InvalidInputError(f"{path}: cannot be read: {e}", "give a journal") from e
+    except OSError as e:
+        raise InvalidInputError(f"{path}: cannot be read: {e.strerror}", "give a journal") from e
+    except UnicodeDecodeError as e:
+        raise InvalidInputError(f"{path}: it is not text in UTF-8", "give a journal") from e
     if other:
         console.text(f"{differ:,} of {lines:,} lines would say something else")
         return ExitStatus.OK

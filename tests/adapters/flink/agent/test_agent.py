@@ -82,6 +82,25 @@ def test_the_jobmanager_does_not_start_where_the_agent_cannot_work(
     assert said in ran.stderr
 
 
+CheckWithEmptied = Callable[[str], "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def check_with_emptied(
+    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path
+) -> CheckWithEmptied:
+    """Return what checks a Flink in which one class has no members."""
+
+    def check(emptied: str) -> "subprocess.CompletedProcess[str]":
+        package, _, name = emptied.rpartition(".")
+        source = tmp_path / f"{name}.java"
+        source.write_text(f"package {package}; public class {name} {{ }}")
+        subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
+        return run_check(java, agent_jar, f"{tmp_path}:{home}/lib/*", tmp_path)
+
+    return check
+
+
 @pytest.mark.parametrize(
     ("emptied", "said"),
     [
@@ -97,13 +116,9 @@ def test_the_jobmanager_does_not_start_where_the_agent_cannot_work(
     ids=["hook-point", "member"],
 )
 def test_a_flink_that_lacks_what_the_agent_needs_is_refused(
-    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path, emptied: str, said: str
+    check_with_emptied: CheckWithEmptied, emptied: str, said: str
 ) -> None:
-    package, _, name = emptied.rpartition(".")
-    source = tmp_path / f"{name}.java"
-    source.write_text(f"package {package}; public class {name} {{ }}")
-    subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
-    ran = run_check(java, agent_jar, f"{tmp_path}:{home}/lib/*", tmp_path)
+    ran = check_with_emptied(emptied)
     assert ran.returncode == REFUSED
     assert re.search(said.format(re.escape(emptied)), ran.stderr)
 
@@ -123,13 +138,9 @@ def test_a_flink_that_lacks_what_the_agent_needs_is_refused(
     ids=["hook-point", "member"],
 )
 def test_a_flink_that_lacks_only_what_rescaling_needs_is_taken_without_it(
-    agent_jar: Path, java: str, javac: str, home: Path, tmp_path: Path, emptied: str, said: str
+    check_with_emptied: CheckWithEmptied, emptied: str, said: str
 ) -> None:
-    package, _, name = emptied.rpartition(".")
-    source = tmp_path / f"{name}.java"
-    source.write_text(f"package {package}; public class {name} {{ }}")
-    subprocess.run([javac, "-d", str(tmp_path), str(source)], check=True)
-    ran = run_check(java, agent_jar, f"{tmp_path}:{home}/lib/*", tmp_path)
+    ran = check_with_emptied(emptied)
     assert ran.returncode == 0
     assert re.search(said.format(re.escape(emptied)), ran.stdout)
 

@@ -276,3 +276,15 @@ def test_a_fallen_loop_ends_with_12_if_that_is_wanted(edgeplace, control, monkey
     monkeypatch.setattr(Driver, "_needs_a_person", lambda self: True)
     ran = edgeplace("control", "run", control(), "--strict")
     assert ran.status is ExitStatus.NEEDS_A_PERSON == 12
+
+
+def test_what_is_no_journal_is_not_replayed(edgeplace, tmp_path):
+    missing, binary = tmp_path / "missing.jsonl", tmp_path / "binary.jsonl"
+    binary.write_bytes(b"\xff\xfe\n")
+    for path, why in (
+        (missing, "cannot be read: No such file or directory"),
+        (binary, "it is not text in UTF-8"),
+    ):
+        ran = edgeplace("control", "replay", path)
+        assert ran.status == 2
+        assert f"{path}: {why}\n  cure: give a journal" in ran.err
