@@ -41,6 +41,7 @@ class FakeAgent:
         """Overrides what it says of a plan: (state, reasons), or None for its own view."""
         self.on_move: Callable[[FakeJob], None] = lambda job: None
         """Called when it has moved a job."""
+        self.keeps_cordons = True
         self.lies = False
         """It says placed and moves nothing."""
         self._flink = flink
@@ -78,15 +79,26 @@ class FakeAgent:
                     {"id": t.id, "host": t.host, "slots": t.slots}
                     for t in self._flink.task_managers
                 ],
+                "cordons": self._cordons(),
             },
         )
+
+    def _cordons(self) -> list[dict[str, Any]]:
+        if not self.keeps_cordons:
+            return []
+        texts = {path.name: path.read_text() for path in self.plans.glob("*.cordon")}
+        tops = {name: text.partition("\n")[0] for name, text in texts.items()}
+        return [
+            {"file": name, "until_s": int(top[9:]) if top.startswith("# until: ") else None}
+            for name, top in tops.items()
+        ]
 
     def _run(self) -> None:
         beaten = 0.0
         while not self._stop.wait(0.02):
             if not self.alive:
                 continue
-            if time.monotonic() - beaten > 1:
+            if time.monotonic() - beaten > 0.2:
                 self.beat()
                 beaten = time.monotonic()
             with self._flink.lock:
