@@ -24,7 +24,7 @@ import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 import dev.edgeplace.flink.ReflectedMember;
 
-/** What is private in Flink's scheduler, or differs between releases 1.18 and 2.3. */
+/** Access to Flink's scheduler that needs reflection: private, or different between releases. */
 final class Internals {
     private static final long LONG_AFTER_ANY_TIMEOUT_MS = 1_000_000_000_000L;
 
@@ -71,8 +71,8 @@ final class Internals {
                         size,
                         size,
                         asked.getPreferredLocations(),
-                        // Flink takes a preferred free slot whatever its size, and dies of a wrong
-                        // one; the size says where the slot is, so local state is found again.
+                        // Flink takes a preferred free slot of any size, and fails if the size is
+                        // wrong.
                         Set.of(),
                         asked.getReservedAllocations());
         Constructor<?> made = PhysicalSlotRequest.class.getConstructors()[0];
@@ -97,8 +97,8 @@ final class Internals {
     }
 
     /**
-     * Cancels all subtasks and deploys them again from the latest checkpoint, at once and without
-     * asking the restart strategy: nothing has failed.
+     * Cancels all subtasks and deploys them again from the latest checkpoint, at once. Nothing has
+     * failed, so the restart strategy is not asked.
      */
     static void restartAll(
             DefaultScheduler scheduler, Set<ExecutionVertexID> subtasks, Throwable cause) {
@@ -117,7 +117,7 @@ final class Internals {
                 });
     }
 
-    /** Returns a FailureHandlingResult, which has moved and grown between releases. */
+    /** Returns a FailureHandlingResult. Its package and its parameters differ between releases. */
     private static Object restartable(
             Class<?> type, Set<ExecutionVertexID> subtasks, Throwable cause)
             throws ReflectiveOperationException {
@@ -148,7 +148,7 @@ final class Internals {
         throw new NoSuchMethodException(type + ".restartable");
     }
 
-    /** Gives free slots that no requirement asks for back now, not after slot.idle.timeout. */
+    /** Gives slots back that no requirement needs, now and not after slot.idle.timeout. */
     static void releaseIdleSlots(DeclarativeSlotPool pool) {
         pool.releaseIdleSlots(System.currentTimeMillis() + LONG_AFTER_ANY_TIMEOUT_MS);
     }
@@ -179,7 +179,7 @@ final class Internals {
         } catch (InvocationTargetException e) {
             throw new IllegalStateException(e.getCause());
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e); // It was there when the agent started.
+            throw new IllegalStateException(e); // FlinkCheck has found it.
         }
     }
 

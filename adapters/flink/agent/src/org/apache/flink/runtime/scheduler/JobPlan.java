@@ -12,19 +12,19 @@ import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlanMatch;
 
 /**
- * A plan that fits a job: where each subtask shall run, and with whom it shares a slot.
+ * A plan that fits a job: where each subtask shall run, and which subtasks share its slot.
  *
- * <p>Subtasks share a slot if they are of one slot sharing group, are planned at one location, and
- * each is the k-th of its vertex there: as many slots as the vertex with most subtasks there needs,
- * just as stock Flink counts slots.
+ * <p>Subtasks share a slot if they are in one slot sharing group, have one location, and each is the
+ * k-th of its vertex there. So the number of slots at a location is the number of subtasks of the
+ * vertex with the most subtasks there. Stock Flink counts slots in the same way.
  */
 final class JobPlan {
     final PlanFile file;
     /** In the order of the job's topology. */
     final Map<ExecutionVertexID, String> locations;
-    /** Of each vertex, how many subtasks the plan wants. */
+    /** The parallelism of each vertex. */
     final Map<JobVertexID, Integer> parallelism;
-    /** The number of whoever wrote the plan last, 0 if the plan has none. */
+    /** The epoch of the plan's writer, 0 if the plan has none. */
     final long epoch;
     /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
     final long checkpointIntervalMs;
@@ -69,7 +69,7 @@ final class JobPlan {
         this.groups = same.groups;
     }
 
-    /** Returns this placement, as another plan of the same placement says it. */
+    /** Returns the other plan, which has the same places, with the slot sharing of this one. */
     JobPlan as(JobPlan other) {
         return new JobPlan(other, this);
     }
@@ -78,7 +78,7 @@ final class JobPlan {
         return groups.get(subtask);
     }
 
-    /** Returns each slot that the plan needs: its location and what the user asked of it. */
+    /** Returns each slot that the plan needs: its location and the resources asked for. */
     Iterable<ResourceProfile> slots() {
         Map<ExecutionSlotSharingGroup, ResourceProfile> slots = new HashMap<>();
         groups.values().forEach(group -> slots.put(group, group.getResourceProfile()));

@@ -26,8 +26,8 @@ import dev.edgeplace.flink.TaskManagers.TaskManager;
 /**
  * Asks the stock provider for slots of the planned TaskManagers' own sizes.
  *
- * <p>A request for a TaskManager that is not registered is kept back: its size is not known yet,
- * and it may not come. All methods run in the JobMaster's main thread.
+ * <p>It keeps a request for a TaskManager that is not registered: the size of its slots is not
+ * known, and it may never register. All methods run in the JobMaster's main thread.
  */
 final class PlannedSlotProvider implements PhysicalSlotProvider {
     private static final Logger LOG = LoggerFactory.getLogger(PlannedSlotProvider.class);
@@ -45,7 +45,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         final String location;
         final long sinceMs = System.currentTimeMillis();
         final CompletableFuture<PhysicalSlotRequest.Result> slot = new CompletableFuture<>();
-        /** Of whom a slot has been asked, or null while the request is kept back. */
+        /** The TaskManager that a slot was asked of, or null while this request is kept. */
         TaskManager askedOf;
         boolean isWarned;
 
@@ -57,7 +57,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     }
 
     /**
-     * @param held what a former scheduler of the job has held for this one, or null
+     * @param held the slots that a former scheduler of the job holds for this one, or null
      */
     PlannedSlotProvider(PhysicalSlotProvider stock, JobPlacement job, HeldSlots held) {
         this.stock = stock;
@@ -102,7 +102,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         stock.disableBatchSlotRequestTimeoutCheck();
     }
 
-    /** Asks for what can be asked for now, and takes back what has been asked of the dead. */
+    /** Asks for slots of registered TaskManagers, and cancels requests to those that are gone. */
     void review() {
         TaskManagers seen = TaskManagers.latest();
         for (Open each : new ArrayList<>(open.values())) {
@@ -121,7 +121,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         }
     }
 
-    /** Returns the locations for which subtasks wait, in order. */
+    /** Returns the locations that subtasks wait for, in order. */
     Collection<String> waitingFor() {
         TreeSet<String> locations = new TreeSet<>();
         open.values().forEach(each -> locations.add(Quote.cut(each.location)));
@@ -162,7 +162,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return null;
     }
 
-    /** Returns the TaskManager with most free slots, or null if none has one. */
+    /** Returns the TaskManager with the most free slots, or null if no slot is free. */
     private TaskManager roomiest(TaskManagers seen) {
         TaskManager best = null;
         int most = 0;
@@ -190,7 +190,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
                 .whenComplete(
                         (slot, failure) -> {
                             if (planned.askedOf != of) {
-                                return; // Taken back meanwhile.
+                                return; // The request was cancelled meanwhile.
                             }
                             open.remove(id);
                             if (failure == null) {
@@ -205,7 +205,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return seen.registered.stream().anyMatch(each -> isSame(each, taskManager));
     }
 
-    /** One that was restarted under its former id is another: it registered later. */
+    /** A TaskManager that was restarted with its former id is another one: it registered later. */
     private static boolean isSame(TaskManager a, TaskManager b) {
         return a.resourceId.equals(b.resourceId) && a.sinceMs == b.sinceMs;
     }
