@@ -17,6 +17,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Agent;
+import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
@@ -79,6 +80,15 @@ final class JobPlacement implements PlannedJob {
 
     Options options() {
         return agent.options;
+    }
+
+    /** Tells whether the job has never run: it gets no slots where nothing new is put. */
+    boolean isNew() {
+        return plans.isNew();
+    }
+
+    Cordons cordons() {
+        return agent.cordons;
     }
 
     Collection<ExecutionVertexID> subtasks() {
@@ -166,6 +176,9 @@ final class JobPlacement implements PlannedJob {
         try {
             if (plans.judge(plan)) {
                 obstacles = List.of();
+            }
+            if (subtasks.areAllUp()) {
+                plans.hasRun();
             }
             slots.review();
             if (move.watchTrial(slots.waitingFor())) {
@@ -311,6 +324,14 @@ final class JobPlacement implements PlannedJob {
     private List<String> reasons() {
         if (!plans.rejections().isEmpty()) {
             return plans.rejections();
+        }
+        List<String> whyWaiting = slots.whyWaiting();
+        if (!whyWaiting.isEmpty()) {
+            return whyWaiting;
+        }
+        String keptWaiting = agent.cordons.whyKeptWaiting(jobId());
+        if (plans.adopted() == null && keptWaiting != null) {
+            return List.of(keptWaiting);
         }
         boolean isRecovering =
                 plans.wanted() == null && !move.isUnderWay() && !subtasks.areAllUp();
