@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.plans.folder import key
+from edgeplace.adapters.flink.plans.cordons import cordons
+from edgeplace.adapters.flink.plans.folder import PlansFolder, key
 from edgeplace.adapters.flink.plans.parallelism import rescaled
 from edgeplace.adapters.flink.plans.plan_file import Schedulercfg
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
@@ -86,12 +87,8 @@ class FakeAgent:
     def _cordons(self) -> list[dict[str, Any]]:
         if not self.keeps_cordons:
             return []
-        texts = {path.name: path.read_text() for path in self.plans.glob("*.cordon")}
-        tops = {name: text.partition("\n")[0] for name, text in texts.items()}
-        return [
-            {"file": name, "until_s": int(top[9:]) if top.startswith("# until: ") else None}
-            for name, top in tops.items()
-        ]
+        kept = cordons(PlansFolder(self.plans), time.time())
+        return [{"file": each.path.name, "until_s": each.expires_s} for each in kept]
 
     def _run(self) -> None:
         beaten = 0.0
