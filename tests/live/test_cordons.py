@@ -55,9 +55,14 @@ def test_a_drained_machine_takes_nothing_new_until_it_is_uncordoned(
     assert set(flink.wait_for_running(full).values()) == {"pi-1", "pi-2"}
 
     unplanned = submitted(flink, "unplanned", 1)
-    flink.wait_until(lambda: bool(flink.status(unplanned)["reasons"]), "the reason why it waits")
-    (reason,) = flink.status(unplanned)["reasons"]
-    assert "waits for slots, and TaskManagers with free ones take nothing new" in reason
+    reasons: list[str] = []
+
+    def said() -> bool:
+        reasons[:] = (flink.status(unplanned) or {"reasons": []})["reasons"]
+        return bool(reasons)
+
+    flink.wait_until(said, "the reason why the job waits")
+    assert "waits for slots, and TaskManagers with free ones take nothing new" in reasons[0]
     assert not flink.placement(unplanned)
     examined = " ".join(command(flink, "doctor", ends=ExitStatus.HINDERED).split())
     assert "server-1 takes nothing new until" in examined
