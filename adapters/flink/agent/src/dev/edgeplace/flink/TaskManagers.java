@@ -78,7 +78,7 @@ public final class TaskManagers {
             return slotsHeld() - slotsOf(job);
         }
 
-        boolean isCalled(String location) {
+        public boolean isCalled(String location) {
             return resourceId.equals(location) || host.equals(location);
         }
 

@@ -5,6 +5,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 import org.apache.flink.api.common.JobID;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.jobmaster.SchedulerReplacement;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
@@ -22,6 +23,8 @@ final class Handover {
     final JobPlan plan;
     /** Where each subtask ran before. */
     final Map<ExecutionVertexID, String> formerPlaces;
+    /** The slot of each subtask of the next scheduler that was there before. */
+    final Map<ExecutionVertexID, AllocationID> formerSlots;
     final long epoch;
     final int moves;
     final long movedNanos;
@@ -35,6 +38,7 @@ final class Handover {
             List<String> rejections,
             JobPlan plan,
             Map<ExecutionVertexID, String> formerPlaces,
+            Map<ExecutionVertexID, AllocationID> formerSlots,
             long epoch,
             int moves,
             long movedNanos,
@@ -44,6 +48,7 @@ final class Handover {
         this.rejections = rejections;
         this.plan = plan;
         this.formerPlaces = formerPlaces;
+        this.formerSlots = formerSlots;
         this.epoch = epoch;
         this.moves = moves;
         this.movedNanos = movedNanos;

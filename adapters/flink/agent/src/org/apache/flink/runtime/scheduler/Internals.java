@@ -5,11 +5,13 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.clusterframework.types.SlotProfile;
 import org.apache.flink.runtime.executiongraph.Execution;
@@ -63,18 +65,24 @@ final class Internals {
                         });
     }
 
-    /** Returns a request that asks for a slot of another size. */
-    static PhysicalSlotRequest resized(PhysicalSlotRequest request, ResourceProfile size) {
+    /**
+     * Returns a request that asks for a slot of another size.
+     *
+     * @param preferred slots of this size, in order. Flink takes a preferred slot that is free, and
+     *     fails if its size is another
+     */
+    static PhysicalSlotRequest resized(
+            PhysicalSlotRequest request,
+            ResourceProfile size,
+            Collection<AllocationID> preferred) {
         SlotProfile asked = request.getSlotProfile();
         SlotProfile resized =
                 SlotProfile.priorAllocation(
                         size,
                         size,
                         asked.getPreferredLocations(),
-                        // Flink takes a preferred free slot of any size, and fails if the size is
-                        // wrong.
-                        Set.of(),
-                        asked.getReservedAllocations());
+                        preferred,
+                        Set.of());
         Constructor<?> made = PhysicalSlotRequest.class.getConstructors()[0];
         List<Object> arguments = new ArrayList<>();
         for (Class<?> type : made.getParameterTypes()) {

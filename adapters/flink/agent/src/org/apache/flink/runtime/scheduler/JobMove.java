@@ -9,6 +9,7 @@ import java.util.concurrent.TimeUnit;
 
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.core.execution.CheckpointType;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
 import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.jobmaster.SchedulerReplacement;
@@ -261,6 +262,15 @@ final class JobMove {
         Map<ExecutionVertexID, String> places = subtasks.places();
         Map<JobVertexID, Integer> parallelism = new HashMap<>();
         places.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
+        Map<ExecutionVertexID, AllocationID> slots = subtasks.slots();
+        Map<ExecutionVertexID, AllocationID> slotsOfUnchanged = new HashMap<>(slots);
+        slotsOfUnchanged
+                .keySet()
+                .removeIf(
+                        each ->
+                                !parallelism
+                                        .get(each.getJobVertexId())
+                                        .equals(plan.parallelism.get(each.getJobVertexId())));
         PlanFile file = plans.judged();
         JobPlan own = plans.adopted();
         long nowNanos = System.nanoTime();
@@ -272,15 +282,16 @@ final class JobMove {
                         Handover.leave(
                                 graph.getJobID(),
                                 new Handover(
-                                        file, List.of(), plan, places, plans.epoch(), count + 1,
-                                        nowNanos, held, next)),
+                                        file, List.of(), plan, places, slotsOfUnchanged,
+                                        plans.epoch(), count + 1, nowNanos, held, next)),
                 parallelism,
                 cause ->
                         Handover.leave(
                                 graph.getJobID(),
                                 new Handover(
-                                        file, wentBack(cause), own, Map.of(), plans.epoch(),
-                                        count + 2, System.nanoTime(), held, null)));
+                                        file, wentBack(cause), own, Map.of(), slots,
+                                        plans.epoch(), count + 2, System.nanoTime(), held,
+                                        null)));
         step = Step.RESCALING; // Below the call, which may throw.
     }
 

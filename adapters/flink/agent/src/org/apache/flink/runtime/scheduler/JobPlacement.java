@@ -10,6 +10,9 @@ import java.util.Map;
 import java.util.Set;
 
 import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
+import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.clusterframework.types.SlotProfile;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
@@ -48,6 +51,8 @@ final class JobPlacement implements PlannedJob {
 
     /** The groups of the subtasks that were placed by a plan: each group shares a slot. */
     private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups = new HashMap<>();
+    /** The slots where local recovery finds the state of the subtasks that start. */
+    private Map<ExecutionVertexID, AllocationID> formerSlots = Map.of();
     /** Why the job does not move to the wanted plan now. */
     private List<String> obstacles = List.of();
     private long triedToReturnMs;
@@ -73,6 +78,7 @@ final class JobPlacement implements PlannedJob {
         if (handover != null) {
             plans.takeOver(handover);
             move.takeOver(handover);
+            subtasks.takeOver(handover);
         }
         agent.watch(this);
         return slots;
@@ -106,8 +112,9 @@ final class JobPlacement implements PlannedJob {
      */
     void beforeAllocation(Set<ExecutionVertexID> starting) {
         Turns.Turn turn = agent.turns.begin();
+        boolean isWholeStart = subtasks.isWholeStart(starting);
         try {
-            if (subtasks.isWholeStart(starting)) {
+            if (isWholeStart) {
                 adoptAtStart();
             }
         } catch (IOException | RuntimeException e) {
@@ -115,14 +122,53 @@ final class JobPlacement implements PlannedJob {
             LOG.error("edgeplace: the plan of {} cannot be used", this, e);
             plans.fail(e);
         }
-        JobPlan adopted = plans.adopted();
-        if (adopted != null) {
+        if (plans.adopted() != null) {
+            formerSlots = formerSlots();
+            if (isWholeStart) {
+                plans.keep(formerSlots::get);
+            }
             for (ExecutionVertexID each : starting) {
-                groups.put(each, adopted.group(each));
+                groups.put(each, plans.adopted().group(each));
             }
         }
         move.slotsAreAsked();
         turn.end();
+    }
+
+    /** Returns the slot that each subtask had, if the job holds it and it is where the plan says. */
+    private Map<ExecutionVertexID, AllocationID> formerSlots() {
+        Map<ExecutionVertexID, AllocationID> found = new HashMap<>();
+        Map<AllocationID, String> held = slots.slots();
+        TaskManagers seen = TaskManagers.latest();
+        plans.adopted().locations.forEach(
+                (subtask, location) -> {
+                    AllocationID slot = subtasks.slot(subtask);
+                    if (slot != null && seen.idsAt(location).contains(held.get(slot))) {
+                        found.put(subtask, slot);
+                    }
+                });
+        return found;
+    }
+
+    /** Asks for the slot where local recovery finds the most state of a group, if it is planned. */
+    SlotProfile preferFormerSlot(ExecutionSlotSharingGroup group, SlotProfile asked) {
+        ResourceProfile size = asked.getPhysicalSlotResourceProfile();
+        if (PlannedPlace.location(size) == null) {
+            return asked;
+        }
+        Map<AllocationID, Integer> counts = new HashMap<>();
+        for (ExecutionVertexID each : group.getExecutionVertexIds()) {
+            AllocationID slot = formerSlots.get(each);
+            if (slot != null) {
+                counts.merge(slot, 1, Integer::sum);
+            }
+        }
+        List<AllocationID> preferred = new ArrayList<>();
+        counts.entrySet().stream()
+                .max(Map.Entry.comparingByValue())
+                .ifPresent(most -> preferred.add(most.getKey()));
+        return SlotProfile.priorAllocation(
+                size, size, asked.getPreferredLocations(), preferred, Set.of());
     }
 
     @Override

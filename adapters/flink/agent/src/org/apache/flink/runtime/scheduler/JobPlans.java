@@ -2,10 +2,13 @@ package org.apache.flink.runtime.scheduler;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.function.Function;
 
 import org.apache.flink.api.common.JobStatus;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
 import org.apache.flink.runtime.jobmaster.CheckpointInterval;
+import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -160,6 +163,11 @@ final class JobPlans {
     /** Called while all subtasks run. */
     void hasRun() {
         isNew = false;
+    }
+
+    /** Lets subtasks that had a slot at their planned location share that slot again. */
+    void keep(Function<ExecutionVertexID, AllocationID> formerSlots) {
+        adopted = adopted.keeping(formerSlots);
     }
 
     /** Makes a plan the one that the job follows. */

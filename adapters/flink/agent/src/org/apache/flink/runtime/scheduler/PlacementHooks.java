@@ -39,7 +39,9 @@ public final class PlacementHooks {
         JobPlacement job = JOBS.get(context);
         return subtasks -> {
             job.beforeAllocation(subtasks);
-            return stock.createFromBulk(subtasks);
+            SharedSlotProfileRetriever retriever = stock.createFromBulk(subtasks);
+            return (group, size) ->
+                    job.preferFormerSlot(group, retriever.getSlotProfile(group, size));
         };
     }
 

@@ -2,6 +2,8 @@ package org.apache.flink.runtime.scheduler;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,7 +11,9 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.jobmaster.SlotInfo;
 import org.apache.flink.runtime.jobmaster.SlotRequestId;
 import org.apache.flink.runtime.jobmaster.slotpool.DeclarativeSlotPool;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
@@ -57,6 +61,11 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             this.request = request;
             this.asked = request.getSlotProfile().getPhysicalSlotResourceProfile();
             this.location = PlannedPlace.location(asked);
+        }
+
+        /** Returns the slot where local recovery finds the state of the subtasks, if there is one. */
+        Collection<AllocationID> preferred() {
+            return request.getSlotProfile().getPreferredAllocations();
         }
     }
 
@@ -108,8 +117,17 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
 
     /** Asks for slots of registered TaskManagers, and cancels requests to those that are gone. */
     void review() {
+        if (open.isEmpty()) {
+            return;
+        }
         TaskManagers seen = TaskManagers.latest();
-        for (Open each : new ArrayList<>(open.values())) {
+        Map<AllocationID, ResourceProfile> free = freeSlots();
+        List<Open> ordered = new ArrayList<>(open.values());
+        // Requests for a former slot come first: no other request takes that slot.
+        ordered.sort(
+                Comparator.comparing(
+                        each -> Collections.disjoint(free.keySet(), each.preferred())));
+        for (Open each : ordered) {
             if (each.askedOf != null && !isRegistered(seen, each.askedOf)) {
                 each.askedOf = null;
                 stock.cancelSlotRequest(
@@ -119,7 +137,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             if (each.askedOf == null) {
                 TaskManager chosen = choose(each, seen);
                 if (chosen != null) {
-                    ask(each, chosen);
+                    ask(each, chosen, free);
                 }
             }
         }
@@ -130,6 +148,27 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         TreeSet<String> locations = new TreeSet<>();
         open.values().forEach(each -> locations.add(Quote.cut(each.location)));
         return locations;
+    }
+
+    /** Returns the slots that the job holds, each with the resource id of its TaskManager. */
+    Map<AllocationID, String> slots() {
+        Map<AllocationID, String> slots = new HashMap<>();
+        for (SlotInfo each : pool.getAllSlotsInformation()) {
+            slots.put(
+                    each.getAllocationId(),
+                    each.getTaskManagerLocation().getResourceID().toString());
+        }
+        return slots;
+    }
+
+    private Map<AllocationID, ResourceProfile> freeSlots() {
+        Map<AllocationID, ResourceProfile> free = new HashMap<>();
+        for (SlotInfo each : pool.getAllSlotsInformation()) {
+            if (pool.containsFreeSlot(each.getAllocationId())) {
+                free.put(each.getAllocationId(), each.getResourceProfile());
+            }
+        }
+        return free;
     }
 
     void releaseIdleSlots() {
@@ -238,13 +277,17 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return best;
     }
 
-    private void ask(Open planned, TaskManager of) {
+    private void ask(Open planned, TaskManager of, Map<AllocationID, ResourceProfile> free) {
         planned.askedOf = of;
-        formerIds.put(planned.location, of.resourceId);
+        if (of.isCalled(planned.location)) {
+            formerIds.put(planned.location, of.resourceId);
+        }
         SlotRequestId id = planned.request.getSlotRequestId();
         ResourceProfile size = HeldSlots.fingerprint(planned.asked, of);
         held.use(size);
-        PhysicalSlotRequest request = Internals.resized(planned.request, size);
+        List<AllocationID> preferred = new ArrayList<>(planned.preferred());
+        preferred.removeIf(slot -> !size.equals(free.get(slot)));
+        PhysicalSlotRequest request = Internals.resized(planned.request, size, preferred);
         stock.allocatePhysicalSlots(List.of(request))
                 .get(id)
                 .whenComplete(

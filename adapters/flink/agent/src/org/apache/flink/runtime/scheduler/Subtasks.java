@@ -10,6 +10,7 @@ import java.util.Set;
 
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.execution.ExecutionState;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
 import org.apache.flink.runtime.executiongraph.ExecutionVertex;
@@ -28,6 +29,8 @@ final class Subtasks {
     private final DefaultScheduler scheduler;
     private final ExecutionSlotAllocationContext context;
     private final ExecutionGraph graph;
+    /** The slot of each subtask under the former scheduler; empty if there was none. */
+    private Map<ExecutionVertexID, AllocationID> slotsBefore = Map.of();
 
     Subtasks(DefaultScheduler scheduler, ExecutionSlotAllocationContext context) {
         this.scheduler = scheduler;
@@ -91,6 +94,31 @@ final class Subtasks {
             places.put(each, place(each));
         }
         return places;
+    }
+
+    /** Returns the slot that each subtask has or had last, in this or in the former scheduler. */
+    Map<ExecutionVertexID, AllocationID> slots() {
+        Map<ExecutionVertexID, AllocationID> slots = new HashMap<>();
+        for (ExecutionVertexID each : all()) {
+            AllocationID slot = slot(each);
+            if (slot != null) {
+                slots.put(each, slot);
+            }
+        }
+        return slots;
+    }
+
+    /** Returns the slot that a subtask has or had last, or null. */
+    AllocationID slot(ExecutionVertexID subtask) {
+        return scheduler
+                .getExecutionVertex(subtask)
+                .findLastAllocation()
+                .orElseGet(() -> slotsBefore.get(subtask));
+    }
+
+    /** Continues with what the former scheduler of the job has left. */
+    void takeOver(Handover handover) {
+        slotsBefore = handover.formerSlots;
     }
 
     /** Returns the subtasks that do not run where a plan says, and where they run; "" if nowhere. */
