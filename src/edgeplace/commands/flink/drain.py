@@ -178,7 +178,8 @@ class _Drain:
         try:
             end = self._carry_out(proposals, clock(expires_s))
         finally:
-            if end is not ApplyEnd.APPLIED and not self._drains_of(node.names):
+            away = any(u.expires_s == expires_s for u in self._drains_of(node.names))
+            if end is not ApplyEnd.APPLIED and not away:
                 cordon.take_back()
         if end is ApplyEnd.APPLIED:
             end = self._verified_empty(node)

@@ -8,7 +8,7 @@ import pytest
 from edgeplace.cli.exit_status import ExitStatus
 from tests.support.fake_agent import FakeAgent
 from tests.support.fake_job import wordcount
-from tests.support.flink_case import FORMER, SRC, START, write_plan
+from tests.support.flink_case import FORMER, MAP, SINK, SRC, START, write_plan
 
 
 @pytest.fixture
@@ -89,6 +89,9 @@ def test_an_agent_that_keeps_no_cordons(run, flink, plans, node):
 
 
 def test_a_drain_that_fails_takes_its_cordon_back(run, flink, plans):
+    # Of an earlier drain, which is over.
+    (plans / "wordcount.schedulercfg").write_text(FORMER)
+    (plans / "wordcount.until-5.schedulercfg").write_text(FORMER.replace("pi-1", "pi-3"))
     flink.agent.judge = lambda job, text: ("rejected", ["no"]) if "pi-1" not in text else None
     ran = run("drain", "pi-1")
     assert ran.status is ExitStatus.NOT_APPLIED
@@ -163,3 +166,28 @@ def test_a_job_that_waits_for_another_node_is_in_nobodys_way(run, flink, strande
     ran = run("drain", "pi-3")
     assert ran.status is ExitStatus.OK, ran.err
     assert stranded.waiting_for == ["pi-1"]
+
+
+def test_the_solver_decides_where_the_jobs_of_a_gone_node_go(run, stranded, tmp_path):
+    cluster, costs = tmp_path / "cluster.yaml", tmp_path / "costs.yaml"
+    nodes = {"pi-1": 1, "pi-2": 2, "pi-3": 3, "server": 9}
+    cluster.write_text(
+        "sites: [{id: lyon}]\nnodes:\n"
+        + "".join(
+            f"  - {{id: {name}, site: lyon, cores: 4, slots: 4, host: 10.0.0.{n}}}\n"
+            for name, n in nodes.items()
+        )
+    )
+    costs.write_text(
+        "job: wordcount\noperators:\n"
+        f"  - {{operator: '{SRC}', demand: {{rates_per_s: [100]}}}}\n"
+        f"  - {{operator: '{MAP}', selectivity: 1}}\n  - {{operator: '{SINK}'}}\n"
+        "streams:\n"
+        f"  - {{source: '{SRC}', target: '{MAP}', bytes_per_record: 100}}\n"
+        f"  - {{source: '{MAP}', target: '{SINK}', bytes_per_record: 100}}\n"
+    )
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{kind: pin, operators: ['Source: lines'], subtasks: [0], to: lyon}]")
+    ran = run("drain", "pi-1", "--cluster", cluster, "--costs", costs, "--rules", rules)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "pi-1" not in {tm for row in stranded.placement.values() for tm in row}
