@@ -155,30 +155,3 @@ def test_a_task_manager_with_another_id_at_the_same_host_has_the_place(
     flink.cluster.start("pi-2")
     flink.wait_for_placement(job, {t: renamed if "127" in p else p for t, p in places.items()})
     assert flink.wait_for_status(job, "placed")["moves"] == 1
-
-
-def test_a_second_task_manager_of_a_host_takes_no_place(flink: live_flink.AgentCluster) -> None:
-    flink.cluster.kill("server-2")
-    flink.wait_until(
-        lambda: len(flink.rest.get("/taskmanagers")["taskmanagers"]) == 3, "the end of server-2"
-    )
-    job = submitted(flink, "hosts", 2)
-    tasks = sorted(flink.wait_for_running(job))
-    planned = dict(zip(tasks, ["pi-1", "127.0.0.21", "pi-2", "127.0.0.21"], strict=True))
-    places = {t: "server-1" if "127" in p else p for t, p in planned.items()}
-    flink.write_plan("hosts", planned)
-    flink.wait_for_placement(job, places)
-    flink.cluster.start("server-2")
-    flink.cluster.wait_for_task_managers()
-    # All subtasks are deployed again, and server-2 has registered last.
-    attempts = {s.task: s.attempt for s in flink.rest.subtasks(job)}
-    flink.cluster.kill("pi-1")
-    flink.cluster.start("pi-1")
-    flink.wait_until(
-        lambda: all(s.attempt > attempts[s.task] for s in flink.rest.subtasks(job)), "a failover"
-    )
-    flink.wait_for_placement(job, places)
-    assert flink.wait_for_status(job, "placed")["exact"] == 4
-    other = flink.write_plan("hosts", {**planned, tasks[0]: "127.0.0.21"})
-    (reason,) = flink.wait_for_status(job, "rejected", other)["reasons"]
-    assert "means 2 TaskManagers" in reason

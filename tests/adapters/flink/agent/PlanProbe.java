@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,6 +23,7 @@ import java.util.Map;
  *   <li>{@code judge TASKS PATH}: the locations in a plan file, or what is wrong
  *   <li>{@code cordons FOLDER NAME}: what the cordons of a folder say, and whether they close a
  *       TaskManager of this id or host; a folder that was asked about before is looked at again
+ *   <li>{@code heir IDS HELD FORMER}: which TaskManager has the places of a host, one id a line
  *   <li>{@code fixed TEXT}: from now on, no parallelism can be changed, for this reason
  * </ul>
  */
@@ -55,6 +57,13 @@ final class PlanProbe {
                 return tasks(given.get(0)).largestPlanBytes();
             case "judge":
                 return judged(tasks(given.get(0)), Path.of(text(given.get(1))));
+            case "heir":
+                return Collections.singletonMap(
+                        "heir",
+                        Succession.heir(
+                                List.of(text(given.get(0)).split("\n")),
+                                List.of(text(given.get(1)).split("\n")),
+                                text(given.get(2))));
             case "cordons":
                 return closed(text(given.get(0)), text(given.get(1)));
             default:

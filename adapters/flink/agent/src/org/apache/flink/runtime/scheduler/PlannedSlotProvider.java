@@ -24,6 +24,7 @@ import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.Quote;
+import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
@@ -221,7 +222,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     /** Returns the TaskManager that a request gets its slot of, or null if it has to wait. */
     private TaskManager planned(Open request, TaskManagers seen) {
         List<TaskManager> called = seen.called(request.location);
-        TaskManager planned = called.size() == 1 ? called.get(0) : successor(request, called);
+        TaskManager planned = called(request.location, seen);
         request.keptBackBecause = null;
         if (planned == null && !called.isEmpty()) {
             request.keptBackBecause =
@@ -238,26 +239,15 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return planned;
     }
 
-    /**
-     * Returns which of several TaskManagers of a host has the place of a request, or null: that of
-     * which the job has slots, or else the only one that is not the former one. A killed
-     * TaskManager stays registered until its heartbeat times out.
-     */
-    private TaskManager successor(Open request, List<TaskManager> called) {
-        List<TaskManager> own = new ArrayList<>();
-        List<TaskManager> others = new ArrayList<>();
-        for (TaskManager each : called) {
-            if (held.hasSlotsAt(each)) {
-                own.add(each);
-            } else if (!each.resourceId.equals(formerIds.get(request.location))) {
-                others.add(each);
-            }
+    private TaskManager called(String location, TaskManagers seen) {
+        List<TaskManager> called = seen.called(location);
+        if (called.size() < 2) {
+            return called.isEmpty() ? null : called.get(0);
         }
-        if (own.size() == 1) {
-            return own.get(0);
-        }
-        boolean isFormerKnown = others.size() < called.size();
-        return own.isEmpty() && isFormerKnown && others.size() == 1 ? others.get(0) : null;
+        List<String> ids = new ArrayList<>();
+        called.forEach(each -> ids.add(each.resourceId));
+        String heir = Succession.heir(ids, slots().values(), formerIds.get(location));
+        return heir == null ? null : called.get(ids.indexOf(heir));
     }
 
     /** Returns the TaskManager with the most free slots, or null if no slot is free. */
