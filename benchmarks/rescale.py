@@ -1,6 +1,7 @@
 """How long a change of parallelism takes: by a plan, and by what stock Flink offers.
 
     python benchmarks/rescale.py [FLINK_RELEASE [ROUNDS]]
+    python benchmarks/rescale.py FLINK_RELEASE large
 
 A job of 12 subtasks has its counting operators changed from 3 to 6 subtasks and back, with small
 state and checkpoints every second: by a plan file (the agent), by the adaptive scheduler's REST API
@@ -9,8 +10,13 @@ one machine, one cluster after the other. Needs a JDK 17.
 
 Taken is the time from the request (the plan is written, the PUT is sent, the stop is asked for)
 until REST shows every subtask up in the new parallelism, at its planned place where there is a
-plan. REST's answers are 0.2 s old at most. Moved are subtasks that were there before and run on
-another TaskManager after. On a machine that works for others too, only the ratios count.
+plan. REST's answers are 0.2 s old at most. The gap is the longest time between two completed
+checkpoints from just before the request on: a transactional sink commits its output when a
+checkpoint is complete. Moved are subtasks that were there before and run on another TaskManager
+after. On a machine that works for others too, only the ratios count.
+
+`large` is a job of 200 subtasks on 20 TaskManagers: plans end 10 of them and begin them again, and
+it is started with the agent and without.
 """
 
 import statistics
@@ -20,6 +26,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import requests
@@ -59,6 +67,7 @@ class Changes:
 
     way: str
     seconds: list[float] = field(default_factory=list)
+    gaps_s: list[float] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
 
     def row(self, yardstick_s: float) -> str:
@@ -67,7 +76,8 @@ class Changes:
         p50 = statistics.median(others)
         return (
             f"| {self.way} | {first:.1f} | {p50:.2f} | {max(others):.2f} | "
-            f"{p50 / yardstick_s:.1f} | {statistics.mean(self.moved):.1f} |"
+            f"{p50 / yardstick_s:.1f} | {statistics.median(self.gaps_s[1:]):.2f} | "
+            f"{statistics.mean(self.moved):.1f} |"
         )
 
 
@@ -150,6 +160,23 @@ def by_savepoint(job: Job, n: int, before: Places) -> Places | None:
     return None
 
 
+def commits_s(flink: AgentCluster) -> list[float]:
+    """Return when checkpoints were completed, Unix time, by the JobManager's log."""
+    log = (flink.cluster.scratch / "jobmanager" / "console.log").read_text(errors="replace")
+    return [
+        datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f").astimezone().timestamp()
+        for line in log.splitlines()
+        if "Completed checkpoint" in line
+    ]
+
+
+def longest_gap_s(times_s: list[float], since_s: float) -> float:
+    """Return the longest time between two of these, from the last one before a time on."""
+    first = max((t for t in times_s if t <= since_s), default=since_s)
+    later = [first, *(t for t in times_s if t > since_s)]
+    return max(b - a for a, b in pairwise(later))
+
+
 @contextmanager
 def cluster(release: str, agent: Path | None, more: dict[str, str]) -> Iterator[AgentCluster]:
     """Start a cluster."""
@@ -171,7 +198,7 @@ def measure(
     for i in range(rounds):
         time.sleep(REST_SECONDS)
         n = FEW if i % 2 else MANY
-        began = time.monotonic()
+        since_s, began = time.time(), time.monotonic()
         after = job.wait_for(n, change(job, n, places))
         changes.seconds.append(time.monotonic() - began)
         k = {task.partition("/")[0]: place for task, place in places.items()}
@@ -180,12 +207,70 @@ def measure(
         places = after
         print(f"{way}: {n} in {changes.seconds[-1]:.2f} s", flush=True)
         flink.wait_for_checkpoint(job.id)
+        changes.gaps_s.append(longest_gap_s(commits_s(flink), since_s))
     return changes
+
+
+def large(release: str) -> None:
+    """Rescale 10 of 200 subtasks, and start the job with the agent and without."""
+    machines = tuple(
+        TaskManagerSpec(f"tm-{i:02}", f"127.0.0.{40 + i}", slots=4, process_memory="680m")
+        for i in range(20)
+    )
+    with AgentCluster(flink_home(release), AGENT, task_managers=machines) as flink:
+        config = next(flink.cluster.conf_dir("jobmanager").glob("*.yaml"))
+        with_agent = config.read_text()
+        without = "".join(x for x in with_agent.splitlines(True) if "-javaagent" not in x)
+        starts: dict[str, list[float]] = {"with": [], "without": []}
+        job = ""
+        for name, text in (("without", without), ("with", with_agent)) * 2:
+            if job:
+                flink.reset()
+            flink.cluster.kill("jobmanager")
+            config.write_text(text)
+            flink.cluster.start_missing()
+            for i in range(4):
+                flink.reset()
+                began = time.monotonic()
+                job = submit_large(flink)
+                flink.wait_for_running(job, LONGEST_SECONDS)
+                taken_s = time.monotonic() - began
+                print(f"start {name} agent: {taken_s:.2f} s", flush=True)
+                if i > 0:  # The first loads classes.
+                    starts[name].append(taken_s)
+        ratio = statistics.median(starts["with"]) / statistics.median(starts["without"])
+        print(f"start with the agent: {ratio:.2f} times that without", flush=True)
+        flink.wait_for_checkpoint(job, LONGEST_SECONDS)
+        here = flink.placement(job)
+        for n in (45, 50) * 3:
+            planned = {
+                f"{name} ({i + 1}/{k})": here[f"{name} ({i + 1}/50)"]
+                for name, k in (("Source: numbers", 50), ("filter", 50), ("count", n), ("sink", n))
+                for i in range(k)
+            }
+            time.sleep(REST_SECONDS)
+            began = time.monotonic()
+            flink.write_plan(job, planned)
+            flink.wait_for_placement(job, planned, LONGEST_SECONDS)
+            print(f"200 subtasks, counts {n}: {time.monotonic() - began:.2f} s", flush=True)
+            flink.wait_for_checkpoint(job, LONGEST_SECONDS)
+
+
+def submit_large(flink: AgentCluster) -> str:
+    """Start the job of 200 subtasks."""
+    out = flink.cluster.scratch / "out"
+    out.mkdir(exist_ok=True)
+    records = f"records={2 * 24 * 50 * 50_000}"
+    paths = (f"finish={out}/never", f"out={out}")
+    return flink.submit("CountingJob", records, *paths, "chaining=false", "parallelism=50")
 
 
 def main() -> None:
     """Measure all four ways and print the table."""
     release = sys.argv[1] if len(sys.argv) > 1 else "2.3.0"
+    if sys.argv[2:] == ["large"]:
+        large(release)
+        return
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
     all_changes = []
     with cluster(release, AGENT, {}) as flink:
@@ -195,8 +280,8 @@ def main() -> None:
     for way, more in (("adaptive scheduler, defaults", {}), ("the same without waits", NO_WAITS)):
         with cluster(release, None, {**ADAPTIVE, **more}) as flink:
             all_changes.append(measure(flink, way, by_requirements, rounds))
-    print("| way | first, s | p50, s | max, s | p50 to a plan's | subtasks moved |")
-    print("|---|---|---|---|---|---|")
+    print("| way | first, s | p50, s | max, s | p50 to a plan's | gap p50, s | subtasks moved |")
+    print("|---|---|---|---|---|---|---|")
     yardstick_s = statistics.median(all_changes[0].seconds[1:])
     for changes in all_changes:
         print(changes.row(yardstick_s))

@@ -1,6 +1,6 @@
 """A run of `KindsOfState`, whose result shows lost and doubled numbers in each kind of state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.flink.agent_cluster import AgentCluster
@@ -24,8 +24,6 @@ class KindsRun:
         Name of the job and of its folder.
     more
         More arguments of the job; see the class.
-    options
-        Flink options of the job.
     """
 
     def __init__(
@@ -34,7 +32,6 @@ class KindsRun:
         records: int,
         name: str,
         more: Sequence[str] = (),
-        options: Mapping[str, str] | None = None,
     ) -> None:
         self._flink = flink
         self._records = records
@@ -50,7 +47,6 @@ class KindsRun:
             f"parallelism={PARALLELISM}",
             f"name={name}",
             *more,
-            options=options,
         )
 
     def hurry(self) -> None:

@@ -57,6 +57,7 @@ import org.apache.flink.util.OutputTag;
  *   <li>{@code out}: existing folder for the results
  *   <li>{@code parallelism}: of every operator but {@code rules} and {@code sink}, default 2
  *   <li>{@code pause-us}: of {@code keyed} at each number until {@code finish} is there, default 0
+ *   <li>{@code unaligned}: whether checkpoints are, default false
  *   <li>{@code name}: of the job, default "kinds"
  * </ul>
  */
@@ -79,6 +80,9 @@ public final class KindsOfState {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(arguments.integer("parallelism", 2));
         env.enableCheckpointing(1000);
+        if (arguments.flag("unaligned", false)) {
+            env.getCheckpointConfig().enableUnalignedCheckpoints();
+        }
         env.disableOperatorChaining();
         String finish = arguments.text("finish");
         PacedNumbers source =

@@ -114,6 +114,26 @@ def test_a_job_is_rescaled_in_place_and_no_number_is_lost_or_doubled(
     assert run.finish() == []
 
 
+def test_a_plan_that_comes_while_the_jobmanager_is_down_has_a_way_back(
+    flink: live_flink.AgentCluster,
+) -> None:
+    # The job has run without a plan, so no copy of one is kept.
+    run = counting.CountingRun(flink, LONGEST_SECONDS, "way-back", [f"fails-at={FAILS_AT}"])
+    flink.wait_for_running(run.job_id)
+    flink.wait_for_checkpoint(run.job_id)
+    flink.cluster.kill("jobmanager")
+    fails = plan_text(places(3, FAILS_AT))
+    sha256 = flink.write_plan_file(f"{run.job_id}.schedulercfg", fails)
+    flink.cluster.start("jobmanager")
+    flink.cluster.wait_for_task_managers()
+    reasons = flink.wait_for_status(run.job_id, "rejected", sha256, 180)["reasons"]
+    assert "went back to its former one" in "; ".join(reasons)
+    flink.wait_for_running(run.job_id)
+    assert set(parallelism(flink, run.job_id).values()) == {counting.PARALLELISM}
+    flink.wait_for_checkpoint(run.job_id)
+    assert run.finish() == []
+
+
 def test_a_job_starts_in_the_parallelism_of_its_plan_and_ends_in_the_middle_of_a_change(
     flink: live_flink.AgentCluster,
 ) -> None:

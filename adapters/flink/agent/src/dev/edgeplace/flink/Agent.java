@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -39,6 +40,8 @@ public final class Agent {
     private final Map<String, PlanFile> planOfJob = new ConcurrentHashMap<>();
     private final long startedMs = System.currentTimeMillis();
     private volatile Runnable resourceManagerProbe = () -> {};
+    /** Null until it is known which jobs have a status file of a former JobManager. */
+    private Set<String> formerJobs;
     private long heartbeatMs;
     private Map<String, Object> lastSaid = Map.of();
     /** Null until a ResourceManager or a JobMaster starts in this JVM. */
@@ -75,6 +78,19 @@ public final class Agent {
         wake().execute(() -> attempt(job.toString(), () -> job.prepare(planOf(job))));
     }
 
+    /** Tells whether a job has run under a former JobManager or a former JobMaster. */
+    public boolean hasRunBefore(String jobId) throws IOException {
+        return formerJobs().contains(jobId) || plans.hasStatus(jobId);
+    }
+
+    /** Returns the jobs of former JobManagers. Jobs that still run write their status again. */
+    private synchronized Set<String> formerJobs() throws IOException {
+        if (formerJobs == null) {
+            formerJobs = plans.removeStatuses();
+        }
+        return formerJobs;
+    }
+
     /** Sets the call that updates {@link TaskManagers} from the ResourceManager. */
     public void probeResourceManager(Runnable probe) {
         resourceManagerProbe = probe;
@@ -84,8 +100,7 @@ public final class Agent {
     private synchronized ScheduledThreadPoolExecutor wake() {
         if (thread == null) {
             thread = new ScheduledThreadPoolExecutor(1, Agent::daemon);
-            // Jobs may have died with a former JobManager. Jobs that run write their status again.
-            thread.execute(() -> attempt("the folder of plans", plans::removeStatuses));
+            thread.execute(() -> attempt("the folder of plans", this::formerJobs));
             thread.execute(() -> attempt("the cordons", cordons::review));
             thread.scheduleWithFixedDelay(
                     this::watchAll, WATCH_EVERY_MS, WATCH_EVERY_MS, TimeUnit.MILLISECONDS);

@@ -10,14 +10,17 @@ import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** The folder of plans and statuses; {@code docs/flink-agent.md} describes its files. */
 public final class PlansFolder {
     private static final String PLAN = ".schedulercfg";
+    private static final String STATUS = ".status.json";
     private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
     private static final int LONGEST_KEY = 150;
     private static final int KEPT_OF_LONG_KEY = 100;
@@ -108,7 +111,7 @@ public final class PlansFolder {
     }
 
     public void writeStatus(String jobId, Map<String, Object> status) throws IOException {
-        write(jobId + ".status.json", json(status));
+        write(jobId + STATUS, json(status));
     }
 
     void writeAgent(Map<String, Object> agent) throws IOException {
@@ -117,17 +120,26 @@ public final class PlansFolder {
 
     /** Removes the files of a job that has ended. */
     void forget(String jobId) throws IOException {
-        Files.deleteIfExists(folder.resolve(jobId + ".status.json"));
+        Files.deleteIfExists(folder.resolve(jobId + STATUS));
         Files.deleteIfExists(folder.resolve(jobId + ".applied"));
     }
 
-    void removeStatuses() throws IOException {
+    boolean hasStatus(String jobId) {
+        return Files.exists(folder.resolve(jobId + STATUS));
+    }
+
+    /** Removes all status files, and returns the ids of their jobs. */
+    Set<String> removeStatuses() throws IOException {
         create();
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*.status.json")) {
+        Set<String> jobIds = new HashSet<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "*" + STATUS)) {
             for (Path file : files) {
                 Files.deleteIfExists(file);
+                String name = file.getFileName().toString();
+                jobIds.add(name.substring(0, name.length() - STATUS.length()));
             }
         }
+        return jobIds;
     }
 
     static String sha256(byte[] bytes) {

@@ -1,7 +1,6 @@
 package org.apache.flink.runtime.scheduler;
 
 import java.io.IOException;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -57,18 +56,24 @@ public final class PlacementHooks {
         Agent agent = Agent.get();
         String id = graph.getJobID().toString();
         PlanReader reader = new PlanReader(() -> JobShape.of(graph));
-        // A job that was running keeps its parallelism. If the plan file has another one, the job is
-        // rescaled while it runs, so that it can go back.
-        PlanFile kept = agent.plans.applied(id, reader.largestPlanBytes());
-        PlanFile newest = agent.planOf(id, graph.getName(), reader::largestPlanBytes);
-        for (PlanFile each : Arrays.asList(kept, newest)) {
-            JobPlan plan = each == null ? null : reader.read(each).plan;
-            if (plan != null
-                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), null, false)
-                            .isEmpty()) {
-                return plan.parallelism;
-            }
+        // A job that has run keeps its parallelism, or starts in its own if no plan is kept. If the
+        // plan file has another one, the job is rescaled while it runs, so that it can go back.
+        JobPlan kept = usable(reader, agent.plans.applied(id, reader.largestPlanBytes()), graph);
+        if (kept != null || agent.hasRunBefore(id)) {
+            return kept == null ? Map.of() : kept.parallelism;
         }
-        return Map.of();
+        PlanFile newest = agent.planOf(id, graph.getName(), reader::largestPlanBytes);
+        JobPlan plan = usable(reader, newest, graph);
+        return plan == null ? Map.of() : plan.parallelism;
+    }
+
+    private static JobPlan usable(PlanReader reader, PlanFile file, JobGraph graph) {
+        JobPlan plan = file == null ? null : reader.read(file).plan;
+        return plan != null
+                        && PlanJudge.problems(
+                                        plan, graph.getJobID(), TaskManagers.latest(), null, false)
+                                .isEmpty()
+                ? plan
+                : null;
     }
 }
