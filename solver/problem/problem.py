@@ -1,7 +1,7 @@
 """Jobs, cluster and rules as indexed arrays: what the evaluator and every back end share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -207,6 +207,21 @@ def build(
         ),
         current=now,
         notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def with_jobs(problem: Problem, jobs: Sequence[JobGraph]) -> Problem:
+    """Return the problem with other costs of its jobs: the same subtasks, sources and rules."""
+    p = problem
+    subtasks = Subtasks.number(jobs)
+    traffic = Traffic.of(jobs)
+    reached = _reached(p.allowed(), p.tms, len(node_classes(p.cluster)))
+    return replace(
+        p,
+        subtasks=subtasks,
+        work=Work.measured(subtasks, p.cluster, traffic, reached, []),
+        footprint=Footprint.of(subtasks, p.cluster),
+        channels=Channels.of(traffic, p.cluster),
     )
 
 
