@@ -11,6 +11,7 @@ from edgeplace.model.errors import (
     MissingExtraError,
     PlanMismatchError,
 )
+from edgeplace.model.file_lock import lock
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
@@ -113,6 +114,7 @@ __all__ = [
     "dump",
     "first_few",
     "load",
+    "lock",
     "looks_like",
     "objective_levels",
     "parse",
