@@ -1,4 +1,4 @@
-"""Where copies are priced: here, or wherever an executor takes them."""
+"""Where replicas are priced: here, or wherever an executor takes them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -31,7 +31,7 @@ class Relaxation:
     has_slack
         TaskManagers that hold all that may run there at once, shape (n_tms,).
     unlimited
-        TaskManager whose limits are left out as well, so that it is roomy; -1: none.
+        TaskManager whose limits are left out as well, so that it has slack; -1: none.
     """
 
     problem: Problem
