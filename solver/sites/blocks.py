@@ -47,16 +47,16 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
         return None
     free = np.flatnonzero(width > 1)
     node = np.where(relaxed.has_slack, -1, p.tms.node)
-    if _too_crowded(places, width, node):
+    if _too_many_patterns(places, width, node):
         return None
     anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
     near = _neighbours(p, width > 1)
-    crowded = _by_node(p, places, node)
+    by_node = _by_node(p, places, node)
     loose = {k for k, has_slack in zip(free.tolist(), anywhere.tolist(), strict=True) if has_slack}
     linking: list[int] = []
     while True:
         look()
-        found = _components(free.tolist(), near, crowded, set(linking))
+        found = _components(free.tolist(), near, by_node, set(linking))
         logs = np.log(width)
         large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
         if not large:
@@ -102,7 +102,7 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     return np.split(t, np.searchsorted(k, np.arange(1, p.n)))
 
 
-def _too_crowded(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
+def _too_many_patterns(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
     """Tell whether more may run on one machine than a block can be made of.
 
     Whoever may run on a machine that is short of something is in one block with all others there:
@@ -142,7 +142,7 @@ def _by_node(p: Problem, places: Sequence[Ints], node: Ints) -> list[list[int]]:
 
 
 def _components(
-    free: list[int], near: dict[int, set[int]], crowded: list[list[int]], linking: set[int]
+    free: list[int], near: dict[int, set[int]], by_node: list[list[int]], linking: set[int]
 ) -> list[list[int]]:
     """Return what hangs together without the linking subtasks."""
     root = {k: k for k in free if k not in linking}
@@ -160,7 +160,7 @@ def _components(
     for k, others in near.items():
         for j in others:
             join(k, j)
-    for own in crowded:
+    for own in by_node:
         for j in own[1:]:
             join(own[0], j)
     found: dict[int, list[int]] = {}

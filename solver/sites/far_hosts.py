@@ -109,11 +109,11 @@ class Hub:
             price = np.minimum(
                 p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
             )
-            lone = np.where(tied & np.isfinite(least), least, 0.0)
-            touches |= lone[:, None] * price[None, :] <= slack * (1 + ROUNDING)
-        stuck = np.zeros(p.n, bool)
-        stuck[part[free & ~relaxed.may[:, self.home]]] = True
-        touches |= stuck[:, None]
+            least_flow = np.where(tied & np.isfinite(least), least, 0.0)
+            touches |= least_flow[:, None] * price[None, :] <= slack * (1 + ROUNDING)
+        not_home = np.zeros(p.n, bool)
+        not_home[part[free & ~relaxed.may[:, self.home]]] = True
+        touches |= not_home[:, None]
         there = np.concatenate([touches[part], np.ones((p.n, 1), bool)], axis=1)
         may: Bools = relaxed.may & (there[:, self.tm_branch] | ~free[:, None])
         return may
@@ -131,14 +131,14 @@ class Hub:
         Shape (n_subtasks, n_tms).
         """
         may, branch = self.relaxed.may, self.tm_branch
-        crowded = may & ~self.relaxed.has_slack
-        wanted = _reach(crowded, branch, self.site_branch)
+        tight = may & ~self.relaxed.has_slack
+        wanted = _reach(tight, branch, self.site_branch)
         own = wanted.argmax(axis=1)
-        one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)
-        places: Bools = crowded & one[:, None] & (branch == own[:, None])
+        one = (wanted.sum(axis=1) == 1) & ~tight[:, branch < 0].any(axis=1)
+        places: Bools = tight & one[:, None] & (branch == own[:, None])
         places[:, self.home] |= may[:, self.home]
-        stuck = ~self.relaxed.free | ~may[:, self.home]
-        places[stuck] = may[stuck]
+        unchanged = ~self.relaxed.free | ~may[:, self.home]
+        places[unchanged] = may[unchanged]
         return places
 
     def without_far_hosts(self, plan: Ints, slack: float = 0.0) -> Bools:

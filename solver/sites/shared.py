@@ -119,8 +119,8 @@ def _own_or_home(relaxed: Relaxation, home: int) -> Bools:
         own[k] = np.where(low[k] == high[k], high[k], -1)
     may: Bools = relaxed.may & (own[:, None] == tm_branch[None, :]) & (own >= 0)[:, None]
     may[:, home] |= relaxed.may[:, home]
-    stuck = ~relaxed.free | ~may.any(axis=1)
-    may[stuck] = relaxed.may[stuck]
+    unchanged = ~relaxed.free | ~may.any(axis=1)
+    may[unchanged] = relaxed.may[unchanged]
     return may
 
 

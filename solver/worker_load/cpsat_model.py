@@ -56,7 +56,7 @@ def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]
     return bundles
 
 
-class WholeLoads:
+class LoadModel:
     """Counts of each kind on some workers, and an upper limit of their loads, as a CP-SAT model.
 
     Attributes

@@ -19,7 +19,9 @@ _SECONDS = 3.0
 """Of CP-SAT's deterministic time."""
 
 
-def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: float) -> Ints | None:
+def covered_by_patterns(
+    loads: Loads, patterns: Ints, within: float, seed: int, deadline: float
+) -> Ints | None:
     """Return one of the patterns within a load for each of alike workers; None if there are none.
 
     Together they cover about as many subtasks of each kind as there are.
@@ -65,7 +67,7 @@ def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: floa
     return count
 
 
-def dealt_out(loads: Loads, near: Ints, deadline: float) -> Ints | None:
+def corrected(loads: Loads, near: Ints, deadline: float) -> Ints | None:
     """Return counts of all subtasks: what is too much taken out, what is lacking put in."""
     count = near.copy()
     for k, size in enumerate(loads.kinds.size.tolist()):

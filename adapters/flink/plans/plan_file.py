@@ -227,7 +227,7 @@ def planned_places(
     else:
         text = plan.text
         check_plan_size(text, job, origin)
-        named = _with_strangers(text, cluster_of(task_managers))
+        named = _with_unknown(text, cluster_of(task_managers))
         places = schedulercfg.parse(text, job=job, cluster=named, dialect="modern", origin=origin)
     found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, Schedulercfg))
     return {op: tuple(map(found.of, names)) for op, names in places.items()}
@@ -333,15 +333,15 @@ def _locations(text: str) -> Iterator[str]:
             yield location.strip()
 
 
-def _with_strangers(text: str, live: Cluster) -> Cluster:
+def _with_unknown(text: str, live: Cluster) -> Cluster:
     """Add the locations that Flink does not know: what they mean is not a question of grammar."""
     known = {name for tm in live.task_managers for name in (tm.id, tm.host)}
-    strangers = sorted(locations(text) - known)
+    unknown = sorted(locations(text) - known)
     return Cluster(
         sites=live.sites,
-        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in strangers)),
+        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in unknown)),
         task_managers=(
             *live.task_managers,
-            *(TaskManager(id=s, node=s, slots=0) for s in strangers),
+            *(TaskManager(id=s, node=s, slots=0) for s in unknown),
         ),
     )
