@@ -27,7 +27,7 @@ def evaluate(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> Evaluation:
-    """Return what a plan costs and which limits it breaks.
+    """Return the objective terms of a plan, and the limits that it breaks.
 
     Raises
     ------
@@ -40,12 +40,12 @@ def evaluate(
 
 
 def assess(problem: Problem, assignment: Ints) -> Evaluation:
-    """Return what an assignment of TaskManagers, shape (n_subtasks,), costs and breaks."""
+    """Return the terms and broken limits of an assignment of TaskManagers, shape (n_subtasks,)."""
     return evaluation_of(measure_usage(problem, assignment))
 
 
 def evaluation_of(usage: Usage) -> Evaluation:
-    """Return what a plan uses and breaks in the model's words, every limit by its name."""
+    """Return the usage of a plan as an `Evaluation`, with the name of every limit."""
     routes, slots, *others = usage.fixed
     listed = {use.kind: _listed(usage, use) for use in (*usage.rated, slots)}
     rated = (limit for use in usage.rated for limit in listed[use.kind])

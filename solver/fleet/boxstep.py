@@ -1,4 +1,4 @@
-"""Prices of what replicas share, at which their choices together take no more than there is.
+"""Prices of shared resources at which the replicas together stay within the capacity.
 
 For any prices of at least 0 the replicas' least costs, less what is there at these prices, bound
 the optimum from below (Lagrangian duality: Geoffrion, "Lagrangean relaxation for integer
@@ -24,7 +24,7 @@ _BOX = 0.5
 
 @dataclass(frozen=True)
 class CuttingPlane:
-    """What was found at some prices: the bound there, and how it changes with them."""
+    """The bound at some prices, and its gradient."""
 
     prices: Floats
     bound: float

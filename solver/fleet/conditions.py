@@ -1,4 +1,4 @@
-"""Which patterns hold at which replicas: every limit that concerns one replica alone."""
+"""The patterns that are valid at each replica, by every limit that concerns one replica alone."""
 
 from collections.abc import Iterator
 
@@ -97,7 +97,7 @@ class Conditions:
         return column if name == "delay_ms" else 1000 / column
 
     def _windows(self) -> Bools:
-        """Return where the credit of all channels between sites suffices."""
+        """Return the patterns in which the credit of all channels between sites suffices."""
         p, q = self._layout.template, self._patterns
         broken = np.zeros((len(self.features), q.places.shape[0]), bool)
         for leg, crossing in zip(q.legs, q.crossing, strict=True):

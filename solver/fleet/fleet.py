@@ -1,4 +1,4 @@
-"""A fleet: a few kinds of sites, each there many times, around what they share."""
+"""A fleet: a few kinds of sites, many replicas of each, and the sites that they share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _KEYS = {"rates": "job", "cores": "node", "slots": "TaskManager"}
 
 @dataclass(frozen=True)
 class Replicas:
-    """How often a site is there, and in what its replicas differ: columns of shape (count,).
+    """The number of replicas of a site, and the values that differ: columns of shape (count,).
 
     What is not given is as in the cluster.
 

@@ -1,4 +1,4 @@
-"""Which part of the template, a problem with one site of each kind, is copied, and which shared."""
+"""The parts of the template (a problem with one site of each kind): replicated, or shared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -193,7 +193,7 @@ def _homes(p: Problem, copied: Mapping[int, str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Kinds:
-    """What the kinds of sites are made of."""
+    """The parts from which the kinds of sites are made."""
 
     problem: Problem
     traffic: Traffic
@@ -256,7 +256,7 @@ class _Kinds:
         )
 
     def _may(self, name: str, subtasks: Ints, places: Ints) -> Bools:
-        """Return where the subtasks of a replica may run, shape (n_subtasks, n_places)."""
+        """Return the allowed places of a replica's subtasks, shape (n_subtasks, n_places)."""
         p = self.problem
         may: Bools = p.allowed()[np.ix_(subtasks, places)]
         nowhere = ~may.any(axis=1)

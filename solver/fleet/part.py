@@ -15,7 +15,7 @@ _CELLS = 1 << 19
 
 @dataclass(frozen=True)
 class PriceTerms:
-    """What the patterns of a kind take, each of shape (n_features, Q); see `patterns`.
+    """The use of resources by the patterns of a kind, each of shape (n_features, Q).
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class PriceTerms:
 
 @dataclass(frozen=True)
 class Priced:
-    """What replicas choose at some prices.
+    """The choices of replicas at some prices.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Part:
         return Part(self.terms, self.features[replicas], self.price[replicas], self.fits[replicas])
 
     def costs(self, prices: Floats) -> Floats:
-        """Return what each pattern costs each replica, infinite where it does not hold.
+        """Return the cost of each pattern at each replica, infinite if it is not valid there.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Part:
         return cost
 
     def bound(self, prices: Floats) -> tuple[float, Floats]:
-        """Return the least that all replicas can cost together, prices included, and what they use.
+        """Return the least cost of all replicas together, prices included, and their use.
 
         That is of each shared limit, shape (n_limits,).
         """
@@ -121,7 +121,7 @@ class Part:
         return value, self.taken(chosen)[1]
 
     def at(self, prices: Floats) -> Priced:
-        """Return what the replicas choose at some prices."""
+        """Return the choices of the replicas at some prices."""
         chosen = np.empty(len(self.fits), np.int16)
         margin = np.empty(len(self.fits))
         for own, cost in self._pieces(prices):
@@ -144,7 +144,7 @@ class Part:
             yield own, some.costs(prices)
 
     def most(self) -> tuple[float, Floats]:
-        """Return what the replicas can cost and use at most, each term by itself."""
+        """Return the largest cost and use of the replicas, each term alone."""
         t = self.terms
         total = self.features.sum(axis=0)
         cost = (

@@ -1,4 +1,4 @@
-"""All replicas of a fleet in parts that are priced one by one, and what they share."""
+"""All replicas of a fleet, divided into parts of bounded size, and their shared limits."""
 
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,7 @@ class NoPlaceError(Exception):
 
 @dataclass(frozen=True)
 class Parts:
-    """All replicas, and the limits on what they share.
+    """All replicas, and the limits of the shared resources.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Parts:
         return [np.concatenate(own) for own in found]
 
     def named(self, prices: Floats) -> dict[str, float]:
-        """Return the prices above 0 by what they are the price of."""
+        """Return the prices above 0, by resource."""
         return {
             _name(self.layout.template, limit): price
             for limit, price in zip(self.limits, prices.tolist(), strict=True)

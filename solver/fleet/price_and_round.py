@@ -1,4 +1,4 @@
-"""`solve_fleet`: the same jobs at very many sites, by prices on what the sites share.
+"""`solve_fleet`: the same jobs at very many sites, by prices of shared resources.
 
 Every replica is placed by trying all patterns. Prices on shared links, cores, slots, memory and
 disk join the replicas. See docs/formulation.md.
@@ -80,7 +80,7 @@ def solve_fleet(
 
 @dataclass
 class _Known:
-    """What is proved so far."""
+    """The best bound so far."""
 
     bound: float = 0.0
 
@@ -146,7 +146,7 @@ def _solved(
 
 
 class _Stopwatch:
-    """What took how long."""
+    """The time of each step."""
 
     def __init__(self, limit: float | None, tell: Callable[[str], None]) -> None:
         self._began = self._last = time.monotonic()

@@ -1,4 +1,4 @@
-"""Prices on what the replicas share: found on a few replicas, then on all."""
+"""Prices of shared resources: computed for a few replicas first, then for all."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

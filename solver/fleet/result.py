@@ -1,4 +1,4 @@
-"""What `solve_fleet` answers."""
+"""The answer of `solve_fleet`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""The ways to place what is copied with a site, and what each takes, as linear terms.
+"""Patterns: placements of what is replicated with a site, and their resources as linear terms.
 
-What a replica takes of anything is linear in its features: the bytes/s of each channel on the wire,
-the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns): replicas'
-features times it is what each pattern takes at each replica.
+The use of each resource by a replica is linear in its features: the bytes/s of each channel on the
+wire, the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns). The
+replicas' features times this matrix is the use by each pattern at each replica.
 """
 
 from dataclasses import dataclass

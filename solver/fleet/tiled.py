@@ -1,6 +1,6 @@
-"""The whole fleet as one problem, by arrays: what the evaluator judges plans by.
+"""The whole fleet as one problem, in arrays, for the evaluator.
 
-Subtasks and machines are numbered kind by kind and replica by replica; what is shared comes first.
+Subtasks and machines are numbered kind by kind and replica by replica; shared ones come first.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _COPY_S = 8e-7
 
 
 def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
-    """Return what the channels and subtasks of a kind take, replica by replica."""
+    """Return the traffic and work of the channels and subtasks of a kind, replica by replica."""
     t, p, n = layout.traffic, layout.template, kind.count
     afford(_COPY_S * n * len(kind.subtasks))
     local = np.zeros(p.n, np.intp)

@@ -1,4 +1,4 @@
-"""Which subtasks must be decided together, and which few tie such blocks to one another."""
+"""Blocks of subtasks that are decided together, and the few subtasks that link the blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
 
 
 def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
-    """Return the TaskManagers of each subtask; at a site with room, one that has it."""
+    """Return the TaskManagers to try for each subtask; at a site with slack, one that has it."""
     afford(_SORTING_S * int(relaxed.may.sum()))
     p = relaxed.problem
     order = np.lexsort((np.arange(p.m), ~relaxed.has_slack, p.tms.site))
@@ -103,7 +103,7 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
 
 
 def _too_many_patterns(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
-    """Tell whether more may run on one machine than a block can be made of.
+    """Return whether one machine joins so many subtasks that a block has too many patterns.
 
     Whoever may run on a machine that is short of something is in one block with all others there:
     only subtasks that have room everywhere can be taken out of blocks.
@@ -144,7 +144,7 @@ def _by_node(p: Problem, places: Sequence[Ints], node: Ints) -> list[list[int]]:
 def _components(
     free: list[int], near: dict[int, set[int]], by_node: list[list[int]], linking: set[int]
 ) -> list[list[int]]:
-    """Return what hangs together without the linking subtasks."""
+    """Return the connected components of subtasks without the linking ones."""
     root = {k: k for k in free if k not in linking}
 
     def find(k: int) -> int:

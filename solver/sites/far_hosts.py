@@ -1,4 +1,4 @@
-"""Subtasks that many sites feed do not belong at one of them.
+"""Proof that some subtasks do not run at a branch, so that these places can be removed.
 
 Let z be a site of a tree network, b one of the branches at z, and h a TaskManager outside b that
 holds all that may ever run there. Take a plan with subtask g in b, and change b to what it is in
@@ -199,7 +199,7 @@ class Hub:
 
 
 def _parts(n: int, source: Ints, target: Ints, free: Bools) -> Ints:
-    """Return a number for each subtask: that of all that it hangs together with, by free ones."""
+    """Return the number of each subtask's connected component over free subtasks."""
     part = np.arange(n)
     inner = free[source] & free[target]
     a, b = source[inner], target[inner]

@@ -52,7 +52,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the blocks of a stack have in common, in numbers of members."""
+    """The common structure of the blocks of a stack, by numbers of members."""
 
     width: tuple[int, ...]
     inner: tuple[tuple[int, int], ...]
@@ -228,7 +228,7 @@ def costs(
     flow: Floats,
     unary: Sequence[Floats],
 ) -> tuple[Ints, Ints, Floats]:
-    """Return what all patterns cost, but for channels to linking subtasks.
+    """Return the cost of all patterns without channels to linking subtasks.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`balance`: the plan whose fullest worker is least loaded, as CAPS weighs loads, proved."""
+"""`balance`: minimise the load of the fullest worker, with the loads of CAPS, and prove it."""
 
 import math
 import time
@@ -53,7 +53,7 @@ _CAPS_PAIR_S = 2e-7
 
 @dataclass(frozen=True)
 class Decided:
-    """What is known about the least largest load.
+    """The plan found, and the bound of the largest load.
 
     Attributes
     ----------
@@ -71,13 +71,13 @@ class Decided:
 
     @property
     def proved(self) -> bool:
-        """Whether no plan is better by more than a millionth, or none exists."""
+        """True if no plan is better by more than a millionth, or no plan exists."""
         return self.bound >= self.value - _tolerance(self.value)
 
 
 @dataclass(frozen=True)
 class Balance:
-    """The plan whose fullest worker is least loaded.
+    """The plan that minimises the load of the fullest worker.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A bound for alike workers: whatever subtasks weigh, some worker has an even share or more.
+"""A bound if all workers are equal: for any weights, some worker has an even share or more.
 
 For any weights π of the kinds, some of m workers has counts x with π · x ≥ π · n / m, n being the
 sizes of the kinds. If no such x stays within a load t, every plan exceeds t. The best π makes this
@@ -35,7 +35,7 @@ _STARTS = 4
 
 @dataclass(frozen=True)
 class PatternBound:
-    """What was proved.
+    """A proved bound of the largest load.
 
     Attributes
     ----------

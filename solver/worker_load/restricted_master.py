@@ -1,4 +1,4 @@
-"""A plan from patterns: what single workers may have, put together so that it covers all subtasks.
+"""A plan from patterns: one pattern for each worker, so that they cover all subtasks.
 
 The restricted master heuristic of column generation (Joncour, Michel, Sadykov, Sverdlov and
 Vanderbeck, ENDM 36, 2010): the patterns that the bound met are those of which good plans are made.
@@ -68,7 +68,7 @@ def covered_by_patterns(
 
 
 def corrected(loads: Loads, near: Ints, deadline: float) -> Ints | None:
-    """Return counts of all subtasks: what is too much taken out, what is lacking put in."""
+    """Return counts that hold each subtask once: surplus ones removed, missing ones added."""
     count = near.copy()
     for k, size in enumerate(loads.kinds.size.tolist()):
         while count[k].sum() > size:

@@ -1,4 +1,4 @@
-"""The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
+"""The plan of the user, a plan file or a schedulercfg, with the names of a running Flink."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writing a placement as a schedulercfg; module `schedulercfg` has the grammar."""
+"""Write a placement as a schedulercfg; `parser.py` has the grammar."""
 
 from collections.abc import Mapping
 

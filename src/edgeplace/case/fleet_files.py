@@ -1,4 +1,4 @@
-"""Tables of a fleet: which replicas there are of each site, and where their subtasks run."""
+"""Tables of a fleet: the replicas of each site, and the places of their subtasks."""
 
 import csv
 import math

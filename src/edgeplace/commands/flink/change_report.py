@@ -1,4 +1,4 @@
-"""What `flink apply` and `flink drain` say of changes: text for people, or one JSON document."""
+"""The report of `flink apply` and `flink drain`: text for people, or one JSON document."""
 
 import json
 from collections.abc import Iterable, Sequence
