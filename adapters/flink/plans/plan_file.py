@@ -19,7 +19,7 @@ from edgeplace.model import (
     TaskManager,
     read,
 )
-from edgeplace.model.content import bytes_of
+from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.text import first_few
 
 Places = dict[str, tuple[str, ...]]
