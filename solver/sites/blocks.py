@@ -45,29 +45,13 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     width = np.array([len(t) for t in places])
     if (width == 0).any():
         return None
-    free = np.flatnonzero(width > 1)
     node = np.where(relaxed.has_slack, -1, p.tms.node)
     if _too_many_patterns(places, width, node):
         return None
-    anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
-    near = _neighbours(p, width > 1)
-    by_node = _by_node(p, places, node)
-    loose = {k for k, has_slack in zip(free.tolist(), anywhere.tolist(), strict=True) if has_slack}
-    linking: list[int] = []
-    while True:
-        look()
-        found = _components(free.tolist(), near, by_node, set(linking))
-        logs = np.log(width)
-        large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
-        if not large:
-            break
-        # The subtask with most neighbours ties most together.
-        candidates = [k for c in large for k in c if k in loose]
-        if not candidates or len(linking) >= MOST_LINKING:
-            return None
-        linking.append(max(candidates, key=lambda k: (len(near.get(k, ())), -k)))
-        if np.prod(width[linking], dtype=float) > MOST_SETTINGS:
-            return None
+    parted = _parted(p, places, width, node)
+    if parted is None:
+        return None
+    found, linking = parted
     fixed = [k for k in np.flatnonzero(width == 1).tolist() if node[places[k][0]] >= 0]
     on_node: dict[int, list[int]] = {}
     for k in fixed:
@@ -79,6 +63,29 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     # Machines that only fixed subtasks use still have to hold them.
     members += [np.array(own) for own in on_node.values()]
     return Blocks(places, tuple(linking), tuple(members))
+
+
+def _parted(
+    p: Problem, places: Sequence[Ints], width: Ints, node: Ints
+) -> tuple[list[list[int]], list[int]] | None:
+    """Return the subtasks of each block, and the linking ones; None: no blocks are small enough."""
+    free = np.flatnonzero(width > 1).tolist()
+    loose = {k for k in free if (node[places[k]] < 0).all()}
+    near, by_node, logs = _neighbours(p, width > 1), _by_node(p, places, node), np.log(width)
+    linking: list[int] = []
+    while True:
+        look()
+        found = _components(free, near, by_node, set(linking))
+        large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
+        if not large:
+            return found, linking
+        # The subtask with most neighbours connects the most.
+        candidates = [k for c in large for k in c if k in loose]
+        if not candidates or len(linking) >= MOST_LINKING:
+            return None
+        linking.append(max(candidates, key=lambda k: (len(near.get(k, ())), -k)))
+        if np.prod(width[linking], dtype=float) > MOST_SETTINGS:
+            return None
 
 
 def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:

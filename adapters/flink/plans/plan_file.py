@@ -174,10 +174,7 @@ def planned_jobs(
     if not fit:
         raise InvalidInputError("no job runs", "submit the job first")
     if len(fit) > 1 and isinstance(plan, Schedulercfg):
-        named = frozenset(_tasks_of(plan.text))
-        of_all = fit
-        fit = [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=True)]
-        fit = fit or [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=False)]
+        fit = _with_the_tasks(plan, fit, graph_of)
         if not fit:
             raise InvalidInputError(
                 f"{origin} names tasks that no running job has",
@@ -191,6 +188,18 @@ def planned_jobs(
             "say which: --job NAME or --job ID",
         )
     return tuple(fit)
+
+
+def _with_the_tasks(
+    plan: Schedulercfg, jobs: Sequence[RunningJob], graph_of: Callable[[str], JobGraph]
+) -> list[RunningJob]:
+    """Return the jobs with all tasks of a plan; with its parallelism if there are such."""
+    named = frozenset(_tasks_of(plan.text))
+    for same in (True, False):
+        fit = [j for j in jobs if _runs_tasks(j, named, graph_of, same_parallelism=same)]
+        if fit:
+            return fit
+    return []
 
 
 def _of_one_name(jobs: Sequence[RunningJob]) -> list[RunningJob]:
