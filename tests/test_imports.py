@@ -54,6 +54,7 @@ def run(code, cwd):
     return ran.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "none_of"),
     [
