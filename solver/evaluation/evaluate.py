@@ -28,7 +28,7 @@ def evaluate(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> Evaluation:
-    """Return what a plan costs and which limits it breaks.
+    """Return the objective terms of a plan, and the limits that it breaks.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def evaluate(
 
 
 def assess(problem: Problem, assignment: Ints) -> Evaluation:
-    """Return what an assignment of TaskManagers, shape (n_subtasks,), costs and breaks.
+    """Return the terms and broken limits of an assignment of TaskManagers, shape (n_subtasks,).
 
     Its headroom is that of `evaluation_of`.
     """
@@ -49,7 +49,7 @@ def assess(problem: Problem, assignment: Ints) -> Evaluation:
 
 
 def with_headroom(usage: Usage) -> Evaluation:
-    """Return what a plan uses and breaks, with its headroom by the figures at the grown rates.
+    """Return the usage of a plan as an `Evaluation`, with its headroom by figures at grown rates.
 
     That takes some ten times as long where rates and figures are not proportional.
 
@@ -62,7 +62,7 @@ def with_headroom(usage: Usage) -> Evaluation:
 
 
 def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
-    """Return what a plan uses and breaks in the model's words, every limit by its name.
+    """Return the usage of a plan as an `Evaluation`, with the name of every limit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The same job under other people's placements: what a plan is compared with."""
+"""Plans of published methods for the same job, to compare a plan with."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ _LATE_S = 0.5
 
 @dataclass(frozen=True)
 class Policy:
-    """A placement under a name, and what the evaluator says of it."""
+    """A named placement, with its evaluation."""
 
     name: str
     plan: Plan
@@ -32,7 +32,7 @@ def policies(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> tuple[Policy, ...]:
-    """Return the current placement, where it is whole, and every baseline there is time for.
+    """Return the current placement, if complete, and every baseline that the time allows.
 
     Raises
     ------

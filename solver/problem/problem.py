@@ -1,4 +1,4 @@
-"""Jobs, cluster and rules as indexed arrays: what the evaluator and every back end share."""
+"""Jobs, cluster and rules as indexed arrays, for the evaluator and every back end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,7 +78,7 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """Where each subtask may run, its thread keeps up, and the node has the cores for it alone.
+        """True where a subtask is allowed, its thread keeps up, and the node has the cores for it.
 
         Shape (n_subtasks, n_tms).
         """

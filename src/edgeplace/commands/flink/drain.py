@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
-    ApplyOutcome,
     FileChange,
     JobNow,
     Obstacle,
     Proposal,
     base_places,
-    carry_out,
     drains,
     free_slots_after,
     job_now,
@@ -192,9 +190,9 @@ class _Drain:
             self._folder.remove(until.path)
             self._report.say(f"{until.path} removed: no running job follows it")
         for proposal in proposals:
-            outcome = self._apply(proposal)
-            if outcome.end is not ApplyEnd.APPLIED:
-                return self._report.end(outcome.end)
+            end = self._apply(proposal)
+            if end is not ApplyEnd.APPLIED:
+                return self._report.end(end)
         self._report.say(f"{self._args.node} is in use again", style="green")
         return self._report.end(ApplyEnd.APPLIED)
 
@@ -290,7 +288,7 @@ class _Drain:
             try:
                 end = self._with_plan(proposal.now)
                 if end is ApplyEnd.APPLIED:
-                    end = self._apply(proposal).end
+                    end = self._apply(proposal)
             except EdgeplaceError as e:
                 if not done:
                     raise
@@ -312,7 +310,7 @@ class _Drain:
         if now.plan_path.exists():
             return ApplyEnd.APPLIED
         change = plan_change(self._folder, now, now.places, self._task_managers)
-        return self._apply(self._proposed(now, now.places, change)).end
+        return self._apply(self._proposed(now, now.places, change))
 
     def _undone(self, done: Sequence[Proposal], end: ApplyEnd) -> ApplyEnd:
         """Let jobs return that have moved already; return how it ended in all."""
@@ -329,18 +327,11 @@ class _Drain:
         if now.until is None or base is None:
             return False
         change = return_change(self._folder, now, now.until)
-        return self._apply(self._proposed(now, base, change)).end is ApplyEnd.APPLIED
+        return self._apply(self._proposed(now, base, change)) is ApplyEnd.APPLIED
 
-    def _apply(self, proposal: Proposal) -> ApplyOutcome:
-        outcome = carry_out(
-            self._live,
-            self._folder,
-            proposal,
-            timeout_s=self._args.timeout,
-            tell=self._report.say,
-        )
-        self._report.outcome(proposal, outcome)
-        return outcome
+    def _apply(self, proposal: Proposal) -> ApplyEnd:
+        timeout_s = self._args.timeout
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
     def _verified_empty(self, off: frozenset[str]) -> ApplyEnd:
         node = self._args.node
