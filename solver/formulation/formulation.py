@@ -236,7 +236,7 @@ def formulate(
     if explicit:
         candidates = np.ones((p.n, p.m), bool)
     else:
-        candidates = p.allowed() if soft_rates else p.keeps_up
+        candidates = p.candidates(soft_rates)
     if may is not None:
         candidates = candidates & may
     bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}

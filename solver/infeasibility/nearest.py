@@ -42,8 +42,7 @@ def kept(found: Evaluation, soft: bool) -> tuple[Limit, ...]:
 def any_plan(problem: Problem, soft: bool) -> tuple[Ints | None, bool]:
     """Return an assignment that holds, and whether it was proved that there is none."""
     p = problem
-    places = p.allowed() if soft else p.keeps_up
-    if not places.any(axis=1).all():
+    if not p.candidates(soft).any(axis=1).all():
         return None, True
     levels = [ObjectiveLevel(name="throughput" if soft else "wan")]
     left = running().left()

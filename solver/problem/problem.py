@@ -1,7 +1,7 @@
 """Jobs, cluster and rules as indexed arrays: what the evaluator and every back end share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -78,7 +78,9 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """Where each subtask may run, its thread keeps up, and the node has the cores for it alone.
+        """Where there are slots, each subtask may run, its thread keeps up, and the cores suffice.
+
+        The cores of the node for the subtask alone.
 
         Shape (n_subtasks, n_tms).
         """
@@ -89,9 +91,28 @@ class Problem:
         node_class = of.astype(np.intp)
         fits = self.work.busy[:, node_class] <= 1 + TOLERANCE
         fits &= self.work.cores[:, node_class] <= room * (1 + TOLERANCE)
-        mask = self._allowed & fits[:, kind.ravel()]
+        mask = self._allowed & fits[:, kind.ravel()] & (self.tms.slots > 0)
         mask.flags.writeable = False
         return mask
+
+    def candidates(self, soft: bool) -> Bools:
+        """Return where each subtask may run in a plan that holds, shape (n_subtasks, n_tms).
+
+        Parameters
+        ----------
+        soft
+            Limits that grow with the rates may be exceeded.
+        """
+        return self._allowed & (self.tms.slots > 0) if soft else self.keeps_up
+
+    def without_idle_sites(self) -> "Problem":
+        """Return the problem with a tree of sites, if they form one but for those that are lost.
+
+        A site is lost where it has no links and no slots. No plan that holds has a subtask there.
+        """
+        idle = set(range(self.network.n_sites)) - {self.storage_site}
+        idle -= set(self.tms.site[self.tms.slots > 0].tolist())
+        return replace(self, network=self.network.without_idle(idle))
 
     @cached_property
     def _allowed(self) -> Bools:
