@@ -29,6 +29,8 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
 from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
+_CROSSING_S = 5e-7
+"""Time to state what one column's crossing of one link costs and takes there, measured."""
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
@@ -265,7 +267,7 @@ def formulate(
     crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
-    _links(p, model, choices, crossings, crossed, flow, rho, unit)
+    _links(p, model, choices, crossings, crossed, flow, rho, unit, deadline)
     rules(p, model, choices, explicit)
     if with_moves:
         moves(p, model, choices)
@@ -362,9 +364,11 @@ def _links(
     flow: Floats,
     rho: int | None,
     unit: float,
+    deadline: float,
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
+    running().afford(_CROSSING_S * len(crossed.value), deadline)
     written = _checkpoints(p, model, c)
     model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
     link, column, value = merged(

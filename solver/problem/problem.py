@@ -23,7 +23,7 @@ from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import TOLERANCE
 
 _PAIR_S = 3e-9
-"""Time to tell whether a subtask may run on a TaskManager, measured."""
+"""Time to tell whether a subtask may run on a TaskManager, or on a class, measured."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def build(
     now = _placed_now(subtasks, cluster, rules, current, notes)
     places = Places(cluster)
     constraints = _constraints(subtasks, traffic, places, rules, now, notes)
-    afford(_PAIR_S * subtasks.count * len(cluster.task_managers))
+    afford(2 * _PAIR_S * subtasks.count * len(cluster.task_managers))
     tms = TaskManagers.of(cluster, places)
     allowed = allowed_by(constraints, subtasks.count, len(tms.slots))
     reached = _reached(allowed, tms, len(node_classes(cluster)))
