@@ -235,10 +235,7 @@ def formulate(
     """
     p = problem
     model = LinearModel()
-    if explicit:
-        candidates = np.ones((p.n, p.m), bool)
-    else:
-        candidates = p.candidates(soft_rates)
+    candidates = np.ones((p.n, p.m), bool) if explicit else p.candidates(soft_rates)
     if may is not None:
         candidates = candidates & may
     bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
