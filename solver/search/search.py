@@ -51,7 +51,17 @@ class Search:
     ) -> None:
         parameters = parameters or SearchParameters()
         self.state = SearchState(
-            Task(problem, levels, soft, clock, gap, seed, tell, load, parameters)
+            Task(
+                problem.without_idle_sites(),
+                levels,
+                soft,
+                clock,
+                gap,
+                seed,
+                tell,
+                load,
+                parameters,
+            )
         )
 
     @property
