@@ -41,6 +41,8 @@ class AgentCluster:
         The TaskManagers.
     settings
         Flink options of all processes.
+    file_system
+        As for `LocalCluster`.
 
     Attributes
     ----------
@@ -55,6 +57,7 @@ class AgentCluster:
         agent_options: str = "",
         task_managers: Sequence[TaskManagerSpec] = TASK_MANAGERS,
         settings: Mapping[str, str] = QUICK,
+        file_system: str = "",
     ) -> None:
         agent = {}
         if agent_jar is not None:
@@ -63,7 +66,12 @@ class AgentCluster:
         self._home = home
         self.task_managers = task_managers
         self.cluster = LocalCluster(
-            home, task_managers, settings, JobManagerSpec(options=agent), ha=True
+            home,
+            task_managers,
+            settings,
+            JobManagerSpec(options=agent),
+            ha=True,
+            file_system=file_system,
         )
         self._cleanup = ExitStack()
         self._jars: dict[str, Path] = {}

@@ -14,6 +14,7 @@ from edgeplace.adapters.flink.apply.drain import (
 from edgeplace.adapters.flink.apply.moves import free_slots_after
 from edgeplace.adapters.flink.apply.order import in_order
 from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
+from edgeplace.adapters.flink.apply.price import MovePrice
 from edgeplace.adapters.flink.apply.proposal import (
     FileChange,
     JobNow,
@@ -31,6 +32,7 @@ __all__ = [
     "ApplyOutcome",
     "FileChange",
     "JobNow",
+    "MovePrice",
     "Obstacle",
     "Proposal",
     "base_places",

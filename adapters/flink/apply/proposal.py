@@ -7,13 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.apply.moves import (
-    MovePrice,
-    SubtaskMove,
-    moves,
-    price,
-    rescaled_operators,
-)
+from edgeplace.adapters.flink.apply.moves import SubtaskMove, moves, rescaled_operators
 from edgeplace.adapters.flink.apply.preconditions import (
     Obstacle,
     agent_problems,
@@ -22,6 +16,8 @@ from edgeplace.adapters.flink.apply.preconditions import (
     rescaling_problems,
     slot_problems,
 )
+from edgeplace.adapters.flink.apply.price import MovePrice, price
+from edgeplace.adapters.flink.checks.local_recovery import is_on
 from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
 from edgeplace.adapters.flink.plans.parallelism import in_parallelism_of
 from edgeplace.adapters.flink.plans.plan_file import Places, Schedulercfg, planned_places
@@ -36,7 +32,7 @@ from edgeplace.adapters.flink.rest.task_managers import is_generated
 from edgeplace.adapters.flink.schedulercfg.names import TaskNames
 from edgeplace.adapters.flink.schedulercfg.settings import EPOCH
 from edgeplace.adapters.flink.schedulercfg.settings import rendered as top
-from edgeplace.model import InvalidInputError, JobGraph, Operator
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 from edgeplace.model.text import first_few
 
 UNASSIGNED = "(unassigned)"
@@ -59,6 +55,8 @@ class JobNow:
     """The plan until a time that it follows now."""
     waits: bool = False
     """By its plan it waits for TaskManagers: a new plan moves it without a checkpoint."""
+    planned: bool = False
+    """It follows a plan already: then subtasks that stay keep their slots."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +131,7 @@ def job_now(
         by_id if lexists(by_id) else folder.plan_path(key_of(job.id, job_names(jobs))),
         in_force[0] if in_force else None,
         waits,
+        said is not None and said.applied_sha256 is not None,
     )
 
 
@@ -144,6 +143,7 @@ def propose(
     change: FileChange,
     task_managers: tuple[LiveTaskManager, ...],
     now_s: float,
+    cluster: Cluster | None = None,
 ) -> Proposal:
     """Compare where a job runs with where it is to run, and find what is in the way.
 
@@ -151,6 +151,8 @@ def propose(
     ----------
     after
         Operator id -> resource id of each subtask, in another parallelism if that is wanted.
+    cluster
+        The user's cluster, for the time that links take; None: it is not forecast.
 
     Raises
     ------
@@ -169,9 +171,19 @@ def propose(
         problems += checkpoint_problems(now.job, checkpoints)
         if checkpoints.interval_ms is not None and not checkpoints.completed:
             warnings.append(f"no checkpoint of {now.job.name!r} has completed yet")
-    cost = MovePrice(0, 0.0)
+    cost = MovePrice(0, {}, 0.0, 0.0)
     if moved:
-        cost = price(live, now.job.id, moved, rescaled, checkpoints.last)
+        cost = price(
+            live,
+            now.job.id,
+            now.graph,
+            now.places,
+            after,
+            moved,
+            checkpoints.last,
+            keeps_state=now.planned and is_on(live.configuration()),
+            cluster=cluster,
+        )
     return Proposal(now, after, moved, cost, change, tuple(problems), tuple(warnings))
 
 

@@ -14,7 +14,11 @@ from edgeplace.adapters.flink.doctor.cluster import (
     check_slots,
     check_task_managers,
 )
-from edgeplace.adapters.flink.doctor.job_moves import check_direct_memory, check_host_names
+from edgeplace.adapters.flink.doctor.job_moves import (
+    check_direct_memory,
+    check_host_names,
+    check_local_recovery,
+)
 from edgeplace.adapters.flink.doctor.jobs import (
     check_checkpoints,
     check_drains,
@@ -60,6 +64,7 @@ def examine(seen: Seen, *, version: str, cluster: Cluster | None = None) -> tupl
         *check_checkpoints(seen),
         *check_host_names(seen),
         *check_direct_memory(seen),
+        *check_local_recovery(seen),
     ]
     if cluster is not None:
         found += [*check_cluster_file(seen, cluster), *check_credit_windows(seen, cluster)]

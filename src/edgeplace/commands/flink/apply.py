@@ -70,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="FILE",
-        help="cluster file, if the plan has its names of TaskManagers and not Flink's",
+        help="cluster file, if the plan has its names of TaskManagers and not Flink's; its links "
+        "and checkpoint_storage also tell how long reading state back takes",
     )
     add_change(parser)
 
@@ -158,7 +159,7 @@ class _Apply:
         task_managers = live.task_managers()
         now = job_now(live, folder, job, live.jobs(), now_s)
         change = plan_change(folder, now, after, task_managers, settings)
-        return propose(live, folder, now, after, change, task_managers, now_s)
+        return propose(live, folder, now, after, change, task_managers, now_s, self._user)
 
     def _carry_out(self, proposals: Sequence[Proposal]) -> ApplyEnd:
         """Move the jobs one after the other; if one fails, let those return that moved."""

@@ -80,6 +80,45 @@ def test_json_has_the_moves_and_the_end(apply):
     assert job["state_bytes"] == 2000
 
 
+SITES = """\
+sites: [{id: lyon}, {id: cloud}]
+nodes:
+  - {id: pi-1, site: lyon, cores: 4, slots: 2, host: 10.0.0.1}
+  - {id: pi-2, site: lyon, cores: 4, slots: 2, host: 10.0.0.2}
+  - {id: pi-3, site: lyon, cores: 4, slots: 2, host: 10.0.0.3}
+  - {id: server, site: cloud, cores: 4, slots: 4, host: 10.0.0.9}
+links: [{source: lyon, target: cloud, bandwidth_bytes_per_s: 500, both_ways: true}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_on", "planned", "read", "seconds"),
+    [
+        # Both move to where the storage is, or one does.
+        ("cloud", True, True, {"server": 1000, "pi-3": 1000}, 2.0),
+        ("lyon", True, True, {"server": 1000, "pi-3": 1000}, 2.0),
+        # All state is read back without local recovery, and by a job without a plan.
+        ("cloud", False, True, {"pi-1": 1000, "pi-2": 1000, "pi-3": 1000, "server": 2000}, 6.0),
+        ("cloud", True, False, {"pi-1": 1000, "pi-2": 1000, "pi-3": 1000, "server": 2000}, 6.0),
+        (None, True, True, {"server": 1000, "pi-3": 1000}, None),
+    ],
+)
+def test_the_pause_has_the_time_to_read_state_back(
+    apply, flink, tmp_path, storage, is_on, planned, read, seconds
+):
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(SITES + (f"checkpoint_storage: {storage}\n" if storage else ""))
+    flink.configuration["state.backend.local-recovery"] = str(is_on).lower()
+    if planned:
+        assert apply(of=write_plan(tmp_path / "now.json", START)).status is ExitStatus.OK
+    ran = apply("--dry-run", "--json", "--cluster", cluster)
+    (job,) = json.loads(ran.out)["jobs"]
+    assert (job["read_bytes"], job["read_s"]) == (read, seconds)
+    ran = apply("--dry-run", "--cluster", cluster)
+    said = "that is counted" if seconds is None else f"and {seconds:.1f} s to read state back"
+    assert said in " ".join(ran.out.split())
+
+
 def test_a_schedulercfg_is_a_plan_too(apply, flink, tmp_path):
     path = tmp_path / "schedulercfg"
     path.write_text(FORMER.replace("map (1/2); pi-1", "map (1/2); 10.0.0.9"))

@@ -10,21 +10,21 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /**
- * A plan file as it was at one moment.
+ * The content of a plan file at one moment.
  *
- * <p>Only a regular file is opened. A link is not followed: who may write to the folder of plans,
- * and may not read the files of the JobManager's user, shall not have them read by the agent.
+ * <p>The agent opens only regular files and follows no links. A user who may write to the folder of
+ * plans cannot make the agent read other files of the JobManager's user.
  */
 public final class PlanFile {
     private static final int MOST_TRIES = 3;
 
     public final Path path;
-    /** Changes whenever the file is replaced or written to. */
+    /** Differs after the file was replaced or written to. */
     public final String stamp;
     public final byte[] bytes;
-    /** Of the bytes; null if they have not been read. */
+    /** The digest of the bytes; null if they were not read. */
     public final String sha256;
-    /** Why they have not been read, or null. */
+    /** Why the file was not read, or null. */
     public final String problem;
 
     private PlanFile(Path path, String stamp, byte[] bytes, String sha256, String problem) {
@@ -36,9 +36,9 @@ public final class PlanFile {
     }
 
     /**
-     * Reads a file, again if it was replaced meanwhile.
+     * Reads a file. Reads it again if it was replaced meanwhile.
      *
-     * @param largestBytes how large a plan of the job can be
+     * @param largestBytes the size of the largest possible plan of the job
      */
     static PlanFile read(Path path, long largestBytes) throws IOException {
         String before = "";
@@ -83,7 +83,7 @@ public final class PlanFile {
         return stamp(path, attributes(path));
     }
 
-    /** Whether there is anything of this name, of whatever kind. */
+    /** Tells whether a file, a folder or a link of this name exists. */
     static boolean isThere(Path path) {
         return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
     }

@@ -10,8 +10,8 @@ import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 
 /**
- * The TaskManagers registered at this JVM's ResourceManager, as it saw them last: a snapshot, made
- * in its main thread and read from any other.
+ * A snapshot of the TaskManagers that are registered at this JVM's ResourceManager. Its main thread
+ * makes the snapshot. Any thread can read it.
  */
 public final class TaskManagers {
     /** One TaskManager. */
@@ -21,7 +21,7 @@ public final class TaskManagers {
         public final String host;
         public final int slots;
         public final ResourceProfile defaultSlot;
-        /** What no slot takes. */
+        /** The resources that no slot uses. */
         public final ResourceProfile available;
         public final Map<JobID, List<ResourceProfile>> slotsOfJobs;
         /** When it was first seen. */
@@ -44,7 +44,7 @@ public final class TaskManagers {
             this.sinceMs = sinceMs;
         }
 
-        /** Returns what is available to a job: what is free, and what its own slots take. */
+        /** Returns the resources that a job can use: those that are free and those of its slots. */
         public ResourceProfile availableTo(JobID job) {
             ResourceProfile sum = available;
             for (ResourceProfile slot : slotsOfJobs.getOrDefault(job, List.of())) {
@@ -53,7 +53,7 @@ public final class TaskManagers {
             return sum;
         }
 
-        /** Returns what all its slots together have. */
+        /** Returns the resources of the whole TaskManager. */
         public ResourceProfile total() {
             ResourceProfile sum = available;
             for (List<ResourceProfile> slots : slotsOfJobs.values()) {
@@ -103,7 +103,7 @@ public final class TaskManagers {
         return latest;
     }
 
-    /** Publishes what the ResourceManager has; only it calls this. */
+    /** Replaces the snapshot; only the ResourceManager calls this. */
     public static synchronized void publish(boolean active, List<TaskManager> registered) {
         Map<String, Long> lost = new HashMap<>(latest.lostSinceMs);
         for (TaskManager former : latest.registered) {
@@ -129,8 +129,8 @@ public final class TaskManagers {
     }
 
     /**
-     * Returns the TaskManager at a location, or null. Of several it is the one that registered
-     * last: one that was killed stays registered until its heartbeat is missed.
+     * Returns the TaskManager at a location, or null. If there are several, it is the one that
+     * registered last: a killed TaskManager stays registered until its heartbeat times out.
      */
     public TaskManager at(String location) {
         TaskManager last = null;

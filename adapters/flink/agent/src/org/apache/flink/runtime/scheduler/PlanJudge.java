@@ -14,7 +14,7 @@ import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
-/** Judges a plan that fits its job by the TaskManagers that are there. */
+/** Checks a plan that fits its job: are its TaskManagers registered, and have they enough slots? */
 final class PlanJudge {
     private PlanJudge() {}
 
@@ -74,7 +74,7 @@ final class PlanJudge {
         for (ResourceProfile slot : plan.slots()) {
             TaskManager at = taskManagers.at(PlannedPlace.location(slot));
             if (at == null) {
-                continue; // The job starts, and waits for it.
+                continue; // The job starts, and waits for this TaskManager.
             }
             ResourceProfile size = PlannedPlace.size(slot, at.defaultSlot);
             ResourceProfile room =

@@ -21,7 +21,7 @@ import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.ReflectedMember;
 import dev.edgeplace.flink.TaskManagers;
 
-/** The ResourceManager's side: called from the hooks in {@code FineGrainedSlotManager}. */
+/** The hooks in {@code FineGrainedSlotManager}, in the ResourceManager, call these methods. */
 public final class SteeringHooks {
     private static final Logger LOG = LoggerFactory.getLogger(SteeringHooks.class);
 
@@ -44,18 +44,18 @@ public final class SteeringHooks {
         LOG.info("edgeplace: slot requests are steered, plans are in {}", Agent.get().plans);
     }
 
-    /** Has what the ResourceManager knows published, from its main thread. */
+    /** Publishes the ResourceManager's TaskManagers, from its main thread. */
     private static void probe() {
         FineGrainedSlotManager probed = slotManager;
         try {
             mainThread.execute(() -> publish(probed));
         } catch (RuntimeException e) {
-            // Its endpoint has ended.
+            // The ResourceManager has ended.
             TaskManagers.publish(false, List.of());
         }
     }
 
-    /** What one round leaves open is looked at in the next; see {@link SteeringStrategy}. */
+    /** Starts another round of allocation; see {@link SteeringStrategy}. */
     private static void checkAgain() {
         mainThread.execute(slotManager::triggerResourceRequirementsCheck);
     }

@@ -19,9 +19,9 @@ import org.apache.flink.runtime.util.ResourceCounter;
 import dev.edgeplace.flink.SlotFingerprints;
 
 /**
- * Serves requests for slots of a TaskManager's own size from that TaskManager, all others as stock
- * Flink does. The stock strategy does the arithmetic: it is asked once for each TaskManager, and
- * told that all others are blocked.
+ * Serves a request for a slot of a TaskManager's own size from that TaskManager, and all other
+ * requests as stock Flink does. The stock strategy does the arithmetic: this class asks it once for
+ * each TaskManager, and says that all other TaskManagers are blocked.
  */
 final class SteeringStrategy implements ResourceAllocationStrategy {
     private final ResourceAllocationStrategy stock;
@@ -55,8 +55,8 @@ final class SteeringStrategy implements ResourceAllocationStrategy {
         Set<InstanceID> used = new HashSet<>();
         planned.forEach(
                 (id, requirements) ->
-                        // What cannot be had now is neither failed nor asked of new TaskManagers:
-                        // the JobMaster's side knows for whom it waits, and says so.
+                        // A slot that is not free now does not fail the job, and starts no new
+                        // TaskManager: the JobMaster's side reports what it waits for.
                         used.addAll(
                                 addRegistered(
                                         result,
@@ -70,7 +70,7 @@ final class SteeringStrategy implements ResourceAllocationStrategy {
             if (used.isEmpty()) {
                 addAll(result, stock.tryFulfillRequirements(others, taskManagers, blocked));
             } else {
-                // The stock strategy does not know what has just been promised: next round.
+                // The stock strategy does not know the slots of this round: it gets the next one.
                 checkAgain.run();
             }
         }
