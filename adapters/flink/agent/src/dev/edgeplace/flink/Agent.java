@@ -30,6 +30,7 @@ public final class Agent {
 
     public final Options options;
     public final PlansFolder plans;
+    public final Cordons cordons;
     public final Turns turns = new Turns();
     /** Why this release of Flink cannot rescale jobs; empty if it can. */
     private final List<String> noRescaling;
@@ -48,6 +49,7 @@ public final class Agent {
         this.options = options;
         this.noRescaling = noRescaling;
         this.plans = new PlansFolder(options.plans);
+        this.cordons = new Cordons(plans);
     }
 
     /** Sets up the agent of this JVM. It is idle until a ResourceManager or JobMaster starts. */
@@ -84,6 +86,7 @@ public final class Agent {
             thread = new ScheduledThreadPoolExecutor(1, Agent::daemon);
             // Jobs may have died with a former JobManager. Jobs that run write their status again.
             thread.execute(() -> attempt("the folder of plans", plans::removeStatuses));
+            thread.execute(() -> attempt("the cordons", cordons::review));
             thread.scheduleWithFixedDelay(
                     this::watchAll, WATCH_EVERY_MS, WATCH_EVERY_MS, TimeUnit.MILLISECONDS);
         }
@@ -125,6 +128,7 @@ public final class Agent {
     }
 
     private void watchAll() {
+        attempt("the cordons", cordons::review);
         attempt("the ResourceManager", resourceManagerProbe::run);
         attempt("the heartbeat", this::writeHeartbeat);
         for (PlannedJob job : jobs.values()) {
@@ -204,6 +208,7 @@ public final class Agent {
         said.put("no_rescaling_because", noRescalingBecause());
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
+        said.put("cordons", cordons.described());
         return said;
     }
 

@@ -64,7 +64,7 @@ public final class PlacementHooks {
         for (PlanFile each : Arrays.asList(kept, newest)) {
             JobPlan plan = each == null ? null : reader.read(each).plan;
             if (plan != null
-                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), false)
+                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), null, false)
                             .isEmpty()) {
                 return plan.parallelism;
             }
