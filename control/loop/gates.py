@@ -123,6 +123,11 @@ def _blast(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
         )
 
 
+def gate_of(hindered: str) -> str:
+    """Return the name of the gate that a text of `in_the_way` begins with."""
+    return hindered.split(":")[0]
+
+
 def plan_key(proposal: ProposedChange | BegunChange) -> str:
     """Return what a plan is remembered by."""
     return ";".join(f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items()))

@@ -75,6 +75,13 @@ class BegunChange(Frozen):
     """A person wanted the way back."""
 
 
+class Told(Frozen):
+    """What was decided or done, and why not."""
+
+    at_s: float
+    says: str
+
+
 class Memory(Frozen):
     """The state of the loop."""
 
@@ -143,6 +150,14 @@ class Memory(Frozen):
     """Why the loop only recommends until a person starts it anew; empty: it does as its mode."""
     proved: bool = False
     """A change was made and stayed."""
+    log: tuple[Told, ...] = ()
+    """The last decisions and acts, the oldest first."""
+    decisions_made: dict[str, dict[str, int]] = {}
+    """Verdict -> gate that said no, or nothing -> how often."""
+    changes_made: dict[str, dict[str, int]] = {}
+    """Kind -> end -> how often."""
+    changing_s: float = 0.0
+    """Seconds that changes took, from the intent to their end."""
     recommended: int = 0
     first_s: float | None = None
 

@@ -6,7 +6,7 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 
 from dataclasses import dataclass
 
-from edgeplace.control.loop import changing
+from edgeplace.control.loop import changing, record
 from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
@@ -44,6 +44,12 @@ class Stepped:
 
 def step(memory: Memory, event: AnyEvent) -> Stepped:
     """Return what follows from an event."""
+    stepped = _step(memory, event)
+    kept = record.logged(memory, event, stepped.memory, stepped.says)
+    return Stepped(kept, stepped.says, stepped.effects)
+
+
+def _step(memory: Memory, event: AnyEvent) -> Stepped:
     # A clock that went back while no loop ran stands still until it has caught up.
     now_s = max(memory.now_s, event.at_s)
     memory = _aged(memory.now(lines=memory.lines + 1, now_s=now_s))
@@ -55,7 +61,8 @@ def step(memory: Memory, event: AnyEvent) -> Stepped:
         case Solved():
             return _solved(memory, event)
         case Ended():
-            return Stepped(*changing.ended(memory, event))
+            after, said, effects = changing.ended(memory, event)
+            return Stepped(record.ended(memory, event, after), said, effects)
         case Asked():
             return Stepped(*changing.asked(memory.now(wall_s=event.wall_s), event))
         case Stopped():
@@ -252,8 +259,9 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
         return Stepped(memory, "an answer of the solver came too late: it is not used")
     memory = memory.now(asked_s=None, costs_age_s=event.costs_age_s)
     if event.problem or event.stay is None:
-        said = decide(memory, event).text
-        return Stepped(memory.now(decision=said), said)
+        undecided = decide(memory, event)
+        memory = record.decided(memory.now(decision=undecided.text), undecided)
+        return Stepped(memory, undecided.text)
     memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
     decided = decide(memory, event)
     memory = memory.now(
@@ -267,5 +275,6 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     if decided.proposal is None:
         doubt = f"; sources are held back {held:.0%} of the time: measure the costs anew"
         fits = event.stay.fits and held >= changing.HELD
-        return Stepped(memory, decided.text + (doubt if fits else ""))
-    return Stepped(*changing.proposed(memory, decided.proposal, decided.text))
+        return Stepped(record.decided(memory, decided), decided.text + (doubt if fits else ""))
+    memory, said, effects = changing.proposed(memory, decided.proposal, decided.text)
+    return Stepped(record.decided(memory, decided), said, effects)

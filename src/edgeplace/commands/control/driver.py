@@ -20,6 +20,7 @@ from edgeplace.cli.console import Console
 from edgeplace.commands.control import request_files
 from edgeplace.commands.control.applying import apply
 from edgeplace.commands.control.flink_polls import FlinkPolls
+from edgeplace.commands.control.serving import served
 from edgeplace.commands.control.solving import Solving
 from edgeplace.control.loop.events import AnyEvent, Apply, Ended, Polled, Solve, Started, Stopped
 from edgeplace.control.loop.journal_file import Journal, JournalFullError
@@ -111,8 +112,13 @@ class Driver:
         settings = self._files.settings
         deadline_s = None if duration_s is None else time.monotonic() + duration_s
         why = "Ctrl-C or a signal"
-        log = LogFolder(self._files.folder / "metrics", _LOG_BYTES)
-        with ThreadPoolExecutor(_AT_ONCE) as pool, contextlib.closing(log):
+        with (
+            contextlib.closing(LogFolder(self._files.folder / "metrics", _LOG_BYTES)) as log,
+            served(settings.listen, lambda: (self._journal.memory, self._now_s())) as page,
+            ThreadPoolExecutor(_AT_ONCE) as pool,
+        ):
+            if page:
+                self._say(f"{page} shows what it does, {page}metrics the figures for Prometheus")
             polls = FlinkPolls(self._client, settings.job, self._cluster, log, pool)
             try:
                 self._handle(self._started(i_know), polls)

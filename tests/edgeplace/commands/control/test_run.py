@@ -3,9 +3,11 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from urllib.request import urlopen
 
 import pytest
 
@@ -216,6 +218,22 @@ def test_a_flink_that_is_down_is_waited_for(edgeplace, control, flink):
         assert ran.status is ExitStatus.UNREACHABLE, ran.out
         flink.down = False
         loop.wait_for("records/s")
+
+
+@pytest.mark.slow
+def test_the_page_and_the_metrics_are_served_while_it_runs(edgeplace, control):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path = control(listen=f"127.0.0.1:{port}")
+        refused = edgeplace("control", "run", path, "--duration", "2s")
+        assert refused.status is ExitStatus.INVALID_INPUT
+        assert f"listen: 127.0.0.1:{port} cannot be had" in refused.err
+    with Running(path) as loop:
+        loop.wait_for("records/s")
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as text:
+            assert b"edgeplace_control_rate_records_per_second " in text.read()
+        with urlopen(f"http://127.0.0.1:{port}/") as page:
+            assert b"The loop of wordcount" in page.read()
 
 
 def test_half_an_answer_of_flinks_is_none(edgeplace, control, flink):
