@@ -148,5 +148,7 @@ class ControlSettings(Frozen):
     quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
+    survive: tuple[Id, ...] = ()
+    """Sites for whose loss a plan is kept ready."""
     listen: Listen | None = None
     """Address of the page and of `/metrics`, such as `127.0.0.1:9550`; None: neither is served."""

@@ -89,6 +89,18 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
         "What staying cost more, over the price of the change; it is made at 1.",
         memory.regret_bytes / price if price > 0 else None,
     )
+    yield Metric(
+        PREFIX + "lost",
+        "gauge",
+        "1 for a site of which no TaskManager is there.",
+        tuple(({"site": name}, float(name in memory.lost)) for name in memory.sites),
+    )
+    yield Metric(
+        PREFIX + "quarantined",
+        "gauge",
+        "1 for a place that gets nothing new, as it was lost too often.",
+        tuple(({"place": name}, float(f.out)) for name, f in memory.losses.items()),
+    )
     held = {} if memory.settings is None else coverage(memory)
     yield Metric(
         PREFIX + "forecast_coverage_ratio",

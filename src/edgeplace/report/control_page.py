@@ -9,7 +9,7 @@ from edgeplace.control.loop.guard import held_now, load_of, rates_now
 from edgeplace.control.loop.memory import Memory
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
-from edgeplace.report.parts import Section, facts, long_table, paragraph, scrolling, table
+from edgeplace.report.parts import Section, bullets, facts, long_table, paragraph, scrolling, table
 
 _WIDTH, _HEIGHT = 860, 240
 _LEFT, _RIGHT, _TOP, _FOOT = 64, 12, 14, 26
@@ -24,6 +24,8 @@ def control_page(memory: Memory, now_s: float) -> str:
         Section("day", "The day", _day(memory)),
         Section("decisions", "The last decisions", _decisions(memory)),
     ]
+    if memory.lost or memory.losses or memory.loss_plans:
+        sections.insert(1, Section("sites", "Sites that may be lost", _sites(memory)))
     if memory.proposal is not None:
         sections.insert(0, Section("proposed", "What it proposes", _proposal(memory)))
     return page(f"The loop of {job}", _lead(memory, now_s), sections)
@@ -88,6 +90,16 @@ def _plan(memory: Memory) -> Markup:
         return paragraph("Flink has not told yet where the subtasks run.")
     rows = [(op, f"{len(row):,}", _counted(row)) for op, row in memory.places.items()]
     return long_table("Where the job runs", ("operator", ">subtasks", "TaskManagers"), rows)
+
+
+def _sites(memory: Memory) -> Markup:
+    texts = [f"Site {name} is lost." for name in memory.lost]
+    texts += [f"{name} gets nothing new: it was lost too often." for name in memory.kept_out]
+    texts += [
+        f"If site {name} is lost: {plan.problem or f'{plan.moves:,} subtasks would move'}."
+        for name, plan in memory.loss_plans.items()
+    ]
+    return bullets(texts or ["All are there."])
 
 
 def _counted(row: Sequence[str | None]) -> str:

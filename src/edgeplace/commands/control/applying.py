@@ -23,6 +23,8 @@ from edgeplace.control.loop.events import Apply, Ended
 from edgeplace.model import Cluster, InvalidInputError, Plan
 
 _ORIGIN = "the loop's plan"
+_RESTARTS_S = 30.0
+_AGAIN_S = 0.5
 
 
 def apply(
@@ -33,18 +35,26 @@ def apply(
     plans: str | None,
     tell: Callable[[str], None],
 ) -> Ended:
-    """Move a job, and return how that ended; the caller puts the time in."""
-    try:
-        end, reasons = _apply(effect, live, job_name, cluster, plans, tell)
-    except (
-        AgentMissingError,
-        FlinkNotFoundError,
-        FlinkUnreachableError,
-        InvalidInputError,
-        PlanNotWrittenError,
-    ) as e:
-        end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
-    return Ended(at_s=0.0, id=effect.id, end=end.value, reasons=reasons)
+    """Move a job, and return how that ended; the caller puts the time in.
+
+    A job that has lost a site restarts before it waits for it; only then it can be moved.
+    """
+    deadline_s = time.monotonic() + min(effect.limit_s, _RESTARTS_S)
+    while True:
+        try:
+            end, reasons = _apply(effect, live, job_name, cluster, plans, tell)
+        except (
+            AgentMissingError,
+            FlinkNotFoundError,
+            FlinkUnreachableError,
+            InvalidInputError,
+            PlanNotWrittenError,
+        ) as e:
+            end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
+        final = end is not ApplyEnd.REFUSED or not effect.at_once
+        if final or time.monotonic() >= deadline_s:
+            return Ended(at_s=0.0, id=effect.id, end=end.value, reasons=reasons)
+        time.sleep(_AGAIN_S)
 
 
 def _apply(

@@ -24,11 +24,15 @@ from edgeplace.commands.control.serving import served
 from edgeplace.commands.control.solving import Solving
 from edgeplace.control.loop.events import AnyEvent, Apply, Ended, Polled, Solve, Started, Stopped
 from edgeplace.control.loop.journal_file import Journal, JournalFullError
+from edgeplace.control.loop.rescue import is_due
+from edgeplace.control.loop.sites import by_site
 from edgeplace.control.loop.step import Stepped
 from edgeplace.control.settings import ControlSettings
 from edgeplace.model import Cluster, InvalidInputError, read
 
 _TICK_S = 0.2
+_LOOK_S = 1.0
+"""Between looks at the TaskManagers, where the loss of a site is to be survived."""
 _LOG_BYTES = 10**9
 _AT_ONCE = 4
 
@@ -122,15 +126,21 @@ class Driver:
             polls = FlinkPolls(self._client, settings.job, self._cluster, log, pool)
             try:
                 self._handle(self._started(i_know), polls)
-                next_s = time.monotonic()
+                next_s = look_s = time.monotonic()
                 while not self._interrupted and not self._needs_a_person():
                     self._take_requests(polls)
                     solved = self._solving.answer(self._now_s())
                     if solved is not None:
                         self._handle(solved, polls)
+                    if settings.survive and time.monotonic() >= look_s:
+                        if polls.others_registered():
+                            next_s = time.monotonic()
+                        look_s = time.monotonic() + _LOOK_S
                     if time.monotonic() >= next_s:
                         self._handle(self._polled(polls), polls)
-                        next_s = max(next_s + settings.poll_s, time.monotonic())
+                        soon = is_due(self._journal.memory)
+                        wait_s = min(_LOOK_S, settings.poll_s) if soon else settings.poll_s
+                        next_s = max(next_s + wait_s, time.monotonic())
                     if deadline_s is not None and time.monotonic() >= deadline_s:
                         why = "its time is over"
                         break
@@ -157,6 +167,7 @@ class Driver:
             release=__version__,
             i_know=i_know,
             mended=self._journal.mended,
+            sites=by_site(self._cluster),
         )
 
     def _polled(self, polls: FlinkPolls) -> Polled:
@@ -229,7 +240,13 @@ def checked(files: Files) -> Files:
     InvalidInputError
         If one is not.
     """
-    read(files.cluster, Cluster)
+    known = {site.id for site in read(files.cluster, Cluster).sites}
+    for site in files.settings.survive:
+        if site not in known:
+            raise InvalidInputError(
+                f"survive: {files.cluster} has no site {site!r}",
+                f"its sites are {', '.join(sorted(known))}",
+            )
     for path in (files.rules, files.credentials, files.ca_file):
         if path is not None and not path.is_file():
             raise InvalidInputError(f"{path}: no such file", "correct its name in the control file")

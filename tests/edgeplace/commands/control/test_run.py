@@ -181,6 +181,30 @@ def test_a_person_who_moves_the_job_is_noticed_and_nothing_is_undone(
     assert flink.jobs[0].placement == mine
 
 
+@pytest.mark.slow
+def test_a_job_whose_site_is_lost_goes_where_it_was_planned(edgeplace, control, costs, flink):
+    path = control(costs=costs, mode="approve", survive=["hall"])
+    cluster = path.parent / "cluster.yaml"
+    cluster.write_text(CLUSTER.replace("checkpoint_storage: hall", "checkpoint_storage: field"))
+    job = flink.jobs[0]
+    with Running(path) as loop:
+        loop.wait_for("if site hall is lost: 1 subtasks would move")
+        with flink.lock:
+            flink.task_managers.pop()
+            job.vertices[2].places, job.vertices[2].state = [None], "SCHEDULED"
+            job.waiting_for = ["server"]
+            flink.agent.report(job, "waiting", None, None, [])
+        loop.wait_for("approve loss")
+        shown = edgeplace("control", "status", path)
+        assert "hall" in shown.out
+        (name,) = set(re.findall(r"(loss[0-9]+): ", shown.out))
+        job.vertices[2].state = ""
+        asked = edgeplace("control", "approve", path, name)
+        assert asked.status is ExitStatus.OK, asked.out + asked.err
+        loop.wait_for(f"{name} applied")
+    assert job.placement[SINK][0].startswith("pi-")
+
+
 def test_a_second_loop_ends_with_11(edgeplace, control):
     path = control()
     held = Journal(path.parent / "control")
