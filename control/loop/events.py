@@ -41,6 +41,18 @@ class Started(LoopEvent):
     """The TaskManagers of each site in the cluster file."""
 
 
+class Reloaded(LoopEvent):
+    """The control file was read anew while the loop runs."""
+
+    kind: Literal["reloaded"] = "reloaded"
+    settings: ControlSettings | None = None
+    """None: they cannot be taken, and those before go on."""
+    problem: str = ""
+    """Why."""
+    sites: dict[str, tuple[str, ...]] = {}
+    """As in `Started`."""
+
+
 class Polled(LoopEvent):
     """Flink's answers to one poll, or why there are none."""
 
@@ -145,7 +157,7 @@ class Stopped(LoopEvent):
 
 
 AnyEvent = Annotated[
-    Started | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
+    Started | Reloaded | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
 ]
 
 

@@ -14,6 +14,7 @@ from edgeplace.control.loop.events import (
     Asked,
     Ended,
     Polled,
+    Reloaded,
     Solve,
     Solved,
     Started,
@@ -62,6 +63,8 @@ def _step(memory: Memory, event: AnyEvent) -> Stepped:
     match event:
         case Started():
             return _started(memory, event)
+        case Reloaded():
+            return _reloaded(memory, event)
         case Polled():
             return _polled(memory, event)
         case Solved():
@@ -129,6 +132,20 @@ def _started(memory: Memory, event: Started) -> Stepped:
     if memory.change is not None:
         said.append(f"change {memory.change.id} is open: Flink is asked what came of it")
     return Stepped(*changing.again(memory, "; ".join(said)))
+
+
+def _reloaded(memory: Memory, event: Reloaded) -> Stepped:
+    if event.settings is None:
+        return Stepped(memory, f"goes on with the settings it has: {event.problem}")
+    changed = event.settings != memory.settings
+    memory = memory.now(settings=event.settings, sites=event.sites or memory.sites)
+    if not changed:
+        return Stepped(memory, "control.yaml was read anew: the settings are the same")
+    memory = memory.now(
+        preferred={}, regret_bytes=0.0, proposal=None, loss_plans={}, asked_s=None, decided_s=0.0
+    )
+    says = f"control.yaml was read anew, mode {memory.mode}: what was proposed is void"
+    return Stepped(memory.now(ticket=memory.ticket + 1), says)
 
 
 def _polled(memory: Memory, event: Polled) -> Stepped:

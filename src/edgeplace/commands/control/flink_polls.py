@@ -42,7 +42,7 @@ class FlinkPolls:
     ) -> None:
         self._client = client
         self._job = job
-        self._cluster = cluster
+        self.cluster = cluster
         self._log = log
         self._pool = pool
         self._poller: Poller | None = None
@@ -64,7 +64,7 @@ class FlinkPolls:
             return False
 
     def _now_registered(self) -> tuple[str, ...]:
-        return _registered(self._client.get("/taskmanagers"), self._cluster)
+        return _registered(self._client.get("/taskmanagers"), self.cluster)
 
     def _tell_registered(self, now: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return them if they are others than told before."""
@@ -106,7 +106,7 @@ class FlinkPolls:
         self._log.append(poll.lines)
         answers = [json.loads(line) for line in poll.lines.splitlines()]
         checkpoints = self._checkpoints()
-        seen = polled(answers, checkpoints, self._cluster)
+        seen = polled(answers, checkpoints, self.cluster)
         places = seen.pop("places")
         registered = self._tell_registered(seen.pop("registered"))
         # A placement is long, and seldom another.

@@ -11,7 +11,9 @@ from urllib.request import urlopen
 
 import pytest
 
+from edgeplace.adapters.flink.plans import PlansFolder
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.commands.control.lease import Lease
 from edgeplace.control.loop.journal_file import NAME, Journal, led, remembered
 from edgeplace.model import Costs, Plan, write
 from edgeplace.model.cost import ClassCost, OperatorCost, StreamCost
@@ -102,7 +104,11 @@ class Running:
     def __enter__(self):
         command = [sys.executable, "-m", "edgeplace", "control", "run", str(self._control)]
         self._loop = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         return self
 
@@ -113,6 +119,9 @@ class Running:
             assert time.monotonic() < deadline, f"{text!r} was not said: {said(self._control)}"
             assert self._loop.poll() is None, self._loop.communicate()[0]
             time.sleep(0.1)
+
+    def hang_up(self):
+        self._loop.send_signal(signal.SIGHUP)
 
     def __exit__(self, *error):
         self._loop.send_signal(signal.SIGTERM)
@@ -205,6 +214,49 @@ def test_a_job_whose_site_is_lost_goes_where_it_was_planned(edgeplace, control, 
         assert asked.status is ExitStatus.OK, asked.out + asked.err
         loop.wait_for(f"{name} applied")
     assert job.placement[SINK][0].startswith("pi-")
+
+
+@pytest.mark.slow
+def test_sighup_takes_all_of_a_new_file_or_nothing(edgeplace, control):
+    path = control()
+    with Running(path) as loop:
+        loop.wait_for("records/s")
+        control(poll_s="often", mode="approve")
+        loop.hang_up()
+        loop.wait_for("goes on with the settings it has: ")
+        control(job="another", mode="approve")
+        loop.hang_up()
+        loop.wait_for("job cannot change while the loop runs")
+        assert "recommend" in edgeplace("control", "status", path).out
+        control(mode="approve")
+        loop.hang_up()
+        loop.wait_for("control.yaml was read anew, mode approve")
+    again = edgeplace("control", "replay", path.parent / "control" / NAME)
+    assert again.status is ExitStatus.OK
+
+
+@pytest.mark.slow
+def test_a_loop_of_another_host_that_may_change_the_job_keeps_ours_out(
+    edgeplace, control, costs, rules, flink
+):
+    path = control(costs=costs, rules=rules, mode="approve")
+    plans = PlansFolder(flink.agent.plans)
+    theirs = Lease(plans, "wordcount", "elsewhere:1")
+    assert theirs.take(above=16) == 17
+    ran = edgeplace("control", "run", path, "--duration", "2s")
+    assert ran.status is ExitStatus.LED_ELSEWHERE
+    assert "elsewhere:1 leads here" in ran.err
+    theirs.leave()
+    with Running(path) as loop:
+        loop.wait_for("leads with epoch 18")
+        loop.wait_for("approve c")
+        (name,) = set(
+            re.findall(r"proposed +(c[0-9]+): ", edgeplace("control", "status", path).out)
+        )
+        assert edgeplace("control", "approve", path, name).status is ExitStatus.OK
+        loop.wait_for(f"{name} applied")
+    written = [p.read_text() for p in plans.path.glob("*.schedulercfg")]
+    assert [text.splitlines()[0] for text in written] == ["# epoch: 18"]
 
 
 def test_a_second_loop_ends_with_11(edgeplace, control):
