@@ -25,6 +25,7 @@ from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
+    Chosen,
     Conflict,
     Evaluation,
     Freed,
@@ -61,6 +62,7 @@ __all__ = [
     "AtRate",
     "Case",
     "Change",
+    "Chosen",
     "ClassCost",
     "Cluster",
     "Colocate",
