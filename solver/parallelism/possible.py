@@ -35,7 +35,7 @@ def possible_values(problem: Problem, choice: Choice, splits: Splits, soft: bool
         places = allowed[own].any(axis=0)
         slots = int(p.tms.slots[places].sum())
         kept[g] = [n for n in kept[g] if n <= slots]
-        if soft or member[0] in swelling:
+        if soft or member[0] in swelling or not places.any():
             continue
         classes = np.unique(p.tms.node_class[places])
         # All records of the operator in one thread, on the fastest class.

@@ -16,6 +16,8 @@ from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search, SearchParameters
 from edgeplace.solver.search.stages import later_levels
+from edgeplace.solver.sites import decide
+from edgeplace.solver.tolerances import TIE
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ def search_within(
         search.run()
     else:
         try:
-            later_levels.run(state)
+            if _decided_by_site(search, caps[0]):
+                later_levels.run(state)
         except KeyboardInterrupt:
             state.proof.stopped_by = StoppedBy.INTERRUPT
         except OutOfTimeError:
@@ -126,3 +129,18 @@ def search_within(
         state.proof.infeasible and search.best is None,
         state.proof.stopped_by,
     )
+
+
+def _decided_by_site(search: Search, cap: float) -> bool:
+    """Note what sites decide of `wan`, if it has the first cap; return whether a plan keeps it."""
+    task = search.state.task
+    if task.levels[0].name != "wan" or search.state.first.by_site is not None:
+        return True
+    found = decide(task.problem, task.problem.keeps_up)
+    if found is None:
+        return True
+    search.state.first.by_site = found.bound
+    if found.bound > cap * (1 + TIE):
+        search.state.proof.infeasible = search.best is None
+        return False
+    return True
