@@ -81,6 +81,7 @@ def run(command):
     assert status is ExitStatus.OK, err.getvalue() or out.getvalue()
 
 
+@pytest.mark.slow
 def test_the_load_of_control_is_simulated(tmp_path, monkeypatch):
     """The other commands of the page need a Flink: tests/edgeplace/commands/control has them."""
     monkeypatch.chdir(tmp_path)

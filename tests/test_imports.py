@@ -53,6 +53,7 @@ def run(code, cwd):
     return ran.stdout.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "none_of"),
     [

@@ -31,6 +31,7 @@ def test_a_shipped_instance_is_generated_byte_for_byte(entry):
     assert best_known(instance) == entry.best
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bytes():
     # Hashes of strings differ from process to process; nothing may hang on their order.
     name = "multi-query-3-5"

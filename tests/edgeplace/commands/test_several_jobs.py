@@ -140,6 +140,7 @@ def test_a_rate_is_set_in_the_job_that_has_the_source(edgeplace, files):
     assert "none of the jobs 'parcels', 'forklifts' has an operator 'sensor'" in ran.err
 
 
+@pytest.mark.slow
 def test_bench_compares_the_published_methods_on_two_jobs(edgeplace, files):
     ran = edgeplace("bench", *files, "--backends", "milp,flink-spread", "--json")
     assert ran.status is ExitStatus.OK, ran.err

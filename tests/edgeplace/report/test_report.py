@@ -256,6 +256,7 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.slow
 def test_ten_thousand_subtasks_stay_small_and_readable():
     text, found = large_page()
     page = Page(text)
@@ -328,6 +329,7 @@ def test_a_bench_is_shown(pages):
     assert dict(page.table("Machine"))["edgeplace"]
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_on_the_page(edgeplace, monkeypatch, tmp_path):
     known = BestKnown(wan=1.0, bound=1.0, by="a test", day="2026-11-21")
     monkeypatch.setattr(bench_run, "best_known", lambda instance: known)
@@ -349,6 +351,7 @@ def test_a_case_is_shown_with_the_best_plan_that_holds(pages):
     assert page.table("Subtasks of each operator")[1] == ["filter", "-", "-", "-", "-", "×4"]
 
 
+@pytest.mark.slow
 def test_a_case_without_a_plan_that_holds_says_so(edgeplace, job, narrow, tmp_path):
     edgeplace("bench", job, narrow, "--backends", "all-server", "--out", tmp_path)
     page = Page((tmp_path / "report.html").read_text())

@@ -95,6 +95,7 @@ def test_forty_depots_are_told_in_25_lines_of_80_columns(on_terminal, tmp_path):
     assert "camera 29, decode 29, detect 29" in lines[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 @pytest.mark.parametrize("full", [(), ("--full",)])
 def test_no_word_is_broken_at_any_width(on_terminal, tmp_path, columns, full):

@@ -135,6 +135,7 @@ def test_exact_ones_equal_brute_force(name, instance):
     assert close(found.bound, best[0])
 
 
+@pytest.mark.slow
 @some
 @given(instance=roomy(), data=st.data())
 def test_state_agrees_with_the_evaluator(instance, data):
@@ -227,6 +228,7 @@ def test_a_step_may_not_break_the_limit_on_latency():
         assert state.carried(8, 0) == may
 
 
+@pytest.mark.slow
 @some
 @given(instance=roomy())
 def test_searches_never_worsen_what_they_start_from(instance):
@@ -241,6 +243,7 @@ def test_searches_never_worsen_what_they_start_from(instance):
             assert found.wan_cost <= start.wan_cost * (1 + 1e-6) + 1e-6
 
 
+@pytest.mark.slow
 @some
 @given(instance=roomy())
 def test_nebulastream_s_ilp_never_sends_anything_down(instance):
@@ -280,6 +283,7 @@ def never_down(problem, found):
         assert site[j] in paths[site[k]]
 
 
+@pytest.mark.slow
 @some
 @given(instance=roomy())
 def test_caps_finds_a_plan_whenever_the_slots_suffice(instance):
@@ -304,6 +308,7 @@ def test_caps_takes_tasks_for_alike_only_if_their_partners_are():
     assert [m.tolist() for m in lone.members] == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.slow
 @settings(some, max_examples=20)
 @given(
     loads=st.lists(st.integers(1, 9), min_size=2, max_size=3),

@@ -1,6 +1,7 @@
 """Slots counted step by step."""
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from edgeplace.solver.problem.slots import slots_of_places
 from tests.support.strategies import instances
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data())
 def test_slots_after_any_steps_are_those_of_the_placement(instance, data):

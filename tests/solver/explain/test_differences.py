@@ -1,5 +1,6 @@
 """What differs between two plans."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from tests.support.seeds import filter_cluster, filter_job
 from tests.support.strategies import instances
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data())
 def test_it_names_who_moves_and_gives_the_evaluators_figures(instance, data):

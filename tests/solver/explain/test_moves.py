@@ -35,6 +35,7 @@ def names(limits):
     return {(v.kind, v.where) for v in limits}
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data(), latency_first=st.booleans())
 def test_every_figure_of_every_option_is_the_evaluators(instance, data, latency_first):
@@ -145,6 +146,7 @@ def test_a_subtask_that_is_not_there_is_told_with_the_names_that_are(subtask, wh
     assert cure in e.value.cure
 
 
+@pytest.mark.slow
 def test_of_many_places_some_of_each_kind_are_tried():
     """300 far Pis would hide the server, which costs more WAN than none of them."""
     job, cluster = filter_job(50_000.0), filter_cluster(bandwidth_bytes_per_s=1e7)

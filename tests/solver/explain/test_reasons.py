@@ -1,6 +1,7 @@
 """Why each operator is where it is: every figure is the evaluator's."""
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_every_alternative_moves_one_operator_and_is_judged_right(instance, data
                 assert other.breaks in then.violations
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_beside_its_input_is_the_site_that_sends_most(instance, data):
@@ -74,6 +76,7 @@ def test_beside_its_input_is_the_site_that_sends_most(instance, data):
                     assert p.tms.site[then[k]] in np.flatnonzero(sent >= sent.max() * (1 - 1e-12))
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_subtasks_held_at_once_fill_as_if_placed_one_by_one(instance, data):
@@ -93,6 +96,7 @@ def test_subtasks_held_at_once_fill_as_if_placed_one_by_one(instance, data):
     assert (at_once.assignment == one_by_one.assignment).all()
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_of_the_placements_on_servers_the_cheapest_is_named(instance, data):

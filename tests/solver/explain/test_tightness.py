@@ -1,5 +1,6 @@
 """What binds: the evaluator's limits, the fullest first."""
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from edgeplace.solver import evaluate, tightest
 from tests.support.strategies import instances
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data())
 def test_limits_are_the_evaluators_and_none_that_is_used_is_missed(instance, data):

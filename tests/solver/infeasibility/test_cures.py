@@ -33,6 +33,7 @@ from tests.support.strategies import instances
 some = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @some
 @given(instance=instances())
 def test_a_cure_made_to_the_inputs_gives_a_plan(instance):

@@ -139,6 +139,7 @@ sys.exit(3)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("use", "status"), [(AS_A_COMMAND, 0), (AS_A_LIBRARY, 3)])
 def test_a_process_ends_with_its_status_where_a_solver_was_left_behind(use, status):
     ended = subprocess.run(

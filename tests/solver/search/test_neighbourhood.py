@@ -32,6 +32,7 @@ def test_a_part_leaves_the_plan_possible_and_the_rest_as_it_is(seed, sites):
         parts.decided(True)
 
 
+@pytest.mark.slow
 def test_a_search_that_the_clock_ends_looks_further_around_its_plan():
     job, cluster, rules = star(6, seed=2)
     best = solve(job, cluster, rules, objective=("wan",))

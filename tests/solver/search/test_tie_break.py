@@ -128,6 +128,7 @@ def test_machines_that_are_alike_change_their_names_and_nothing_moves():
     assert found.evaluation.wan_cost == pytest.approx(result.evaluation.wan_cost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", [["throughput", "wan"], ["wan"]])
 def test_nothing_moves_from_where_it_runs_without_a_reason(objective):
     first = solve(VIDEO, DEPOT_CLUSTER, objective=objective).plan

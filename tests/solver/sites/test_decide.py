@@ -100,6 +100,7 @@ def short_of_cores(cluster, cores):
     return cluster.model_copy(update={"nodes": tuple(nodes)})
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),
@@ -158,6 +159,7 @@ def test_strangers_are_not_needed(seed, sites, fan_in, slack):
         assert outcome is Outcome.INFEASIBLE or bound > best + slack * (1 - 1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),

@@ -426,6 +426,7 @@ def test_slots_without_end_are_as_many_as_there_are_subtasks():
     assert found.value == decide(build([job], like_workers(2, 5))).value
 
 
+@pytest.mark.slow
 def test_exchanges_between_many_kinds_take_no_memory_for_all_pairs_of_them():
     # Four subtasks a worker: 24 exchanges at a time, and not 40,200.
     job = lone(range(1, 201), range(1, 201))

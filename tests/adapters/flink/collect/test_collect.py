@@ -263,7 +263,7 @@ def test_a_name_is_followed_over_resubmissions(flink, collected):
         flink.jobs[0].state = "CANCELED"
 
     def submit():
-        flink.jobs.append(wordcount(job_id="b" * 32))
+        flink.submit(wordcount(job_id="b" * 32))
 
     done, lines = collected(Steps([cancel], [submit]), name="wordcount")
     assert done.jobs == {"a" * 32: "wordcount", "b" * 32: "wordcount"}
@@ -272,14 +272,14 @@ def test_a_name_is_followed_over_resubmissions(flink, collected):
 
 
 def test_a_name_is_followed_when_the_jobmanager_has_forgotten_the_run(flink, collected):
-    steps = Steps([flink.jobs.clear], [lambda: flink.jobs.append(wordcount(job_id="b" * 32))])
+    steps = Steps([flink.jobs.clear], [lambda: flink.submit(wordcount(job_id="b" * 32))])
     done, _ = collected(steps, name="wordcount")
     assert list(done.jobs) == ["a" * 32, "b" * 32]
 
 
 def test_a_name_is_waited_for(flink, collected):
     flink.jobs = []
-    steps = Steps(in_gaps=[lambda: flink.jobs.append(wordcount())])
+    steps = Steps(in_gaps=[lambda: flink.submit(wordcount())])
     done, _ = collected(steps, name="wordcount")
     assert done.gaps[0].reason == "waiting for a job called 'wordcount'; Flink runs no job"
     assert done.polls == 1
@@ -287,7 +287,7 @@ def test_a_name_is_waited_for(flink, collected):
 
 
 def test_an_id_ends_with_its_run(flink, collected):
-    flink.jobs.append(wordcount(job_id="b" * 32))
+    flink.submit(wordcount(job_id="b" * 32))
 
     def finish():
         flink.jobs[0].state = "FINISHED"
@@ -333,7 +333,7 @@ def test_a_poll_that_takes_longer_than_the_interval_is_said_once(collected):
 
 @pytest.mark.parametrize("ref", [None, "wordcount"])
 def test_which_of_several_jobs_has_to_be_said(flink, ref):
-    flink.jobs.append(wordcount(job_id="b" * 32))
+    flink.submit(wordcount(job_id="b" * 32))
     with FlinkClient(flink.url) as client, pytest.raises(InvalidInputError, match="2 jobs") as e:
         followed_job(LiveFlink(client), ref)
     assert "a" * 32 in e.value.what and e.value.cure == "--job ID"

@@ -127,6 +127,7 @@ def served():
     ended.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"]
 )

@@ -118,6 +118,7 @@ class Running:
         assert self._loop.returncode == ExitStatus.OK, told
 
 
+@pytest.mark.slow
 def test_without_costs_it_watches_and_says_what_is_missing(edgeplace, control):
     path = control()
     ran = edgeplace("control", "run", path, "--duration", "4s")
@@ -133,6 +134,7 @@ def test_without_costs_it_watches_and_says_what_is_missing(edgeplace, control):
     assert again.out == f"{len(lines(path))} lines, the same to the byte\n"
 
 
+@pytest.mark.slow
 def test_costs_that_are_not_there_yet_are_said_not_refused(edgeplace, control):
     path = control(costs="later.json")
     edgeplace("control", "run", path, "--duration", "5s")
@@ -218,6 +220,7 @@ def test_a_flink_that_is_down_is_waited_for(edgeplace, control, flink):
         loop.wait_for("records/s")
 
 
+@pytest.mark.slow
 def test_half_an_answer_of_flinks_is_none(edgeplace, control, flink):
     path = control()
     flink.metrics["numRecordsOut"] = "NaN"
@@ -226,6 +229,7 @@ def test_half_an_answer_of_flinks_is_none(edgeplace, control, flink):
     assert any("has not told all counters of source" in s for s in said(path))
 
 
+@pytest.mark.slow
 def test_a_job_of_another_name_is_not_watched(edgeplace, control):
     path = control(job="other")
     edgeplace("control", "run", path, "--duration", "2s")
@@ -242,6 +246,7 @@ def test_a_journal_of_another_version_is_refused(edgeplace, control):
     assert "version 2 of the journal is not known" in ran.err
 
 
+@pytest.mark.slow
 def test_a_journal_that_was_changed_does_not_replay(edgeplace, control):
     path = control()
     edgeplace("control", "run", path, "--duration", "2s")
@@ -252,6 +257,7 @@ def test_a_journal_that_was_changed_does_not_replay(edgeplace, control):
     assert "come out otherwise" in ran.err
 
 
+@pytest.mark.slow
 def test_replay_shows_what_other_settings_would_have_said(edgeplace, control, tmp_path):
     path = control()
     edgeplace("control", "run", path, "--duration", "2s")

@@ -107,7 +107,7 @@ def test_jobs_of_one_name_get_plans_by_id(apply, flink, plans):
     twin = wordcount(job_id="b" * 32)
     for vertex in twin.vertices:
         vertex.places = ["spare"] * len(vertex.places)
-    flink.jobs.append(twin)
+    flink.submit(twin)
     ran = apply()
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "2 running jobs" in ran.err
@@ -120,7 +120,7 @@ def test_jobs_of_one_name_get_plans_by_id(apply, flink, plans):
 def other(flink):
     """A job of other tasks, which runs beside the first."""
     job = FakeJob("c" * 32, "other", [FakeVertex(f"{9:032x}", "x", ["pi-3"])])
-    flink.jobs.append(job)
+    flink.submit(job)
     return job
 
 
@@ -149,7 +149,7 @@ def test_a_schedulercfg_that_fits_two_jobs_or_none_says_so(apply, flink, other, 
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "names tasks that no running job has" in ran.err
     twin = wordcount("twin", "b" * 32)
-    flink.jobs.append(twin)
+    flink.submit(twin)
     ran = apply(of=schedulercfg_by_id(path))
     assert ran.status is ExitStatus.INVALID_INPUT
     assert f"can be for 2 running jobs: 'wordcount' ({'a' * 32}), 'twin'" in ran.err

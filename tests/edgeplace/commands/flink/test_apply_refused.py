@@ -81,7 +81,7 @@ def test_a_host_that_is_gone(apply, flink, plans, plan, tmp_path, as_schedulercf
 
 def test_slots_that_are_taken_and_all_other_problems_at_once(apply, flink, plans):
     other = FakeJob("c" * 32, "other", [FakeVertex(f"{9:032x}", "x", ["pi-3", "pi-3"])])
-    flink.jobs.append(other)
+    flink.submit(other)
     flink.agent.resource_manager = False
     with flink.lock:
         flink.agent.beat()

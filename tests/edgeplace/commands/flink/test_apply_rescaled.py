@@ -51,6 +51,7 @@ def test_a_job_that_fails_in_its_new_parallelism_goes_back(apply, flink, plans, 
     assert_untouched(flink, plans)
 
 
+@pytest.mark.slow
 def test_a_move_that_cannot_be_verified_is_taken_back_in_the_former_parallelism(
     apply, flink, tmp_path
 ):

@@ -16,7 +16,7 @@ ON_SERVER = {SRC: ("server",) * 2, MAP: ("server",) * 2, SINK: ("server",)}
 def other(flink):
     """A job of one task, which runs beside the first."""
     job = FakeJob("c" * 32, "other", [FakeVertex(X, "x", ["pi-3"])])
-    flink.jobs.append(job)
+    flink.submit(job)
     return job
 
 

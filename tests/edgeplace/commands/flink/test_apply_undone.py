@@ -28,6 +28,7 @@ def test_a_plan_that_the_agent_refuses(apply, flink, plans, state, former):
     assert_untouched(flink, plans, former)
 
 
+@pytest.mark.slow
 def test_an_agent_that_does_not_react(apply, flink, plans):
     flink.agent.judge = lambda job, text: ("moving", [])
     flink.agent.alive = False
@@ -37,6 +38,7 @@ def test_an_agent_that_does_not_react(apply, flink, plans):
     assert_untouched(flink, plans)
 
 
+@pytest.mark.slow
 def test_an_agent_that_reacts_when_the_plan_is_taken_back(apply, flink, plans, monkeypatch):
     flink.agent.alive = False
     remove, job = PlansFolder.remove, flink.jobs[0]
@@ -141,6 +143,7 @@ def test_a_failure_elsewhere_is_not_the_plans_fault(apply, flink, restarts):
     assert flink.jobs[0].placement == GOAL
 
 
+@pytest.mark.slow
 def test_a_job_that_does_not_recover_there_goes_back(apply, flink, monkeypatch):
     answer, job = flink.answer, flink.jobs[0]
 
@@ -172,6 +175,7 @@ def test_a_job_that_restarts_there_goes_back(apply, flink, monkeypatch):
     assert flink.jobs[0].placement == START
 
 
+@pytest.mark.slow
 def test_flink_that_falls_silent_during_the_move(apply, flink, plans):
     def cut(job):
         flink.down = True
@@ -189,6 +193,7 @@ def test_flink_that_falls_silent_during_the_move(apply, flink, plans):
     assert flink.jobs[0].placement == START
 
 
+@pytest.mark.slow
 def test_a_job_that_is_cancelled_meanwhile(apply, flink, plans):
     def cancelled(job, text):
         job.state = "CANCELED"

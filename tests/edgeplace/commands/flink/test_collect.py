@@ -119,7 +119,7 @@ def test_one_file_is_new(collect, tmp_path):
 
 
 def test_several_jobs_exit_2(collect, flink, tmp_path):
-    flink.jobs.append(wordcount("other", "b" * 32))
+    flink.submit(wordcount("other", "b" * 32))
     ran = collect()
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "'wordcount'" in ran.err and "'other'" in ran.err

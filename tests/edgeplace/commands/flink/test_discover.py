@@ -111,7 +111,7 @@ def test_ping_says_from_where(discover, flink):
 
 
 def test_no_job_and_several_jobs(discover, flink, tmp_path):
-    flink.jobs.append(wordcount("other", "b" * 32))
+    flink.submit(wordcount("other", "b" * 32))
     several = discover()
     assert several.status is ExitStatus.OK
     assert "--job says which" in several.out

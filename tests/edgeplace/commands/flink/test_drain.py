@@ -164,6 +164,7 @@ def test_a_second_drain_of_a_job_that_is_away_is_refused(drain, flink):
     assert flink.jobs[0].placement == where
 
 
+@pytest.mark.slow
 def test_a_drain_can_be_prolonged(drain, flink, plans):
     drain("pi-1", "--for", "10m")
     moved = [job.moves for job in flink.jobs]
@@ -175,6 +176,7 @@ def test_a_drain_can_be_prolonged(drain, flink, plans):
     assert [job.moves for job in flink.jobs] == moved
 
 
+@pytest.mark.slow
 def test_subtasks_that_have_finished_leave_too(drain, flink):
     """A fail-over would deploy them there again."""
     flink.jobs[0].vertices[0].state = "FINISHED"
@@ -186,6 +188,7 @@ def test_subtasks_that_have_finished_leave_too(drain, flink):
     assert placements(flink) == before
 
 
+@pytest.mark.slow
 def test_if_one_job_cannot_leave_those_that_left_return(drain, flink, plans, other):
     def fails(job):
         if job is other:
@@ -252,6 +255,7 @@ def costs(tmp_path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_solver_decides_about_the_job_with_costs(drain, flink, cluster, costs, tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text("rules: [{kind: pin, operators: ['Source: lines'], subtasks: [0], to: lyon}]")
@@ -309,6 +313,7 @@ def test_a_time_that_is_none(drain, text):
     assert "write 90s, 30m, 1h or 2d" in ran.err
 
 
+@pytest.mark.slow
 def test_the_solver_decides_about_all_jobs_with_costs(drain, flink, cluster, costs, tmp_path):
     rules = tmp_path / "rules.yaml"
     rules.write_text(
