@@ -11,7 +11,7 @@ from edgeplace.model.errors import (
     MissingExtraError,
     PlanMismatchError,
 )
-from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
@@ -55,6 +55,7 @@ __all__ = [
     "AMOUNTS",
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
+    "MOST_PARALLELISM",
     "OBJECTIVES",
     "RATED",
     "AnyRule",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from edgeplace.model import (
+    MOST_PARALLELISM,
     Colocate,
     InvalidInputError,
     JobGraph,
@@ -15,7 +16,6 @@ from edgeplace.model import (
     ShipStrategy,
     first_few,
 )
-from edgeplace.model.job import MOST_PARALLELISM
 from edgeplace.model.what_if.parallelism import (
     Parallelism,
     meant,

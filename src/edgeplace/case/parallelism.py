@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from edgeplace.model import InvalidInputError
-from edgeplace.model.job import MOST_PARALLELISM
+from edgeplace.model import MOST_PARALLELISM, InvalidInputError
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:\.\.([0-9]{1,5}))?")
 
