@@ -4,10 +4,8 @@ Key group g of K belongs to subtask ``g * n // K`` of n, in any parallelism n (F
 `KeyGroupRangeAssignment`). So a subtask of one parallelism owns parts of some subtasks of another.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
@@ -162,18 +160,21 @@ def _changes(job: JobGraph, op: Operator, wanted: Parallelism) -> bool:
     return wanted.get(job.name, {}).get(op.id, op.parallelism) != op.parallelism
 
 
-def owners(n: int, key_groups: int) -> NDArray[np.intp]:
-    """Return the subtask of n that owns each key group, shape (key_groups,)."""
-    return np.arange(key_groups, dtype=np.intp) * n // key_groups
+def _owners(n: int, key_groups: int) -> list[int]:
+    """Return the subtask of n that owns each key group."""
+    return [g * n // key_groups for g in range(key_groups)]
 
 
 def _heirs(old: int, new: int, key_groups: int) -> list[int]:
     """Return, for each new subtask, the old one that owned most of its key groups."""
     if not key_groups:
         return [i * old // new for i in range(new)]
-    pairs = np.zeros((new, old), np.intp)
-    np.add.at(pairs, (owners(new, key_groups), owners(old, key_groups)), 1)
-    return [int(i) for i in pairs.argmax(axis=1)]
+    pairs = Counter(zip(_owners(new, key_groups), _owners(old, key_groups), strict=True))
+    most: dict[int, int] = {}
+    for (heir, was), count in sorted(pairs.items()):
+        if heir not in most or count > pairs[heir, most[heir]]:
+            most[heir] = was
+    return [most[i] for i in range(new)]
 
 
 def _with_shares(job: JobGraph, stream: Stream, n: int) -> Stream:
@@ -191,10 +192,13 @@ def _with_shares(job: JobGraph, stream: Stream, n: int) -> Stream:
     shares: tuple[float, ...] | None = None
     if stream.ship_strategy is ShipStrategy.HASH:
         k = target.max_parallelism
-        old = owners(target.parallelism, k)
-        of_group = np.array(stream.cost.shares)[old] / np.bincount(old)[old]
-        mapped = np.bincount(owners(n, k), weights=of_group)
-        shares = tuple(float(v) for v in mapped / mapped.sum())
+        old = _owners(target.parallelism, k)
+        groups = Counter(old)
+        mapped = [0.0] * n
+        for was, heir in zip(old, _owners(n, k), strict=True):
+            mapped[heir] += stream.cost.shares[was] / groups[was]
+        total = sum(mapped)
+        shares = tuple(v / total for v in mapped)
     return stream.model_copy(update={"cost": stream.cost.model_copy(update={"shares": shares})})
 
 
@@ -231,8 +235,10 @@ def _pinned(
         return tuple(range(n))
     if not key_groups:
         return None
-    old, new = owners(op.parallelism, key_groups), owners(n, key_groups)
-    pinned = np.isin(old, list(subtasks))
-    held = np.bincount(new, weights=pinned)
-    whole = held == np.bincount(new)
-    return None if (held[~whole] > 0).any() else tuple(np.flatnonzero(whole).tolist())
+    pinned = set(subtasks)
+    held: dict[int, set[bool]] = {i: set() for i in range(n)}
+    for was, heir in zip(_owners(op.parallelism, key_groups), _owners(n, key_groups), strict=True):
+        held[heir].add(was in pinned)
+    if any(len(of) > 1 for of in held.values()):
+        return None
+    return tuple(i for i, of in held.items() if True in of)

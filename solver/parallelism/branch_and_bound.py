@@ -43,7 +43,7 @@ from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.parallelism.boxes import Node, Vector
-from edgeplace.solver.parallelism.groups import Asked, Choice, Group, choice_of
+from edgeplace.solver.parallelism.choice import Asked, Choice, Group, choice_of
 from edgeplace.solver.parallelism.possible import possible_values
 from edgeplace.solver.parallelism.relaxed import Relaxed, relaxed
 from edgeplace.solver.parallelism.splits import Splits

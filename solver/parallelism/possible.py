@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgeplace.solver.parallelism.groups import Choice
+from edgeplace.solver.parallelism.choice import Choice
 from edgeplace.solver.parallelism.relaxed import Box, swells
 from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.problem import Problem

@@ -27,7 +27,7 @@ from edgeplace.model import (
 )
 from edgeplace.model.what_if.parallelism import meant
 from edgeplace.solver.arrays import Bools, Floats
-from edgeplace.solver.parallelism.groups import Member
+from edgeplace.solver.parallelism.choice import Member
 from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.buffering import held_ms

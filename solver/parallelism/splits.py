@@ -9,7 +9,7 @@ import numpy as np
 from edgeplace.model import JobGraph, ShipStrategy, Stream
 from edgeplace.model.what_if.parallelism import with_parallelism
 from edgeplace.solver.arrays import Floats
-from edgeplace.solver.parallelism.groups import Choice, Group, Member
+from edgeplace.solver.parallelism.choice import Choice, Group, Member
 from edgeplace.solver.problem.traffic import key_group_shares
 
 StreamKey = tuple[str, int]

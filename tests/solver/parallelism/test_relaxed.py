@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edgeplace.model import InvalidInputError, ObjectiveLevel
 from edgeplace.solver import loader
-from edgeplace.solver.parallelism.groups import choice_of
+from edgeplace.solver.parallelism.choice import choice_of
 from edgeplace.solver.parallelism.relaxed import relaxed
 from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.parallelism.within import Means, search_within
