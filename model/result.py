@@ -177,6 +177,21 @@ class Conflict(Frozen):
     """Limits and rules that cannot all hold, where they were not narrowed down: how many."""
 
 
+class Chosen(Frozen):
+    """What was chosen beside the places: a parallelism for each operator that may change."""
+
+    parallelism: dict[str, dict[str, int]] = {}
+    """Job name -> operator id -> subtasks, of the operators of which it was asked; empty without a
+    plan."""
+    vectors: int
+    """How many combinations were asked for."""
+    searched: int
+    """How many of them were searched one by one. The others were ruled out by bounds, except for
+    `open`."""
+    open: int = 0
+    """How many were neither searched nor ruled out; 0 if the answer is proved."""
+
+
 class Result(Frozen):
     """The answer of `solve`. Infeasible is an answer, never an exception."""
 
@@ -190,6 +205,8 @@ class Result(Frozen):
     runtime_s: float
     backend: str
     conflict: Conflict | None = None
+    chosen: Chosen | None = None
+    """Where `solve` was asked to choose the parallelism; the bounds are then of all vectors."""
     notes: tuple[str, ...] = ()
     """What the answer assumes: estimates, figures not known, sources throttled."""
 
