@@ -1,4 +1,4 @@
-"""Examine a Flink cluster: is the agent there, and what hinders placement?"""
+"""Examine a Flink cluster: the agent, and everything that prevents placement."""
 
 from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.agent import (

@@ -1,4 +1,4 @@
-"""Jobs: do they have plans, do they run where these say, and can they be moved?"""
+"""Check jobs: they have plans, run at the places of the plans, and can be moved."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Everything that the checks look at, asked of Flink and read from the folder of plans once."""
+"""The input of all checks: Flink's answers and the files of the folder of plans, read once."""
 
 from collections import Counter
 from collections.abc import Mapping

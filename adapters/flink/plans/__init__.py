@@ -1,4 +1,4 @@
-"""Where plans lie: the folder that edgeplace and the agent share."""
+"""The folder of plans, which edgeplace and the agent share."""
 
 from edgeplace.adapters.flink.plans.cordons import (
     Cordon,

@@ -1,4 +1,4 @@
-"""What the agent in the JobManager writes about itself and about each job's plan."""
+"""Files of the agent in the JobManager: its own status, and the status of each job's plan."""
 
 import os
 import stat

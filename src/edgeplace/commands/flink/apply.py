@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence, Set
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
     Proposal,
-    carry_out,
     cordon_problems,
     in_order,
     job_now,
@@ -206,15 +205,8 @@ class _Apply:
         if proposal.problems and not proposal.nothing_to_do:
             self._report.problems(proposal.problems)
             return ApplyEnd.REFUSED
-        outcome = carry_out(
-            self._live,
-            self._folder,
-            proposal,
-            timeout_s=self._args.timeout,
-            tell=self._report.say,
-        )
-        self._report.outcome(proposal, outcome)
-        return outcome.end
+        timeout_s = self._args.timeout
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
     def _returned(self, moved: Sequence[Proposal]) -> bool:
         """Let jobs return to where they were; tell whether all were seen there."""

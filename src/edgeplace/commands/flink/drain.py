@@ -6,7 +6,6 @@ from collections.abc import Sequence, Set
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
-    ApplyOutcome,
     DrainedNode,
     FileChange,
     JobNow,
@@ -14,7 +13,6 @@ from edgeplace.adapters.flink.apply import (
     Proposal,
     as_planned,
     base_places,
-    carry_out,
     drains,
     free_slots_after,
     is_off_plan,
@@ -219,10 +217,10 @@ class _Drain:
             self._folder.remove(until.path)
             self._report.say(f"{until.path} removed: no running job follows it")
         for proposal in proposals:
-            outcome = self._apply(proposal)
-            if outcome.end is not ApplyEnd.APPLIED:
+            end = self._apply(proposal)
+            if end is not ApplyEnd.APPLIED:
                 cordon.take_back()
-                return self._report.end(outcome.end)
+                return self._report.end(end)
         self._report.say(f"{self._args.node} is in use again", style="green")
         return self._report.end(ApplyEnd.APPLIED)
 
@@ -317,7 +315,7 @@ class _Drain:
             try:
                 end = self._with_plan(proposal.now)
                 if end is ApplyEnd.APPLIED:
-                    end = self._apply(proposal).end
+                    end = self._apply(proposal)
             except EdgeplaceError as e:
                 if not done:
                     raise
@@ -339,7 +337,7 @@ class _Drain:
         if now.plan_path.exists():
             return ApplyEnd.APPLIED
         change = plan_change(self._folder, now, now.places, self._task_managers)
-        return self._apply(self._proposed(now, now.places, change)).end
+        return self._apply(self._proposed(now, now.places, change))
 
     def _undone(self, done: Sequence[Proposal], end: ApplyEnd) -> ApplyEnd:
         """Let jobs return that have moved already; return how it ended in all."""
@@ -356,18 +354,11 @@ class _Drain:
         if now.until is None or base is None:
             return False
         change = return_change(self._folder, now, now.until)
-        return self._apply(self._proposed(now, base, change)).end is ApplyEnd.APPLIED
+        return self._apply(self._proposed(now, base, change)) is ApplyEnd.APPLIED
 
-    def _apply(self, proposal: Proposal) -> ApplyOutcome:
-        outcome = carry_out(
-            self._live,
-            self._folder,
-            proposal,
-            timeout_s=self._args.timeout,
-            tell=self._report.say,
-        )
-        self._report.outcome(proposal, outcome)
-        return outcome
+    def _apply(self, proposal: Proposal) -> ApplyEnd:
+        timeout_s = self._args.timeout
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
     def _verified_empty(self, node: DrainedNode) -> ApplyEnd:
         name = self._args.node
