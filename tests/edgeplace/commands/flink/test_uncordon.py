@@ -78,6 +78,7 @@ def test_a_cordon_that_holds_longer_is_not_shortened(run, plans):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", ["pi-1", "pi-3"])
 def test_an_agent_that_keeps_no_cordons(run, flink, plans, node):
     flink.agent.keeps_cordons = False
