@@ -26,7 +26,7 @@ from edgeplace.solver.tolerances import AMOUNT_GAP, INTEGRALITY
 _PATIENCE, _FEWEST_NODES = 2e8, 100
 """Nodes of the search for one answer times entries of its model, and nodes at least, where the call
 has no limit. So the answer does not depend on how busy the machine is."""
-_LARGEST = 1e6
+_LARGEST = 2e6
 """Entries of a model of all limits, beyond which nothing is asked of it then."""
 _SHARE = 1 / 3
 """Of the time left, for one question whether a plan exists."""
