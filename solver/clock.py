@@ -1,6 +1,6 @@
-"""The wall time of one call, made once at its door and seen by all that the call does.
+"""The wall time of one call: set where the call begins, and read by all its steps.
 
-`limited` opens the door: what runs inside asks the same clock, however deep it is, and a call
+`limited` sets it: everything that runs inside reads the same clock, however deep, and a call
 inside a call has no more time than what is left of the outer one. Loops `look`, and work that
 cannot look in between says beforehand what it takes (`afford`): what would end too late is not
 begun.

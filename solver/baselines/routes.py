@@ -1,4 +1,4 @@
-"""All routes between sites as tables: what a move between sites costs, at a glance."""
+"""All routes between sites as tables, so that the cost of a move is one look-up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -333,7 +333,7 @@ def _largest_utilisation(p: Problem) -> float:
 
 
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
-    """Return the pairs of units whose crossings matter, each channel's, and bytes/s of each.
+    """Return the pairs of units that exchange bytes, the pair of each channel, and bytes/s.
 
     A pair's flow is that between one subtask of one unit and one of the other. Channels of parallel
     streams between the same two subtasks share their crossings.
@@ -423,7 +423,7 @@ def _wan(
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
-    """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
+    """Return bytes/s on links from a subtask's place to the checkpoint storage."""
     written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     i = np.flatnonzero(written)
     if p.storage_site is None or not len(i):

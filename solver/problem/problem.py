@@ -1,4 +1,4 @@
-"""Jobs, cluster and rules as indexed arrays: what the evaluator and every back end share."""
+"""Jobs, cluster and rules as indexed arrays, for the evaluator and every back end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,9 +78,7 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """Where there are slots, each subtask may run, its thread keeps up, and the cores suffice.
-
-        The cores of the node for the subtask alone.
+        """True where a slot exists, a subtask is allowed, its thread and the node's cores suffice.
 
         Shape (n_subtasks, n_tms).
         """
@@ -228,6 +226,21 @@ def build(
         ),
         current=now,
         notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def with_jobs(problem: Problem, jobs: Sequence[JobGraph]) -> Problem:
+    """Return the problem with other costs of its jobs: the same subtasks, sources and rules."""
+    p = problem
+    subtasks = Subtasks.number(jobs)
+    traffic = Traffic.of(jobs)
+    reached = _reached(p.allowed(), p.tms, len(node_classes(p.cluster)))
+    return replace(
+        p,
+        subtasks=subtasks,
+        work=Work.measured(subtasks, p.cluster, traffic, reached, []),
+        footprint=Footprint.of(subtasks, p.cluster),
+        channels=Channels.of(traffic, p.cluster),
     )
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import evaluation_of
+from edgeplace.solver.evaluation.evaluate import evaluation_of, with_headroom
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -128,7 +128,11 @@ class Search:
                 conflict=conflict,
                 notes=notes,
             )
-        found = evaluation_of(best)
+        try:
+            found = with_headroom(best)
+        except OutOfTimeError:
+            found = evaluation_of(best)
+            notes += ("the headroom is taken to be proportional to the rates, for want of time",)
         results = []
         for i, level in enumerate(task.levels):
             value = found.value(level.name)
