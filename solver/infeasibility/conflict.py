@@ -9,6 +9,8 @@ figures are tried as they are printed. Last, a clashing set comes from QuickXpla
 import dataclasses
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, Place
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
@@ -33,6 +35,9 @@ _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
 """Time to state one place of one subtask with all its limits, measured."""
+_QUESTIONS = 2e11
+"""Questions which limits conflict, where the call has no limit, times columns of the model twice:
+20 for the largest model, and no fewer than needed for one of 10,000 columns."""
 _ROUNDS = 6
 """How often a cure may show what it lacks: a link that did not exist has a credit window, too, and
 what helps other kinds of limits is changed before them, three steps deep."""
@@ -250,7 +255,13 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
     order = [kind.value for kind in LimitKind]
     limits.sort(key=lambda limit: order.index(limit[0]))
 
+    left = np.inf if running().limited else _QUESTIONS / max(len(form.model.upper), 1) ** 2
+
     def infeasible(kept: Sequence[Limited]) -> bool | None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OutOfTimeError("too many questions which limits conflict")
         loaded = patient(form.model.without(set(limits) - set(kept)))
         tm = {t.id: i for i, t in enumerate(form.problem.cluster.task_managers)}
         stated = set(kept)
@@ -270,7 +281,7 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
             loaded.add_rows(form.missed(answer.values, assignment, short_only) or ())
 
     try:
-        refuse_large(form.model.n_entries)
+        refuse_large(len(form.model.upper))
         if not infeasible(limits):
             return [], False
         return _quick_xplain([], limits, infeasible), True

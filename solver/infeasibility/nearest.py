@@ -26,8 +26,8 @@ from edgeplace.solver.tolerances import AMOUNT_GAP, INTEGRALITY
 _PATIENCE, _FEWEST_NODES = 2e8, 100
 """Nodes of the search for one answer times entries of its model, and nodes at least, where the call
 has no limit. So the answer does not depend on how busy the machine is."""
-_LARGEST = 1e6
-"""Entries of a model of all limits, beyond which nothing is asked of it then."""
+_LARGEST = 150_000
+"""Columns of a model of all limits, beyond which nothing is asked of it then."""
 _SHARE = 1 / 3
 """Of the time left, for one question whether a plan exists."""
 
@@ -67,7 +67,7 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
 
     None if time ran out before any was found.
     """
-    refuse_large(form.model.n_entries)
+    refuse_large(len(form.model.upper))
     model, count, amount = _elastic(form.model)
     best: Ints | None = None
     least: tuple[int, int] | None = None
@@ -124,12 +124,12 @@ def patient(model: LinearModel) -> Backend:
     return Milp(model, most_nodes=max(int(_PATIENCE / max(model.n_entries, 1)), _FEWEST_NODES))
 
 
-def refuse_large(entries: int) -> None:
-    """Raise `OutOfTimeError` for a model of more entries than is asked where there is no limit.
+def refuse_large(columns: int) -> None:
+    """Raise `OutOfTimeError` for a model of more columns than is asked where there is no limit.
 
     Where there is one, the back end refuses it.
     """
-    if not running().limited and entries > _LARGEST:
+    if not running().limited and columns > _LARGEST:
         raise OutOfTimeError("the model of all limits is too large")
 
 

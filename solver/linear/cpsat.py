@@ -119,12 +119,6 @@ class CpSat:
         tells = _Found(self._values, found) if found else None
         status, finished = run(solver, self._model, tells)
         if status == cp_model.INFEASIBLE:
-            # What the presolve of OR-Tools 9.15 refutes may have a plan.
-            solver.parameters.cp_model_presolve = False
-            if seconds is not None:
-                solver.parameters.max_time_in_seconds = max(seconds - solver.wall_time, 0.01)
-            status, finished = run(solver, self._model, tells)
-        if status == cp_model.INFEASIBLE:
             return Answer(Outcome.INFEASIBLE, None, math.inf)
         if status == cp_model.MODEL_INVALID:
             raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
@@ -180,10 +174,10 @@ def run(
     clock = clock_of_call()
     # Its own handler would stop the search as if the time were up, and tell nobody.
     solver.parameters.catch_sigint_signal = False
-    # These parts of the presolve of OR-Tools 9.15 lose optima, and plans where numbers are large
-    # (google/or-tools#5293 and tests/solver/linear/test_cpsat.py).
-    solver.parameters.presolve_inclusion_work_limit = 0
-    solver.parameters.cp_model_probing_level = 0
+    # The presolve of OR-Tools 9.15 loses optima, and all plans where numbers are large
+    # (google/or-tools#5293 and tests/solver/linear/test_cpsat.py). No part of it is known to be all
+    # that does.
+    solver.parameters.cp_model_presolve = False
     # Not an executor's: Ctrl-C inside `submit` would leave a search that nobody can stop.
     running: Future[cp_model.CpSolverStatus] = Future()
 

@@ -26,8 +26,9 @@ from edgeplace.solver.search.stages import (
 from edgeplace.solver.search.state import SearchState, Task
 from edgeplace.solver.tolerances import OPTIMAL_GAP
 
-_LATE_S = 0.5
-"""Time beyond the limit for a first plan, where none is known."""
+_LATE_S = 0.9
+"""Time beyond the limit for a first plan, where none is known: also after a solver that did not
+look at the clock, for which nobody waits that long."""
 
 
 class Search:

@@ -17,7 +17,7 @@ from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.sites.blocks import Blocks
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
-_CELLS = 4_000_000
+_CELLS = 1_000_000
 """Patterns times settings that are priced in one go."""
 
 

@@ -328,8 +328,7 @@ def show_conflict(console: Console, result: Result) -> None:
             console.text(f"  {member}")
     elif found.not_narrowed:
         console.text(
-            f"there was no time to find out which of the {found.not_narrowed:,} limits and rules "
-            "conflict",
+            f"it was not found out which of the {found.not_narrowed:,} limits and rules conflict",
             style="dim",
         )
     if all(v.kind in RATED for v in found.shortfalls):

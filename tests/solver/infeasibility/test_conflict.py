@@ -1,9 +1,11 @@
 """Why no plan exists: what clashes, by how much, and the cure."""
 
+import time
 from unittest.mock import patch
 
 import pytest
 
+from edgeplace.instances.families import generate
 from edgeplace.model import (
     JobGraph,
     Link,
@@ -15,6 +17,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver import solve
 from edgeplace.solver.clock import limited
+from edgeplace.solver.infeasibility import conflict, nearest
 from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import Shortages
 from edgeplace.solver.out_of_time import OutOfTimeError
@@ -151,3 +154,28 @@ def test_operators_of_one_name_are_told_apart_and_their_cure_is_confirmed():
     assert result.status is Status.INFEASIBLE
     assert [v.where for v in result.conflict.shortfalls] == ["same [b] (1/1) on t"]
     assert result.conflict.confirmed
+
+
+@pytest.mark.parametrize("name", ["infeasible-4-0", "infeasible-4-1", "infeasible-4-2"])
+def test_without_a_limit_a_slow_machine_gives_the_same_answer(monkeypatch, name):
+    it = generate(name)
+    quick = solve(it.jobs, it.cluster, it.rules).conflict
+    assert quick.nearest
+    assert quick.minimal
+    assert quick.irreducible
+    now = iter(range(0, 10**9, 100))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
+    assert solve(it.jobs, it.cluster, it.rules).conflict == quick
+
+
+def test_a_large_model_is_not_asked_for_ever_without_a_limit(monkeypatch):
+    it = generate("infeasible-4-0")
+    full = solve(it.jobs, it.cluster, it.rules).conflict
+    monkeypatch.setattr(conflict, "_QUESTIONS", 0)
+    few = solve(it.jobs, it.cluster, it.rules).conflict
+    assert few.not_narrowed > len(full.members)
+    assert few.changes == full.changes
+    monkeypatch.setattr(nearest, "_LARGEST", 0)
+    none = solve(it.jobs, it.cluster, it.rules).conflict
+    assert not none.nearest
+    assert none.confirmed

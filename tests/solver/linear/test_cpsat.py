@@ -80,5 +80,4 @@ def test_what_loses_plans_is_switched_off():
     model.minimize(model.new_int_var(0, 1, "x"))
     solver = cp_model.CpSolver()
     assert run(solver, model) == (cp_model.OPTIMAL, True)
-    assert solver.parameters.presolve_inclusion_work_limit == 0
-    assert solver.parameters.cp_model_probing_level == 0
+    assert not solver.parameters.cp_model_presolve
