@@ -78,7 +78,7 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """True where a subtask is allowed, its thread keeps up, and the node has the cores for it.
+        """Where each subtask may run, its thread keeps up, and the node has the cores for it alone.
 
         Shape (n_subtasks, n_tms).
         """

@@ -1,4 +1,4 @@
-"""Reasons why later moves of a job fail: host names and direct memory."""
+"""What lets moves fail that placed well at the start: names of addresses, and direct memory."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
+    ApplyOutcome,
     FileChange,
     JobNow,
     Obstacle,
@@ -190,9 +191,9 @@ class _Drain:
             self._folder.remove(until.path)
             self._report.say(f"{until.path} removed: no running job follows it")
         for proposal in proposals:
-            end = self._apply(proposal)
-            if end is not ApplyEnd.APPLIED:
-                return self._report.end(end)
+            outcome = self._apply(proposal)
+            if outcome.end is not ApplyEnd.APPLIED:
+                return self._report.end(outcome.end)
         self._report.say(f"{self._args.node} is in use again", style="green")
         return self._report.end(ApplyEnd.APPLIED)
 
@@ -288,7 +289,7 @@ class _Drain:
             try:
                 end = self._with_plan(proposal.now)
                 if end is ApplyEnd.APPLIED:
-                    end = self._apply(proposal)
+                    end = self._apply(proposal).end
             except EdgeplaceError as e:
                 if not done:
                     raise
@@ -310,7 +311,7 @@ class _Drain:
         if now.plan_path.exists():
             return ApplyEnd.APPLIED
         change = plan_change(self._folder, now, now.places, self._task_managers)
-        return self._apply(self._proposed(now, now.places, change))
+        return self._apply(self._proposed(now, now.places, change)).end
 
     def _undone(self, done: Sequence[Proposal], end: ApplyEnd) -> ApplyEnd:
         """Let jobs return that have moved already; return how it ended in all."""
@@ -327,11 +328,11 @@ class _Drain:
         if now.until is None or base is None:
             return False
         change = return_change(self._folder, now, now.until)
-        return self._apply(self._proposed(now, base, change)) is ApplyEnd.APPLIED
+        return self._apply(self._proposed(now, base, change)).end is ApplyEnd.APPLIED
 
-    def _apply(self, proposal: Proposal) -> ApplyEnd:
+    def _apply(self, proposal: Proposal) -> ApplyOutcome:
         timeout_s = self._args.timeout
-        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s)
 
     def _verified_empty(self, off: frozenset[str]) -> ApplyEnd:
         node = self._args.node
