@@ -85,7 +85,7 @@ class Crossing:
 
     @property
     def room_bytes_per_s(self) -> float:
-        """What the windows let through."""
+        """The bytes/s that the windows allow."""
         return 1000 * self.window_bytes / self.round_trip_ms
 
     @property
