@@ -12,7 +12,7 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.file_lock import lock
-from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
@@ -27,6 +27,7 @@ from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
+    Chosen,
     Conflict,
     Evaluation,
     Freed,
@@ -57,6 +58,7 @@ __all__ = [
     "BACKENDS",
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
+    "MOST_PARALLELISM",
     "OBJECTIVES",
     "PULP",
     "RATED",
@@ -65,6 +67,7 @@ __all__ = [
     "AtRate",
     "Case",
     "Change",
+    "Chosen",
     "ClassCost",
     "Cluster",
     "Colocate",

@@ -50,6 +50,11 @@ class Clock:
         """Return the seconds left, None without a limit."""
         return max(0.0, self._ends - time.monotonic()) if self.limited else None
 
+    def left_until(self, now: float, seconds: float) -> float | None:
+        """Return what is left at a time if there are so many seconds from then or the limit on."""
+        ends = max(self._ends, min(now, self._ends) + seconds)
+        return max(0.0, ends - now) if self.limited else None
+
     def overdue(self) -> bool:
         """Return whether the limit is so long over that who works on does not look at the clock."""
         return time.monotonic() > self._overdue
@@ -115,9 +120,13 @@ def limited(limit_s: float | None) -> Iterator[Clock]:
 
 @contextmanager
 def prolonged(seconds: float) -> Iterator[Clock]:
-    """Yield a clock with at least so much time, for what must be tried however late it is."""
-    left = _running.get().left()
-    clock = Clock(time.monotonic(), None if left is None else max(left, seconds))
+    """Yield a clock with at least so much time, for what must be tried where the limit is less.
+
+    Where the limit is over, it is so much time after the limit, and not after now.
+    """
+    now = time.monotonic()
+    left = _running.get().left_until(now, seconds)
+    clock = Clock(now, left)
     token = _running.set(clock)
     try:
         yield clock

@@ -203,6 +203,7 @@ def _priced(
     sizes = [len(found.places[found.linking[g]]) for g in linked]
     total = cost.reshape(n_blocks, -1, *(1 for _ in linked))
     for c, (i, g, sends) in enumerate(shape.outer, start=len(shape.inner)):
+        look()
         there = p.tms.site[found.places[found.linking[g]]]
         there = np.broadcast_to(there, (n_blocks, len(there)))
         own = site[:, i, : shape.width[i]]
@@ -244,6 +245,7 @@ def costs(
     places = np.full((n_blocks, m, most), -1, np.intp)
     alone = np.zeros((n_blocks, m, most))
     for i in range(m):
+        look()
         own = members[:, i].tolist()
         places[:, i, : shape.width[i]] = [found.places[k] for k in own]
         alone[:, i, : shape.width[i]] = [unary[k] for k in own]
@@ -279,6 +281,7 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
         np.array(tm_of_member)[pattern[:, i]] for i, tm_of_member in enumerate(shape.tm_of_member)
     ]
     for v in range(len(set(shape.node_of_tm))):
+        look()
         cores = np.zeros(ok.shape)
         room = np.zeros(n_blocks)
         for i, tm_of_member in enumerate(shape.tm_of_member):
@@ -293,6 +296,7 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
     group[list(shape.operator)] = shape.group
     counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
+        look()
         taken = np.zeros((p.tms.has.shape[1], *ok.shape))
         tms = np.zeros(n_blocks, np.intp)
         held = np.zeros((len(pattern), len(group)), np.intp)

@@ -184,6 +184,10 @@ class PlansFolder:
         except OSError as e:
             raise self._not_written(e) from e
 
+    def plan_files(self) -> list[Path]:
+        """Return the plans, also expired ones."""
+        return sorted(self.path.glob(f"[!.]*{SUFFIX}"))
+
     def until_plans(self) -> tuple[UntilPlan, ...]:
         """Return the plans that hold until a time, also expired ones; last to expire first."""
         found = []

@@ -1,6 +1,6 @@
 """The plan of the user, a plan file or a schedulercfg, with the names of a running Flink."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os.path import getsize, isfile
 from pathlib import Path
@@ -240,6 +240,41 @@ def planned_places(
         places = schedulercfg.parse(text, job=job, cluster=named, dialect="modern", origin=origin)
     found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, Schedulercfg))
     return {op: tuple(map(found.of, names)) for op, names in places.items()}
+
+
+def meant_by_host(
+    names: Set[str], task_managers: tuple[LiveTaskManager, ...], user: Cluster | None = None
+) -> frozenset[str]:
+    """Return the resource ids of the TaskManagers that names mean by their hosts.
+
+    A plan in the folder names these by their hosts too, so that a TaskManager that comes back
+    there with another id has its predecessor's place.
+
+    Parameters
+    ----------
+    names
+        The places in a plan.
+    user
+        The cluster whose names the plan uses, if those are not Flink's own.
+
+    Raises
+    ------
+    InvalidInputError
+        If the cluster has several TaskManagers of one host.
+    """
+    return frozenset(
+        tm.id
+        for tm in task_managers
+        if tm.id not in names
+        and (
+            tm.host in names
+            or (
+                user is not None
+                and user.resolve_task_manager(tm.id) is None
+                and user.resolve_task_manager(tm.host) is not None
+            )
+        )
+    )
 
 
 class _ResourceIds:

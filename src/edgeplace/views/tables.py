@@ -6,6 +6,7 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, exact, factor, milliseconds, percent, size
 from edgeplace.model import (
     RATED,
+    Case,
     ClassCost,
     Costs,
     Evaluation,
@@ -251,6 +252,25 @@ def proof(result: Result) -> str:
         f"{result.status.value}, stopped by {result.stopped_by.value} after "
         f"{result.runtime_s:.2f} s ({result.backend}): {levels}"
     )
+
+
+def parallelism(case: Case, result: Result) -> str:
+    """Return the parallelism that was chosen, and over how many combinations."""
+    found = result.chosen
+    if found is None:
+        return ""
+    names = {(job.name, op.id): op.name for job in case.jobs for op in job.operators}
+    prefix = len(case.jobs) > 1
+    each = ", ".join(
+        f"{f'{job}: ' if prefix else ''}{names[job, op]} x{n}"
+        for job, own in found.parallelism.items()
+        for op, n in own.items()
+    )
+    tried = f"{found.searched:,} of {found.vectors:,} combinations searched"
+    left = (
+        f"{found.open:,} neither searched nor ruled out" if found.open else "all others ruled out"
+    )
+    return f"{each} ({tried}, {left})"
 
 
 def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
