@@ -53,8 +53,6 @@ class Planted:
     """Share of all slots that the plan takes."""
     cpu_full: float
     """Share of all cores that the plan takes."""
-    server_full: float
-    """Share of the cloud's cores that the plan takes."""
 
 
 def planted(number: int) -> Planted:
@@ -92,15 +90,12 @@ def _measured(instance: Instance, shape: str, plan: Ints) -> Planted:
     found = measure_usage(p, plan)
     if not (found.rated_hold and found.fixed_hold):
         raise ValueError(f"{instance.name}: the planted plan does not hold")
-    cloud = np.zeros(len(p.tms.node_cores), bool)
-    cloud[p.tms.node[p.tms.is_server]] = True
     return Planted(
         instance,
         shape,
         plan,
         slots_full=float(found.slots.sum() / p.tms.slots.sum()),
         cpu_full=float(found.cores.sum() / p.tms.node_cores.sum()),
-        server_full=float(found.cores[cloud].sum() / p.tms.node_cores[cloud].sum()),
     )
 
 

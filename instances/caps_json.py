@@ -42,7 +42,7 @@ def is_caps(data: object) -> bool:
 
 
 def read_caps(path: str | Path, node_class: str = "default") -> JobGraph:
-    """Read a job of CAPS; its sources may run anywhere, as CAPS has it.
+    """Read a job of CAPS; its sources may run anywhere, as in CAPS.
 
     Parameters
     ----------

@@ -136,5 +136,5 @@ def find_operator(ref: str, facts: LogFacts, what: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name as it compares, since reporters replace special characters by `_`."""
+    """Return a name for comparison, because reporters replace special characters by `_`."""
     return "".join(c if c.isalnum() else "_" for c in name)

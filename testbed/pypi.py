@@ -14,7 +14,7 @@ _DOWNLOAD_SECONDS = 900
 
 
 def download(package: str, version: str, downloads: Path, options: Sequence[str] = ()) -> Path:
-    """Return the file of a package's release, downloading it unless the folder has it.
+    """Return the file of a package's release; download it if the folder does not have it.
 
     Parameters
     ----------

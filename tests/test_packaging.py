@@ -20,12 +20,15 @@ if not PYPROJECT.exists():
     pytest.skip(f"{PYPROJECT} is not there", allow_module_level=True)
 
 PROJECT = tomllib.loads(PYPROJECT.read_text())
-FACE = ROOT / "src" / "edgeplace"
+COMMAND_LINE = ROOT / "src" / "edgeplace"
 
 
 def folders():
     """Yield what is a folder of Python, with its name as a package."""
-    for name, top in {"edgeplace": FACE, **{f"edgeplace.{r}": ROOT / r for r in ROOMS}}.items():
+    for name, top in {
+        "edgeplace": COMMAND_LINE,
+        **{f"edgeplace.{r}": ROOT / r for r in ROOMS},
+    }.items():
         for folder in sorted({file.parent for file in top.rglob("*.py")}):
             yield ".".join([name, *folder.relative_to(top).parts]), folder
 
@@ -34,7 +37,7 @@ PACKAGES = dict(folders())
 
 
 def test_a_link_leads_to_every_folder_beside_the_face():
-    links = {p.name: p.readlink().as_posix() for p in FACE.iterdir() if p.is_symlink()}
+    links = {p.name: p.readlink().as_posix() for p in COMMAND_LINE.iterdir() if p.is_symlink()}
     assert links == {room: f"../../{room}" for room in ROOMS}
 
 
@@ -48,7 +51,7 @@ def data():
     """Return the data files on disk: (package, path in it)."""
     names = {folder: package for package, folder in PACKAGES.items()}
     found = []
-    for top in (FACE, *(ROOT / room for room in ROOMS)):
+    for top in (COMMAND_LINE, *(ROOT / room for room in ROOMS)):
         for file in sorted(top.rglob("*")):
             if not file.is_file() or file.suffix in {*NOT_SHIPPED, ".py"}:
                 continue

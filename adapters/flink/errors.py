@@ -8,7 +8,7 @@ class FlinkUnreachableError(EdgeplaceError):
 
 
 class FlinkNotFoundError(EdgeplaceError):
-    """Flink's REST API answers, and does not know what it was asked for."""
+    """Flink's REST API does not know the requested object."""
 
 
 class PlanNotWrittenError(EdgeplaceError):

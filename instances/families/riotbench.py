@@ -56,7 +56,7 @@ STATEFUL = {"AVG": 200.0, "DAC": 500.0, "GRP": 400.0, "INP": 200.0, "KAL": 100.0
 
 @dataclass(frozen=True)
 class RiotWorkload:
-    """What sensors send, at the peak of the published trace."""
+    """The records of sensors, at the peak of the published trace."""
 
     fields: int
     message_bytes: float

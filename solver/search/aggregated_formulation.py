@@ -57,10 +57,10 @@ class AggregatedFormulation:
             If the deadline passes.
         """
         joined = None if may is None else groups.joined(may)
-        joint = groups.joint if room is None else groups.with_room(room)
+        aggregated = groups.aggregated if room is None else groups.with_room(room)
         parameters = task.parameters
         form = formulate(
-            joint,
+            aggregated,
             [task.levels[0].name],
             counted=True,
             may=joined,

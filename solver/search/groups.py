@@ -1,9 +1,9 @@
-"""TaskManagers that nothing tells apart, taken as one.
+"""Groups of equal TaskManagers, each treated as one: the aggregated problem.
 
-Inside a site traffic is free, so which of several equal Pis a subtask runs on matters to slots,
-cores and bytes only. The model first asks how much runs on all of them together; whether that can
-be dealt out to them is asked afterwards, and groups that cannot are told apart. The joint model
-relaxes the true one, so its bound holds, and it has no symmetry between machines.
+Traffic inside a site is free. So the choice among equal Pis of a site matters only to slots, cores
+and bytes. The aggregated model decides how much runs on all of them together. Then its plan is
+divided among them; groups for which this is not possible are separated. The aggregated model
+relaxes the true one, so its bound is valid, and it has no symmetry between machines.
 """
 
 import dataclasses
@@ -27,14 +27,14 @@ class Groups:
     ----------
     of
         Group of each TaskManager, shape (n_tms,).
-    joint
+    aggregated
         The problem with one TaskManager, on a node of its own, for each group. What it says of
         machines by name is not to be used.
     """
 
     problem: Problem
     of: Ints
-    joint: Problem
+    aggregated: Problem
 
     @classmethod
     def alike(cls, problem: Problem, apart: Bools | None = None) -> "Groups | None":
@@ -74,17 +74,17 @@ class Groups:
 
         Shape (n_subtasks, n_groups).
         """
-        joined = np.zeros((len(may), self.joint.m), bool)
+        joined = np.zeros((len(may), self.aggregated.m), bool)
         np.logical_or.at(joined.T, self.of, may.T)
         return joined
 
     def with_room(self, room: Floats) -> Problem:
-        """Return the joint problem with a share of the cores, shape (n_tms,) for TaskManagers."""
-        least = np.ones(self.joint.m)
+        """Return the aggregated problem with a share of the cores of TaskManagers, (n_tms,)."""
+        least = np.ones(self.aggregated.m)
         np.minimum.at(least, self.of, room)
-        tms = self.joint.tms
+        tms = self.aggregated.tms
         return dataclasses.replace(
-            self.joint, tms=dataclasses.replace(tms, node_cores=tms.node_cores * least)
+            self.aggregated, tms=dataclasses.replace(tms, node_cores=tms.node_cores * least)
         )
 
     def packed(self, steps: int) -> Iterator[tuple[int, Floats]]:
@@ -104,7 +104,7 @@ class Groups:
         pairs = np.unique(np.stack([self.of, p.tms.node]), axis=1)
         for g in np.flatnonzero(np.bincount(pairs[0]) > 1).tolist():
             room = p.tms.node_cores[pairs[1, pairs[0] == g]].max() * (1 + SHARE_ROOM)
-            share = p.work.cores[:, self.joint.tms.node_class[g]] / room
+            share = p.work.cores[:, self.aggregated.tms.node_class[g]] / room
             for k in range(1, steps + 1):
                 whole = np.floor((k + 1) * share)
                 yield g, np.where((k + 1) * share - whole < SHARE_WHOLE, share, whole / k)
@@ -112,11 +112,11 @@ class Groups:
     def nodes(self) -> Ints:
         """Return the number of nodes of each group."""
         pairs = np.unique(np.stack([self.of, self.problem.tms.node]), axis=1)
-        return np.bincount(pairs[0], minlength=self.joint.m)
+        return np.bincount(pairs[0], minlength=self.aggregated.m)
 
-    def places(self, joint: Ints) -> Bools:
+    def places(self, aggregated: Ints) -> Bools:
         """Return where each subtask may run, given its group, shape (n_subtasks, n_tms)."""
-        may: Bools = self.problem.keeps_up & (self.of == joint[:, None])
+        may: Bools = self.problem.keeps_up & (self.of == aggregated[:, None])
         return may
 
 

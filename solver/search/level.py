@@ -87,25 +87,7 @@ def minimise(
             return None
         if _too_coarse(state, form, objective, level):
             objective = without_dear(form, backend, objective, state.allowed(level))
-        start = form.start(state.best.assignment) if state.best else None
-        if not proof.bounds and left is not None:
-            share = state.task.parameters.proving_share
-            left = min(left * share, max(left - overrun_s(form.model.n_entries), left / 2))
-        try:
-            answer = backend.minimise(
-                objective,
-                seconds=left,
-                gap=gap,
-                start=start,
-                found=partial(offer_found, incumbent, form),
-            )
-        except SolverInterrupt as e:
-            proof.raise_floor(min(e.answer.bound, beyond))
-            if e.answer.values is not None:
-                dealt = form.assignment(e.answer.values)
-                if not isinstance(dealt, Undealt):
-                    incumbent.offer(dealt)
-            raise
+        answer = _asked(state, form, backend, objective, left, beyond)
         # No term is ever below 0, and of plans that were cut off the best is known.
         known = state.known(level) if state.excluded else np.inf
         answer = replace(answer, bound=max(min(answer.bound, beyond, known), 0.0))
@@ -143,6 +125,36 @@ def minimise(
         backend.add_rows(rows)
         if answer.outcome is Outcome.STOPPED and state.best is not None:
             return answer
+
+
+def _asked(
+    state: SearchState,
+    form: ReducedModel,
+    backend: Backend,
+    objective: Affine,
+    left: float | None,
+    beyond: float,
+) -> Answer:
+    """Ask the back end once. If it is interrupted, its plan and its bound are kept."""
+    incumbent, proof = state.incumbent, state.proof
+    if not proof.bounds and left is not None:
+        share = state.task.parameters.proving_share
+        left = min(left * share, max(left - overrun_s(form.model.n_entries), left / 2))
+    try:
+        return backend.minimise(
+            objective,
+            seconds=left,
+            gap=state.task.gap,
+            start=form.start(state.best.assignment) if state.best else None,
+            found=partial(offer_found, incumbent, form),
+        )
+    except SolverInterrupt as e:
+        proof.raise_floor(min(e.answer.bound, beyond))
+        if e.answer.values is not None:
+            dealt = form.assignment(e.answer.values)
+            if not isinstance(dealt, Undealt):
+                incumbent.offer(dealt)
+        raise
 
 
 def offer_found(incumbent: BestPlan, form: ReducedModel, values: Floats) -> None:

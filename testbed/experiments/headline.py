@@ -34,7 +34,7 @@ from testbed.experiments.placement_measurement import (
     TRIALS,
     TRICKLE,
     WIDE,
-    Run,
+    HeadlineRun,
     Schedule,
     say,
     watched,
@@ -135,7 +135,9 @@ def headline(
 
 
 @contextmanager
-def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[Run]:
+def _running(
+    world: World, jar: str, workload: Workload, schedule: Schedule
+) -> Iterator[HeadlineRun]:
     """Submit a workload, wait until stock Flink runs it, and cancel it at the end."""
     out = world.cluster.scratch / workload.name
     out.mkdir()
@@ -154,7 +156,7 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 
     world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
     try:
-        yield Run(world, workload, job_id, out, Loop(world, out), schedule)
+        yield HeadlineRun(world, workload, job_id, out, Loop(world, out), schedule)
     finally:
         world.set_wan(WIDE)
         world.cluster.rest.cancel(job_id)
@@ -162,7 +164,7 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 
 
 def _experiment(
-    run: Run, mbit_per_s: Sequence[float]
+    run: HeadlineRun, mbit_per_s: Sequence[float]
 ) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
     """Yield for each WAN the cluster, the job with its costs, and the measurements."""
     stock = run.loop.discover()
@@ -194,7 +196,7 @@ def _experiment(
         yield busy.cluster, job, cells
 
 
-def _measured_busy(run: Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
+def _measured_busy(run: HeadlineRun, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
     """Return the job with processor costs measured at full speed, and the same job with everything
     at the edge, where most records came, for the streams. The busier a processor is, the less time
     it spends on a record. In the first placement few bytes leave the sites, so the Pis are fully
@@ -230,7 +232,7 @@ def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> 
     return job.revised(operators=operators, notes=job.notes)
 
 
-def _measured_at(run: Run, busy: FoundCase, rate: float) -> JobGraph:
+def _measured_at(run: HeadlineRun, busy: FoundCase, rate: float) -> JobGraph:
     """Return the job with the selectivities and sizes of a rate.
 
     The output of combiners and windows is not proportional to their input, so it is measured at
@@ -250,7 +252,7 @@ def _measured_at(run: Run, busy: FoundCase, rate: float) -> JobGraph:
     return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
 
 
-def _recorded(run: Run, name: str, rate: str, settle_s: float) -> Path:
+def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float) -> Path:
     """Return a log of some seconds at a rate of each source subtask."""
     run.rate(rate)
     time.sleep(settle_s)

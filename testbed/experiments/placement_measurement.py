@@ -60,7 +60,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Run:
+class HeadlineRun:
     """A workload that runs."""
 
     world: World
@@ -78,7 +78,7 @@ class Run:
 
 
 def watched(
-    run: Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
+    run: HeadlineRun, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
 ) -> dict[str, Any]:
     """Apply a placement and measure it, first at a rate that it should sustain, then overloaded.
 
@@ -126,7 +126,7 @@ def watched(
     }
 
 
-def _overloaded(run: Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
+def _overloaded(run: HeadlineRun, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
     """Measure a placement under overload; return the rate that each source was offered.
 
     While all of it is sustained, the offer is doubled.
@@ -144,7 +144,7 @@ def _overloaded(run: Run, sustained: float) -> tuple[list[Window], dict[str, Any
         offered *= 2
 
 
-def _summary(run: Run, watched: Sequence[Window]) -> dict[str, Any]:
+def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
     """Return the medians, and every window of the figures that count.
 
     The rate is that of all windows together, because the content of the buffers between a source

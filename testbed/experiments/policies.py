@@ -21,7 +21,7 @@ _COMMITTER = ": Committer"
 
 
 @dataclass(frozen=True)
-class Choice:
+class PolicyChoice:
     """A placement, and the policies that choose it."""
 
     policies: tuple[str, ...]
@@ -142,7 +142,7 @@ def between_data_and_use(job: JobGraph, seen: Mapping[str, Sequence[str]]) -> Pl
     return Plan(jobs={job.name: places})
 
 
-def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
+def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[PolicyChoice]:
     """Return the placements of all policies, each once.
 
     Parameters
@@ -170,7 +170,7 @@ def choices(job: JobGraph, cluster: Cluster, flink: Plan) -> list[Choice]:
         key = str(sorted(plan.of(job.name).items()))
         found.setdefault(key, []).append(name)
         plans[key] = plan
-    return [Choice(tuple(names), plans[key]) for key, names in found.items()]
+    return [PolicyChoice(tuple(names), plans[key]) for key, names in found.items()]
 
 
 def _proven(job: JobGraph, cluster: Cluster) -> Plan:

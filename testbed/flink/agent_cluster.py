@@ -158,7 +158,7 @@ class AgentCluster:
         }
 
     def wait_for_running(self, job_id: str, seconds: float = _WAIT_SECONDS) -> dict[str, str]:
-        """Wait until all subtasks of a job run, and return where; fails as `wait_until`."""
+        """Wait until all subtasks of a job run, and return their places; fails as `wait_until`."""
 
         def all_running() -> bool:
             subtasks = self.rest.subtasks(job_id)

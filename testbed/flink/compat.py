@@ -34,7 +34,7 @@ _NO_RESCALING = "no rescaling: "
 
 
 def problems_with(home: Path) -> tuple[list[str], list[str]]:
-    """Return what the agent finds missing in a Flink: for placing jobs, and for rescaling them."""
+    """Return the hooks that the agent misses in a Flink: for placement, and for rescaling."""
     with tempfile.TemporaryDirectory(prefix="edgeplace-compat-") as plans:
         command = ["java", f"-javaagent:{JAR}=plans={plans}", "-Xverify:all"]
         command += ["-cp", f"{home}/lib/*", "dev.edgeplace.flink.FlinkCheck"]

@@ -84,7 +84,7 @@ def _extract(package: Path, folders: tuple[str, ...], home: Path) -> None:
 
 
 def _target(member: str, root: str, folders: tuple[str, ...]) -> PurePosixPath | None:
-    """Return where a package's file goes in a home, `None` if it is not wanted."""
+    """Return the path of a package's file in a home, `None` if it is not needed."""
     path = PurePosixPath(member)
     if member.endswith("/") or len(path.parts) < 3 or path.parts[0] != root:
         return None

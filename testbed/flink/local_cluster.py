@@ -64,7 +64,7 @@ class TaskManagerSpec:
 
 @dataclass(frozen=True)
 class JobManagerSpec:
-    """Where the JobManager runs.
+    """The host of the JobManager.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class LocalCluster:
         kill(self._processes.pop(name))
 
     def cpu_use(self, name: str) -> CpuUse:
-        """Return what a process has used so far; only where some TaskManager has a quota."""
+        """Return the CPU use of a process so far; only if a TaskManager has a quota."""
         if self._quotas is None:
             raise ValueError("no TaskManager of this cluster has a CPU quota")
         return self._quotas.use(name)
@@ -315,7 +315,7 @@ class LocalCluster:
 
 
 def _environment() -> dict[str, str]:
-    """Return what the processes need of this one's environment."""
+    """Return the environment variables that the processes need."""
     return {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
 
 

@@ -135,7 +135,7 @@ class Namespaces:
         self._wan.send_signal(signal.SIGHUP)
 
     def counts(self) -> dict[tuple[str, str], LinkCount]:
-        """Return what each directed link has carried so far, by source and target."""
+        """Return bytes and dropped packets of each directed link so far, by source and target."""
         return link_counts(self._spec)
 
     @property
@@ -204,7 +204,7 @@ class Namespaces:
 
 
 def link_counts(spec: WanSpec) -> dict[tuple[str, str], LinkCount]:
-    """Return what each directed link has carried so far, by source and target."""
+    """Return bytes and dropped packets of each directed link so far, by source and target."""
     return {
         (link.source, link.target): LinkCount(*counts)
         for link, counts in zip(spec.links, read_counters(spec), strict=True)

@@ -72,7 +72,7 @@ class WanSpec:
 
     @classmethod
     def read(cls, file: Path) -> "WanSpec":
-        """Return what `to_json` has written."""
+        """Read the text that `to_json` wrote."""
         data = json.loads(file.read_text())
         return cls(
             {name: WanSite(**site) for name, site in data["sites"].items()},

@@ -1,6 +1,6 @@
 """What docs/formulation.md says of every plan of a small instance, and which plans are best.
 
-Written from docs/formulation.md, docs/job.md and the nouns of `edgeplace.model` alone; nothing
+Written from docs/formulation.md, docs/job.md and the classes of `edgeplace.model` alone; nothing
 here comes from `edgeplace.solver`. All plans are judged at once: an array of plans, a row each,
 with the TaskManager of every subtask.
 """

@@ -1,4 +1,4 @@
-"""A case, plain data of a JSON file, as the nouns of the model."""
+"""A case, plain data of a JSON file, as classes of `edgeplace.model`."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -11,7 +11,7 @@ Case = dict[str, Any]
 
 @dataclass(frozen=True)
 class Parsed:
-    """A case as the nouns of the model."""
+    """A case as classes of `edgeplace.model`."""
 
     jobs: list[JobGraph]
     cluster: Cluster

@@ -59,11 +59,11 @@ def test_more_capacity_is_never_worse(instance, data):
     job, cluster, rules, current = instance
     plan = Plan(jobs={job.name: current}) if current else None
     i = data.draw(st.integers(0, len(cluster.task_managers) - 1))
-    roomy = cluster.task_managers[i].model_copy(
+    with_slack = cluster.task_managers[i].model_copy(
         update={"slots": cluster.task_managers[i].slots + 2, "memory_bytes": None}
     )
     managers = list(cluster.task_managers)
-    managers[i] = roomy
+    managers[i] = with_slack
     # Bandwidth shortens transfers and nothing else, so routes stay.
     links = tuple(
         a.model_copy(

@@ -109,9 +109,9 @@ def test_missing_costs_are_listed_all_at_once():
 
 def test_a_source_without_a_place_is_refused():
     job = filter_job(50_000.0)
-    homeless = tuple(o.model_copy(update={"born_at": ()}) for o in job.operators)
+    without_place = tuple(o.model_copy(update={"born_at": ()}) for o in job.operators)
     with pytest.raises(InvalidInputError, match="no place where its data is born"):
-        solve(job.revised(operators=homeless), filter_cluster())
+        solve(job.revised(operators=without_place), filter_cluster())
 
 
 def test_a_class_never_measured_needs_speeds_and_is_then_labelled_an_estimate():

@@ -21,7 +21,7 @@ def close(a, b):
 
 
 def two_sites(pis=2, cores=1.0):
-    """A site of equal Pis, and a cloud with a roomy server."""
+    """A site of equal Pis, and a cloud with a large server."""
     nodes = [Node(id=f"pi-{i}", site="edge", node_class="pi", cores=cores) for i in range(pis)]
     nodes.append(Node(id="server", site="cloud", node_class="server", cores=16))
     return Cluster(

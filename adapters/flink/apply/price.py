@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgeplace.adapters.flink.apply.moves import SubtaskMove
-from edgeplace.adapters.flink.checks.routes import Routes
+from edgeplace.adapters.flink.checks.routes import LeastDelayRoutes
 from edgeplace.adapters.flink.plans.plan_file import Places
 from edgeplace.adapters.flink.rest.live import Checkpoint, LiveFlink
 from edgeplace.model import Cluster, InvalidInputError, JobGraph
@@ -122,7 +122,7 @@ def read_seconds(read: Mapping[str, int], live: LiveFlink, cluster: Cluster) -> 
     except InvalidInputError:
         return None
     node_of = {tm.id: tm.node for tm in registered.task_managers}
-    routes = Routes(registered)
+    routes = LeastDelayRoutes(registered)
     on_link: Counter[tuple[str, str]] = Counter()
     for task_manager, count in read.items():
         site = registered.node(node_of[names[task_manager]]).site

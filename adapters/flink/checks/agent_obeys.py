@@ -96,7 +96,7 @@ def check_in_charge(agent: AgentInfo, release: str, task_managers: Set[str]) -> 
 
 
 def unknown_job(name: str, job_id: str) -> Finding:
-    """Return what is wrong where a live agent has no status of a job."""
+    """Return the problem if a live agent has no status of a job."""
     return Finding(
         Severity.WARNING,
         "plans",

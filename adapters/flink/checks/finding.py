@@ -10,7 +10,7 @@ _SHOWN = 4
 
 
 class Severity(StrEnum):
-    """How much a finding hinders placement."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"
     """Plans cannot be obeyed until it is cured."""

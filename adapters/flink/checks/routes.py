@@ -8,7 +8,7 @@ import networkx as nx
 from edgeplace.model import Cluster
 
 
-class Routes:
+class LeastDelayRoutes:
     """Routes by the links with the least delay."""
 
     def __init__(self, cluster: Cluster) -> None:

@@ -118,7 +118,7 @@ def check_scheduler(seen: Seen) -> Iterator[Finding]:
 
 
 def check_high_availability(seen: Seen) -> Iterator[Finding]:
-    """Say what several JobManagers need, where there may be some."""
+    """Return the requirements of several JobManagers, if there may be several."""
     stated = (
         seen.configuration.get("high-availability.type")
         or seen.configuration.get("high-availability")

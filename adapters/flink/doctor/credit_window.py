@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from edgeplace.adapters.flink.checks.routes import Routes
+from edgeplace.adapters.flink.checks.routes import LeastDelayRoutes
 from edgeplace.adapters.flink.rest.release import major_minor
 from edgeplace.model import Cluster, JobGraph, ShipStrategy
 
@@ -83,7 +83,7 @@ class Crossing:
 
     @property
     def room_bytes_per_s(self) -> float:
-        """What the windows let through."""
+        """The bytes/s that the windows allow."""
         return 1000 * self.window_bytes / self.round_trip_ms
 
     @property
@@ -167,7 +167,7 @@ def crossings(
         total = totals.setdefault((a, b), [0.0, 0.0, 0.0, 0.0])
         for i, value in enumerate((1, count, floating, count * size)):
             total[i] += value
-    routes = Routes(cluster)
+    routes = LeastDelayRoutes(cluster)
     found = []
     for (a, b), (channels, count, floating, window) in totals.items():
         there, back = routes.between(a, b), routes.between(b, a)

@@ -12,7 +12,7 @@ from edgeplace.model import Cluster, InvalidInputError
 
 
 def limits(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
-    """Say what Flink does not tell, how old it is, and what was taken in its place."""
+    """Return notes on values that Flink does not give, their age, and the values used instead."""
     if any(job.graph for job in seen.jobs):
         yield Finding(
             Severity.NOTE,

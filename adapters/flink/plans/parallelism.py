@@ -16,7 +16,7 @@ def in_parallelism_of(places: Places, job: JobGraph) -> JobGraph:
 
 
 def rescaled(plan: Plan | Schedulercfg, job: JobGraph, origin: str) -> JobGraph:
-    """Return a job in the parallelism that a plan wants; what the plan lacks stays as it runs.
+    """Return a job with the parallelism of a plan; operators that the plan lacks keep theirs.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def _of_plan(plan: Plan, job: JobGraph) -> Mapping[str, int]:
 
 
 def _of_text(text: str, job: JobGraph) -> Mapping[str, int]:
-    """Return what the first line of each task says; whether the others agree is the parser's."""
+    """Return the parallelism in the first line of each task; the parser checks the other lines."""
     tasks = TaskNames(job)
     wanted: dict[str, int] = {}
     for line in text.split("\n"):

@@ -10,7 +10,7 @@ _SMALLEST_LIMIT_BYTES = 2**16
 
 
 def largest_plan_bytes(job: JobGraph) -> int:
-    """Return how large the schedulercfg of a job can be; the agent says the same (JobTasks)."""
+    """Return the maximum size of a job's schedulercfg; the agent computes the same (JobTasks)."""
     needed = sum(
         op.parallelism * (_BYTES_OF_A_LINE + len(op.name.encode())) for op in job.operators
     )

@@ -49,7 +49,7 @@ class LiveTaskManager:
 
 @dataclass(frozen=True)
 class Subtask:
-    """A subtask as it is now."""
+    """The current state of a subtask."""
 
     task_manager: str | None
     """Resource id; None: the subtask has no place yet."""
@@ -185,7 +185,7 @@ class LiveFlink:
         return cluster(answer, user), names_of(answer, user)
 
     def slots_held(self, task_manager_id: str) -> Counter[str]:
-        """Return how many slots of a TaskManager each job holds, by job id."""
+        """Return the number of a TaskManager's slots that each job holds, by job id."""
         answer = self._client.get(f"/taskmanagers/{task_manager_id}")
         where = f"the answer to /taskmanagers/{task_manager_id}"
         slots = need(answer, "allocatedSlots", list, where)

@@ -70,7 +70,7 @@ class SavedAnswers:
         return graph.revised(notes=(*graph.notes, *notes))
 
     def placement(self, job: str | None = None, user: Cluster | None = None) -> Placement | None:
-        """Return where every subtask runs.
+        """Return the TaskManager of every subtask.
 
         None if there is no answer to `/jobs/:jobid/vertices/:vertexid`. Vertices without an answer
         have None for each subtask. `job_id` describes the choice of the job, `topology.placement`

@@ -113,7 +113,7 @@ def vertices_of(job_detail: RestAnswer) -> dict[str, RestAnswer]:
 
 
 def placement(vertex_answers: Mapping[str, RestAnswer]) -> dict[str, tuple[str | None, ...]]:
-    """Return where every subtask runs: vertex id -> TaskManager of each subtask, None: nowhere.
+    """Return vertex id -> TaskManager of each subtask; None: it runs nowhere.
 
     Parameters
     ----------

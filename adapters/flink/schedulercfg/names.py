@@ -19,7 +19,7 @@ def without_counters(name: str) -> str:
 
 
 class TaskNames:
-    """What the keys of lines mean in a job.
+    """The operators that the keys of lines name in a job.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def full_names(op: Operator) -> Iterator[str]:
 
 
 def is_plain(key: str) -> bool:
-    """Tell whether a key can stand in a line: visible, unambiguous for every reader."""
+    """Return whether a key can stand in a line: visible, and unambiguous for every reader."""
     return (
         key.isprintable()
         and key == key.strip()

@@ -11,7 +11,7 @@ _LONGEST = 100
 
 
 class Problems:
-    """What is wrong with a file, in all."""
+    """All problems of a file."""
 
     def __init__(self) -> None:
         self._found: list[tuple[int, str, str | Callable[[], str]]] = []

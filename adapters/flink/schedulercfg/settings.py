@@ -11,7 +11,7 @@ _LONGEST_INTERVAL_MS = 365 * 24 * 3600 * 1000
 
 
 def is_setting(line: str) -> bool:
-    """Tell whether a line above all tasks is meant as a setting, right or wrong."""
+    """Return whether a line above all tasks is a setting, valid or not."""
     return line.startswith("# ") and "; " not in line
 
 
@@ -41,7 +41,7 @@ def without_settings(text: str) -> str:
 
 
 def problem_of(line: str, above: Set[str]) -> tuple[str, str] | None:
-    """Return what is wrong with a setting, and the cure; None: nothing is.
+    """Return the problem of a setting, and the cure; None: it is valid.
 
     Parameters
     ----------

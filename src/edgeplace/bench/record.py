@@ -12,7 +12,7 @@ used as a divisor. (The solver's `NEGLIGIBLE` is the resolution of the back ends
 
 
 class RunOutcome(StrEnum):
-    """How a run ended."""
+    """The end of a run."""
 
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"

@@ -6,7 +6,7 @@ _MOST = 4
 
 
 def cluster_notes(cluster: Cluster) -> tuple[str, ...]:
-    """Return what the reader of a plan for this cluster should know of it."""
+    """Return notes on a cluster for the reader of a plan."""
     notes = []
     if len(cluster.sites) > 1 and all(s.tier != "cloud" for s in cluster.sites):
         notes.append(

@@ -32,7 +32,7 @@ def inputs_of(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def read_case(args: argparse.Namespace) -> Case:
-    """Return what the arguments of `add_inputs` name.
+    """Return the files that the arguments of `add_inputs` name.
 
     Raises
     ------

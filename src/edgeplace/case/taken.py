@@ -10,7 +10,7 @@ from edgeplace.model import Cluster, InvalidInputError, JobUse, Plan, first_few,
 def left_by(
     others: Sequence[tuple[str, Plan]], cluster: Cluster, own: Sequence[str]
 ) -> tuple[Cluster, tuple[str, ...]]:
-    """Return what the jobs of some plans leave of a cluster, and what to know of that.
+    """Return the cluster without the resources that the jobs of some plans use, and notes.
 
     Parameters
     ----------

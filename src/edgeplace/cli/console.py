@@ -37,7 +37,7 @@ class Console:
         self._documents.out(text, end="", highlight=False)
 
     def text(self, text: str = "", style: str = "") -> None:
-        """Print a line; on a terminal, as many as it takes without a word that is broken."""
+        """Print a text; a terminal breaks it into lines between words."""
         shown = visible(text, keep="\n")
         if self.out.is_terminal:
             shown = "\n".join(_wrapped(line, self.out.width) for line in shown.split("\n"))

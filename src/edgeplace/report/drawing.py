@@ -109,7 +109,7 @@ def _rows(box: Box, placed: Placement) -> list[tuple[int, ...]]:
 
 
 def many(box: Box, operator: int) -> str:
-    """Return how many subtasks of an operator run in a box."""
+    """Return the number of subtasks of an operator in a box."""
     total = box.subtasks[operator]
     if box.alike and box.sites > 1:
         return f"×{total // box.sites:,} each"

@@ -127,7 +127,7 @@ def _columns(cluster: Cluster) -> list[int]:
 
 
 def _machines(cluster: Cluster) -> list[Counter[tuple[str, float, int]]]:
-    """Return how many nodes of each class, cores and slots each site has."""
+    """Return the nodes of each class, the cores and the slots of each site, as text."""
     slots: dict[str, int] = {}
     for t in cluster.task_managers:
         slots[t.node] = slots.get(t.node, 0) + t.slots

@@ -117,7 +117,7 @@ def _clusters(at: Sequence[tuple[float, float]]) -> list[list[int]]:
 
 
 def _scale(points: Sequence[Point], name: str) -> Callable[[float], float]:
-    """Return what takes a term to its share of the range of all points."""
+    """Return a function from a term to its share of the range of all points."""
     values = [p.evaluation.value(name) for p in points]  # type: ignore[arg-type]
     low, high = min(values), max(values)
     return lambda value: (value - low) / (high - low) if high > low else 0.5

@@ -72,7 +72,7 @@ def _operators(total: dict[tuple[str, str], int], several: bool) -> str:
 
 
 def _sites(names: Sequence[str], classes: Sequence[str]) -> str:
-    """Return what some sites are called together: `30 depot-* with pi4`."""
+    """Return one name for several sites: `30 depot-* with pi4`."""
     machines = f" with {', '.join(classes)}" if classes and classes != ("default",) else ""
     if len(names) <= _MOST_NAMES:
         return ", ".join(names) + machines
@@ -83,7 +83,7 @@ def _sites(names: Sequence[str], classes: Sequence[str]) -> str:
 
 
 def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
-    """Return what a plan gains and what it pays, beside another placement, in a sentence."""
+    """Return a sentence on the gains and losses of a plan against another placement."""
     better: list[str] = []
     worse: list[str] = []
     for objective in _GAINS:

@@ -10,7 +10,7 @@ from edgeplace.views.terms import Terms
 
 
 def show_reasons(console: Console, reasons: Sequence[Reason], terms: Terms) -> None:
-    """Print where each operator runs, and what the nearest other place would do."""
+    """Print the place of each operator, and the effect of the nearest other place."""
     several = len({r.job for r in reasons}) > 1
     console.table(
         ("operator", "runs at", "because"),

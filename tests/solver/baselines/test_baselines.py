@@ -49,7 +49,7 @@ def close(a, b):
 
 
 @st.composite
-def roomy(draw):
+def with_slack(draw):
     """Instances with limits of one kind, so that most have plans; and any instances."""
     job, cluster, rules, current = draw(instances())
     kept = draw(st.sampled_from(["slots", "cores", "bytes", "links", "credit", "rules", "all"]))
@@ -102,7 +102,7 @@ def problem_of(instance):
 
 @pytest.mark.slow
 @some
-@given(instance=roomy(), seed=st.integers(0, 3))
+@given(instance=with_slack(), seed=st.integers(0, 3))
 def test_no_baseline_beats_brute_force(instance, seed):
     problem = problem_of(instance)
     best = Oracle(*instance).optimum([("wan", 0.0)], soft=False)
@@ -120,7 +120,7 @@ def test_no_baseline_beats_brute_force(instance, seed):
 
 @pytest.mark.parametrize("name", EXACT)
 @some
-@given(instance=roomy())
+@given(instance=with_slack())
 def test_exact_ones_equal_brute_force(name, instance):
     problem = problem_of(instance)
     best = Oracle(*instance).optimum([("wan", 0.0)], soft=False)
@@ -137,7 +137,7 @@ def test_exact_ones_equal_brute_force(name, instance):
 
 @pytest.mark.slow
 @some
-@given(instance=roomy(), data=st.data())
+@given(instance=with_slack(), data=st.data())
 def test_state_agrees_with_the_evaluator(instance, data):
     problem = problem_of(instance)
     tms = st.integers(0, problem.m - 1)
@@ -163,7 +163,7 @@ def test_state_agrees_with_the_evaluator(instance, data):
 
 @pytest.mark.slow
 @settings(some, max_examples=3 * EXAMPLES)
-@given(instance=roomy())
+@given(instance=with_slack())
 def test_a_step_from_a_plan_that_holds_is_judged_as_the_evaluator_does(instance):
     problem = problem_of(instance)
     plan = PUBLISHED["odp"](problem, Budget()).assignment
@@ -230,7 +230,7 @@ def test_a_step_may_not_break_the_limit_on_latency():
 
 @pytest.mark.slow
 @some
-@given(instance=roomy())
+@given(instance=with_slack())
 def test_searches_never_worsen_what_they_start_from(instance):
     problem = problem_of(instance)
     greedy, local, tabu = (
@@ -245,7 +245,7 @@ def test_searches_never_worsen_what_they_start_from(instance):
 
 @pytest.mark.slow
 @some
-@given(instance=roomy())
+@given(instance=with_slack())
 def test_nebulastream_s_ilp_never_sends_anything_down(instance):
     problem = problem_of(instance)
     found = PUBLISHED["nes-ilp"](problem, Budget()).assignment
@@ -285,7 +285,7 @@ def never_down(problem, found):
 
 @pytest.mark.slow
 @some
-@given(instance=roomy())
+@given(instance=with_slack())
 def test_caps_finds_a_plan_whenever_the_slots_suffice(instance):
     problem = problem_of(instance)
     every = itertools.product(*(np.flatnonzero(row) for row in problem.allowed()))
@@ -327,7 +327,7 @@ def test_caps_balances_as_well_as_brute_force(loads, parallelism, workers, strat
 
 @pytest.mark.slow
 @settings(some, max_examples=15)
-@given(instance=roomy(), seed=st.integers(0, 3))
+@given(instance=with_slack(), seed=st.integers(0, 3))
 def test_the_same_seed_gives_the_same_plan(instance, seed):
     problem = problem_of(instance)
     for name, method in PUBLISHED.items():
@@ -366,24 +366,24 @@ def placed(name, job, cluster, rules=None):
 
 
 def test_bottom_up_stays_at_the_input_while_there_is_room():
-    roomy = placed("nes-bottom-up", filter_job(1e6), filter_cluster())
-    assert roomy["filter"] == ("pi-0", "pi-1", "pi-2", "pi-3")
-    assert roomy["sink"] == ("server",)
+    with_slack = placed("nes-bottom-up", filter_job(1e6), filter_cluster())
+    assert with_slack["filter"] == ("pi-0", "pi-1", "pi-2", "pi-3")
+    assert with_slack["sink"] == ("server",)
     full = placed("nes-bottom-up", filter_job(1e6), with_slots(filter_cluster(), 1))
     assert full["filter"] == ("server",) * 4
 
 
 def test_top_down_stays_at_the_consumer_while_there_is_room():
-    roomy = placed("nes-top-down", filter_job(1e6), filter_cluster())
-    assert roomy["filter"] == ("server",) * 4
+    with_slack = placed("nes-top-down", filter_job(1e6), filter_cluster())
+    assert with_slack["filter"] == ("server",) * 4
     full = placed("nes-top-down", filter_job(1e6), with_slots(filter_cluster(), 2, server=3))
     assert full["filter"] == ("pi-0", "pi-1", "server", "server")
 
 
 def test_nebulastream_s_ilp_trades_bytes_for_slots_it_does_not_have():
     # Filters at the Pis save 18 kB/s of 62.5 kB/s each, less than a slot used beyond is charged.
-    roomy = placed("nes-ilp", filter_job(1e6), filter_cluster())
-    assert roomy["filter"] == ("pi-0", "pi-1", "pi-2", "pi-3")
+    with_slack = placed("nes-ilp", filter_job(1e6), filter_cluster())
+    assert with_slack["filter"] == ("pi-0", "pi-1", "pi-2", "pi-3")
     full = placed("nes-ilp", filter_job(1e6), with_slots(filter_cluster(), 1))
     assert full["filter"] == ("server",) * 4
     slow = with_slots(filter_cluster(bandwidth_bytes_per_s=6_250.0), 1)

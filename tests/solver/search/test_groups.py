@@ -39,8 +39,8 @@ wide = settings(
 def test_equal_pis_are_one_group():
     groups = Groups.alike(build([heavy_job(0.5, 2)], two_sites()))
     assert groups.of.tolist() == [0, 0, 1]
-    assert groups.joint.tms.node_cores.tolist() == [2.0, 16.0]
-    assert groups.joint.tms.slots.tolist() == [18, 9]
+    assert groups.aggregated.tms.node_cores.tolist() == [2.0, 16.0]
+    assert groups.aggregated.tms.slots.tolist() == [18, 9]
 
 
 def test_pis_that_differ_are_no_group():
