@@ -242,7 +242,7 @@ class AgentCluster:
             raise TestbedError(f"{error}\nend of the JobManager's log:\n{log}") from None
 
     def reset(self) -> None:
-        """Cancel all jobs, start what has been killed and remove all plans.
+        """Cancel all jobs, start what has been killed and remove all plans and cordons.
 
         Raises
         ------
@@ -251,7 +251,7 @@ class AgentCluster:
         """
         self.cluster.start_missing()
         self.wait_until(self._cancel_all, "end of all jobs")
-        for plan in self.plans.glob("*.schedulercfg"):
+        for plan in (*self.plans.glob("*.schedulercfg"), *self.plans.glob("*.cordon")):
             plan.unlink()
 
     def _cancel_all(self) -> bool:

@@ -1,4 +1,4 @@
-"""Examine a Flink cluster: is the agent there, and what hinders placement?"""
+"""Examine a Flink cluster: the agent, and everything that prevents placement."""
 
 from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.agent import (
@@ -21,6 +21,7 @@ from edgeplace.adapters.flink.doctor.job_moves import (
 )
 from edgeplace.adapters.flink.doctor.jobs import (
     check_checkpoints,
+    check_cordons,
     check_drains,
     check_jobs,
     check_named_task_managers,
@@ -58,6 +59,7 @@ def examine(seen: Seen, *, version: str, cluster: Cluster | None = None) -> tupl
         *check_jobs(seen),
         *check_plans(seen),
         *check_drains(seen),
+        *check_cordons(seen),
         *check_unplanned(seen),
         *check_named_task_managers(seen),
         *check_names(seen),

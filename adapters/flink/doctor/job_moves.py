@@ -1,4 +1,4 @@
-"""What hinders moves of a job that started well: host names, direct memory, local recovery."""
+"""Reasons why later moves of a job fail or last long: host names, memory, local recovery."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address

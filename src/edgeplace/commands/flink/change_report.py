@@ -1,4 +1,4 @@
-"""What `flink apply` and `flink drain` say of changes: text for people, or one JSON document."""
+"""The report of `flink apply` and `flink drain`: text for people, or one JSON document."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,10 @@ from edgeplace.adapters.flink.apply import (
     MovePrice,
     Obstacle,
     Proposal,
+    carry_out,
 )
+from edgeplace.adapters.flink.plans import PlansFolder
+from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
@@ -85,8 +88,11 @@ class Report:
             for problem in problems:
                 self._problem(f"  {problem.what}\n    cure: {problem.cure}")
 
-    def outcome(self, proposal: Proposal, outcome: ApplyOutcome) -> None:
-        """Show what came of a proposal."""
+    def carry_out(
+        self, live: LiveFlink, folder: PlansFolder, proposal: Proposal, timeout_s: float
+    ) -> ApplyOutcome:
+        """Apply a proposal, and show what came of it."""
+        outcome = carry_out(live, folder, proposal, timeout_s=timeout_s, tell=self.say)
         entry = self._jobs.setdefault(proposal.now.job.id, _plain(proposal))
         entry |= {"end": outcome.end.value, "reasons": list(outcome.reasons)}
         entry["warnings"] = list(outcome.warnings)
@@ -101,6 +107,7 @@ class Report:
             self._problem(f"edgeplace flink {self._command}: {job}: {_TITLES[outcome.end]}")
             for reason in outcome.reasons:
                 self._problem(f"  {reason}")
+        return outcome
 
     def end(self, end: ApplyEnd | str) -> ExitStatus:
         """Print the JSON document if it is wanted, and return the exit status.

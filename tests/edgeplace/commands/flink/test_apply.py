@@ -126,7 +126,32 @@ def test_a_schedulercfg_is_a_plan_too(apply, flink, tmp_path):
     assert flink.jobs[0].placement[MAP] == ("server", "pi-2")
 
 
-def test_the_names_of_a_cluster_file_are_understood(apply, flink, tmp_path):
+def test_a_host_stays_a_host_in_the_file(apply, plans, tmp_path):
+    """An id dies with the pod that has it."""
+    path = tmp_path / "schedulercfg"
+    path.write_text(FORMER.replace("; pi-2", "; 10.0.0.2"))
+    assert apply(of=path).status is ExitStatus.OK
+    (text,) = files(plans).values()
+    assert text == path.read_text()
+    path.write_text(FORMER)
+    assert apply(of=path).status is ExitStatus.OK
+    (text,) = files(plans).values()
+    assert text == FORMER
+
+
+def test_a_host_of_two_task_managers_gives_way_to_ids(apply, flink, plans, tmp_path):
+    path = tmp_path / "schedulercfg"
+    path.write_text(FORMER.replace("; pi-2", "; 10.0.0.2"))
+    apply(of=path)
+    flink.task_managers.append(FakeTaskManager("pi-2b", "10.0.0.2", 2))
+    ran = apply(of=path)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "10.0.0.2" in ran.err
+    assert apply(of=write_plan(tmp_path / "ids.json", START)).status is ExitStatus.OK
+    assert files(plans)["wordcount.schedulercfg"] == FORMER
+
+
+def test_the_names_of_a_cluster_file_are_understood(apply, flink, plans, tmp_path):
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(
         "sites: [{id: lyon}]\n"
@@ -139,6 +164,8 @@ def test_the_names_of_a_cluster_file_are_understood(apply, flink, tmp_path):
     path = write_plan(tmp_path / "users.json", wanted)
     assert apply("--cluster", cluster, of=path).status is ExitStatus.OK
     assert flink.jobs[0].placement[MAP] == ("server", "server")
+    # The file names the nodes by hosts, so does the plan.
+    assert "map (1/2); 10.0.0.9\n" in files(plans)["wordcount.schedulercfg"]
 
 
 def test_jobs_of_one_name_get_plans_by_id(apply, flink, plans):

@@ -31,6 +31,7 @@ public final class Agent {
 
     public final Options options;
     public final PlansFolder plans;
+    public final Cordons cordons;
     public final Turns turns = new Turns();
     /** Why this release of Flink cannot rescale jobs; empty if it can. */
     private final List<String> noRescaling;
@@ -51,6 +52,7 @@ public final class Agent {
         this.options = options;
         this.noRescaling = noRescaling;
         this.plans = new PlansFolder(options.plans);
+        this.cordons = new Cordons(plans);
     }
 
     /** Sets up the agent of this JVM. It is idle until a ResourceManager or JobMaster starts. */
@@ -99,6 +101,7 @@ public final class Agent {
         if (thread == null) {
             thread = new ScheduledThreadPoolExecutor(1, Agent::daemon);
             thread.execute(() -> attempt("the folder of plans", this::formerJobs));
+            thread.execute(() -> attempt("the cordons", cordons::review));
             thread.scheduleWithFixedDelay(
                     this::watchAll, WATCH_EVERY_MS, WATCH_EVERY_MS, TimeUnit.MILLISECONDS);
         }
@@ -140,6 +143,7 @@ public final class Agent {
     }
 
     private void watchAll() {
+        attempt("the cordons", cordons::review);
         attempt("the ResourceManager", resourceManagerProbe::run);
         attempt("the heartbeat", this::writeHeartbeat);
         for (PlannedJob job : jobs.values()) {
@@ -219,6 +223,7 @@ public final class Agent {
         said.put("no_rescaling_because", noRescalingBecause());
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
+        said.put("cordons", cordons.described());
         return said;
     }
 

@@ -41,19 +41,34 @@ public final class PlanFile {
      * @param largestBytes the size of the largest possible plan of the job
      */
     static PlanFile read(Path path, long largestBytes) throws IOException {
+        return read(path, largestBytes, "plan", "a plan of this job");
+    }
+
+    /**
+     * Reads a file of another kind in the same way.
+     *
+     * @param kind what the file is, as its problems say
+     * @param largest what has the largest size, as its problems say
+     */
+    static PlanFile read(Path path, long largestBytes, String kind, String largest)
+            throws IOException {
         String before = "";
         for (int tries = 0; tries < MOST_TRIES; tries++) {
             BasicFileAttributes is = attributes(path);
             before = stamp(path, is);
-            String kind = kindOfNoPlan(is);
-            if (kind != null) {
+            String notRegular = kindOfNoPlan(is);
+            if (notRegular != null) {
                 return unread(
                         path,
                         before,
-                        "the plan file is " + kind + ", and is not opened: put a regular file there");
+                        "the " + kind + " file is " + notRegular
+                                + ", and is not opened: put a regular file there");
             }
+            String tooLarge =
+                    " bytes or more, and " + largest + " has " + largestBytes
+                            + " at most: replace it";
             if (is.size() > largestBytes) {
-                return tooLarge(path, before, is.size(), largestBytes);
+                return unread(path, before, "the " + kind + " file has " + is.size() + tooLarge);
             }
             byte[] bytes;
             try (InputStream in =
@@ -66,16 +81,16 @@ public final class PlanFile {
                 return unread(
                         path,
                         before,
-                        "the plan file cannot be read (" + Quote.cut(e.toString()) + "): mend that");
+                        "the " + kind + " file cannot be read (" + Quote.cut(e.toString()) + "): mend that");
             }
             if (bytes.length > largestBytes) {
-                return tooLarge(path, before, bytes.length, largestBytes);
+                return unread(path, before, "the " + kind + " file has " + bytes.length + tooLarge);
             }
             if (stamp(path).equals(before)) {
                 return new PlanFile(path, before, bytes, PlansFolder.sha256(bytes), null);
             }
         }
-        return unread(path, before, "the plan is still being written: rename it into place");
+        return unread(path, before, "the " + kind + " is still being written: rename it into place");
     }
 
     /** Returns path, time, size and identity of a file: equal only if it is the same file. */
@@ -104,14 +119,6 @@ public final class PlanFile {
             return "a symbolic link";
         }
         return is.isDirectory() ? "a directory" : "a FIFO, a socket or a device";
-    }
-
-    private static PlanFile tooLarge(Path path, String stamp, long bytes, long largestBytes) {
-        return unread(
-                path,
-                stamp,
-                "the plan file has " + bytes + " bytes or more, and a plan of this job has "
-                        + largestBytes + " at most: replace it");
     }
 
     private static PlanFile unread(Path path, String stamp, String problem) {

@@ -9,7 +9,9 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Matcher;
@@ -85,6 +87,17 @@ public final class PlansFolder {
             }
         }
         return null;
+    }
+
+    /** Returns the cordons, of whatever kind. */
+    List<Path> cordonPaths() throws IOException {
+        List<Path> paths = new ArrayList<>();
+        if (Files.isDirectory(folder)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "[!.]*.cordon")) {
+                files.forEach(paths::add);
+            }
+        }
+        return paths;
     }
 
     /** Returns a copy of the last plan that a job has followed, or null. */

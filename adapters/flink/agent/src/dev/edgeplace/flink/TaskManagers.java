@@ -5,6 +5,8 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
@@ -68,11 +70,15 @@ public final class TaskManagers {
             return slotsOfJobs.values().stream().mapToInt(List::size).sum();
         }
 
-        public int slotsOfOthers(JobID job) {
-            return slotsHeld() - slotsOfJobs.getOrDefault(job, List.of()).size();
+        public int slotsOf(JobID job) {
+            return slotsOfJobs.getOrDefault(job, List.of()).size();
         }
 
-        boolean isCalled(String location) {
+        public int slotsOfOthers(JobID job) {
+            return slotsHeld() - slotsOf(job);
+        }
+
+        public boolean isCalled(String location) {
             return resourceId.equals(location) || host.equals(location);
         }
 
@@ -128,18 +134,15 @@ public final class TaskManagers {
         return found;
     }
 
-    /**
-     * Returns the TaskManager at a location, or null. If there are several, it is the one that
-     * registered last: a killed TaskManager stays registered until its heartbeat times out.
-     */
+    /** Returns the TaskManager at a location, or null if it is gone, or if there are several. */
     public TaskManager at(String location) {
-        TaskManager last = null;
-        for (TaskManager each : called(location)) {
-            if (last == null || each.sinceMs > last.sinceMs) {
-                last = each;
-            }
-        }
-        return last;
+        List<TaskManager> called = called(location);
+        return called.size() == 1 ? called.get(0) : null;
+    }
+
+    /** Returns the resource ids of the TaskManagers that a location means. */
+    public Set<String> idsAt(String location) {
+        return called(location).stream().map(each -> each.resourceId).collect(Collectors.toSet());
     }
 
     /** Returns since when a location has been gone, or {@code otherwise} if it was never seen. */

@@ -119,6 +119,10 @@ final class HeldSlots {
         return SlotFingerprints.of(at.resourceId, PlannedPlace.size(planned, at.defaultSlot));
     }
 
+    boolean hasSlotsAt(TaskManager at) {
+        return !slotsAt(at).isEmpty();
+    }
+
     private Map<ResourceProfile, Integer> slotsAt(TaskManager at) {
         Map<ResourceProfile, Integer> has = new HashMap<>();
         for (SlotInfo each : pool.getAllSlotsInformation()) {

@@ -23,7 +23,6 @@ import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.TaskManagers;
-import dev.edgeplace.flink.TaskManagers.TaskManager;
 import dev.edgeplace.flink.Turns;
 
 /**
@@ -238,8 +237,7 @@ final class JobMove {
         }
         TaskManagers seen = TaskManagers.latest();
         for (Map.Entry<ExecutionVertexID, String> each : plan.locations.entrySet()) {
-            TaskManager planned = seen.at(each.getValue());
-            if (planned == null || !planned.resourceId.equals(formerPlaces.get(each.getKey()))) {
+            if (!seen.idsAt(each.getValue()).contains(formerPlaces.get(each.getKey()))) {
                 return false;
             }
         }

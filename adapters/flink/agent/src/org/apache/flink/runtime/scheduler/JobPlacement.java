@@ -20,6 +20,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Agent;
+import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
@@ -87,6 +88,15 @@ final class JobPlacement implements PlannedJob {
         return agent.options;
     }
 
+    /** Tells whether the job has never run: it gets no slots where nothing new is put. */
+    boolean isNew() {
+        return plans.isNew();
+    }
+
+    Cordons cordons() {
+        return agent.cordons;
+    }
+
     Collection<ExecutionVertexID> subtasks() {
         return subtasks.all();
     }
@@ -133,8 +143,7 @@ final class JobPlacement implements PlannedJob {
         plans.adopted().locations.forEach(
                 (subtask, location) -> {
                     AllocationID slot = subtasks.slot(subtask);
-                    TaskManager at = seen.at(location);
-                    if (slot != null && at != null && at.resourceId.equals(held.get(slot))) {
+                    if (slot != null && seen.idsAt(location).contains(held.get(slot))) {
                         found.put(subtask, slot);
                     }
                 });
@@ -213,6 +222,9 @@ final class JobPlacement implements PlannedJob {
         try {
             if (plans.judge(plan)) {
                 obstacles = List.of();
+            }
+            if (subtasks.areAllUp()) {
+                plans.hasRun();
             }
             slots.review();
             if (move.watchTrial(slots.waitingFor())) {
@@ -358,6 +370,14 @@ final class JobPlacement implements PlannedJob {
     private List<String> reasons() {
         if (!plans.rejections().isEmpty()) {
             return plans.rejections();
+        }
+        List<String> whyWaiting = slots.whyWaiting();
+        if (!whyWaiting.isEmpty()) {
+            return whyWaiting;
+        }
+        String keptWaiting = agent.cordons.whyKeptWaiting(jobId());
+        if (plans.adopted() == null && keptWaiting != null) {
+            return List.of(keptWaiting);
         }
         boolean isRecovering =
                 plans.wanted() == null && !move.isUnderWay() && !subtasks.areAllUp();

@@ -43,6 +43,10 @@ final class JobPlans {
     /** The highest epoch of all plans so far. */
     private long epoch;
     private boolean isRescaled;
+    /** The plan before the adopted one, or null. */
+    private JobPlan former;
+    /** Whether the job was never placed by a plan before it was submitted, and has not run since. */
+    private boolean isNew;
 
     JobPlans(
             Agent agent,
@@ -129,11 +133,13 @@ final class JobPlans {
         PlanFile newest = agent.planOf(job);
         PlanFile last =
                 adopted == null ? agent.plans.applied(job.jobId(), job.largestPlanBytes()) : null;
+        boolean hasRun = adopted != null || isRescaled || subtasks.isAnyRestarted();
+        isNew = isNew || !hasRun && last == null;
         if (newest != null && !isJudged(newest)) {
             judged = newest;
             // The agent's thread has read the file, unless it has just changed. A job that has run
             // has its former places: it does not wait for the TaskManagers of a new plan.
-            decide(reader.read(newest), adopted != null || isRescaled || subtasks.isAnyRestarted());
+            decide(reader.read(newest), hasRun);
         }
         if (wanted != null && subtasks.areThoseOf(wanted)) {
             adopt(wanted);
@@ -149,6 +155,16 @@ final class JobPlans {
         }
     }
 
+    /** Tells whether the job has never run at the places of its plan. */
+    boolean isNew() {
+        return isNew;
+    }
+
+    /** Called while all subtasks run. */
+    void hasRun() {
+        isNew = false;
+    }
+
     /** Lets subtasks that had a slot at their planned location share that slot again. */
     void keep(Function<ExecutionVertexID, AllocationID> formerSlots) {
         adopted = adopted.keeping(formerSlots);
@@ -156,6 +172,9 @@ final class JobPlans {
 
     /** Makes a plan the one that the job follows. */
     void adopt(JobPlan plan) {
+        if (adopted != null && !adopted.locations.equals(plan.locations)) {
+            former = adopted;
+        }
         adopted = plan;
         wanted = null;
         LOG.info("edgeplace: {} is placed by {}", job, plan.file.path);
@@ -208,6 +227,13 @@ final class JobPlans {
                             + " was here before: another controller has taken over, end this one");
         }
         epoch = Math.max(epoch, plan.epoch);
-        return PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), isRunning);
+        // The way back is open, for example to a job that fails after it has left a TaskManager.
+        boolean leadsBack = former != null && plan.locations.equals(former.locations);
+        return PlanJudge.problems(
+                plan,
+                graph.getJobID(),
+                TaskManagers.latest(),
+                leadsBack ? null : agent.cordons,
+                isRunning);
     }
 }

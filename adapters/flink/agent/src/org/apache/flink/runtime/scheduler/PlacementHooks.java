@@ -71,7 +71,7 @@ public final class PlacementHooks {
         JobPlan plan = file == null ? null : reader.read(file).plan;
         return plan != null
                         && PlanJudge.problems(
-                                        plan, graph.getJobID(), TaskManagers.latest(), false)
+                                        plan, graph.getJobID(), TaskManagers.latest(), null, false)
                                 .isEmpty()
                 ? plan
                 : null;

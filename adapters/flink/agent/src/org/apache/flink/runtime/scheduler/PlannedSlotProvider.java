@@ -39,6 +39,8 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private final PhysicalSlotProvider stock;
     private final JobPlacement job;
     private final Map<SlotRequestId, Open> open = new LinkedHashMap<>();
+    /** Location -> the resource id of the TaskManager that was last asked for a slot there. */
+    private final Map<String, String> formerIds = new HashMap<>();
     private final DeclarativeSlotPool pool;
     final HeldSlots held;
 
@@ -51,6 +53,8 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         final CompletableFuture<PhysicalSlotRequest.Result> slot = new CompletableFuture<>();
         /** The TaskManager that a slot was asked of, or null while this request is kept. */
         TaskManager askedOf;
+        /** Why it is kept back, if its TaskManager is registered. */
+        String keptBackBecause;
         boolean isWarned;
 
         Open(PhysicalSlotRequest request) {
@@ -171,8 +175,19 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         Internals.releaseIdleSlots(pool);
     }
 
+    /** Returns why subtasks wait, beside for TaskManagers that are not registered. */
+    List<String> whyWaiting() {
+        TreeSet<String> reasons = new TreeSet<>();
+        for (Open each : open.values()) {
+            if (each.askedOf == null && each.keptBackBecause != null) {
+                reasons.add(each.keptBackBecause);
+            }
+        }
+        return List.copyOf(reasons);
+    }
+
     private TaskManager choose(Open request, TaskManagers seen) {
-        TaskManager planned = seen.at(request.location);
+        TaskManager planned = planned(request, seen);
         if (planned != null) {
             return planned;
         }
@@ -193,12 +208,56 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         if (!request.isWarned) {
             request.isWarned = true;
             LOG.warn(
-                    "edgeplace: {} waits for TaskManager {}, which its plan names and which is not"
-                            + " registered",
+                    "edgeplace: {} waits for TaskManager {} of its plan: {}",
                     job,
-                    Quote.cut(request.location));
+                    Quote.cut(request.location),
+                    request.keptBackBecause == null
+                            ? "it is not registered"
+                            : request.keptBackBecause);
         }
         return null;
+    }
+
+    /** Returns the TaskManager that a request gets its slot of, or null if it has to wait. */
+    private TaskManager planned(Open request, TaskManagers seen) {
+        List<TaskManager> called = seen.called(request.location);
+        TaskManager planned = called.size() == 1 ? called.get(0) : successor(request, called);
+        request.keptBackBecause = null;
+        if (planned == null && !called.isEmpty()) {
+            request.keptBackBecause =
+                    "location " + Quote.of(request.location) + " means " + called.size()
+                            + " TaskManagers " + called
+                            + ": use a resource id; if one of them is dead, wait for"
+                            + " heartbeat.timeout";
+        } else if (planned != null
+                && job.isNew()
+                && job.cordons().close(planned.resourceId, planned.host)) {
+            request.keptBackBecause = job.cordons().reason(planned.resourceId, planned.host);
+            return null;
+        }
+        return planned;
+    }
+
+    /**
+     * Returns which of several TaskManagers of a host has the place of a request, or null: that of
+     * which the job has slots, or else the only one that is not the former one. A killed
+     * TaskManager stays registered until its heartbeat times out.
+     */
+    private TaskManager successor(Open request, List<TaskManager> called) {
+        List<TaskManager> own = new ArrayList<>();
+        List<TaskManager> others = new ArrayList<>();
+        for (TaskManager each : called) {
+            if (held.hasSlotsAt(each)) {
+                own.add(each);
+            } else if (!each.resourceId.equals(formerIds.get(request.location))) {
+                others.add(each);
+            }
+        }
+        if (own.size() == 1) {
+            return own.get(0);
+        }
+        boolean isFormerKnown = others.size() < called.size();
+        return own.isEmpty() && isFormerKnown && others.size() == 1 ? others.get(0) : null;
     }
 
     /** Returns the TaskManager with the most free slots, or null if no slot is free. */
@@ -210,7 +269,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             for (Open other : open.values()) {
                 free -= other.askedOf != null && isSame(other.askedOf, each) ? 1 : 0;
             }
-            if (free > most) {
+            if (free > most && !job.cordons().close(each.resourceId, each.host)) {
                 most = free;
                 best = each;
             }
@@ -220,6 +279,9 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
 
     private void ask(Open planned, TaskManager of, Map<AllocationID, ResourceProfile> free) {
         planned.askedOf = of;
+        if (of.isCalled(planned.location)) {
+            formerIds.put(planned.location, of.resourceId);
+        }
         SlotRequestId id = planned.request.getSlotRequestId();
         ResourceProfile size = HeldSlots.fingerprint(planned.asked, of);
         held.use(size);

@@ -26,8 +26,6 @@ import dev.edgeplace.flink.TaskManagers;
  * <p>All methods run in the JobMaster's main thread.
  */
 final class Subtasks {
-    private static final String GONE = "(gone)";
-
     private final DefaultScheduler scheduler;
     private final ExecutionSlotAllocationContext context;
     private final ExecutionGraph graph;
@@ -126,16 +124,12 @@ final class Subtasks {
     /** Returns the subtasks that do not run where a plan says, and where they run; "" if nowhere. */
     Map<ExecutionVertexID, String> away(JobPlan plan) {
         TaskManagers seen = TaskManagers.latest();
-        Map<String, String> idOf = new HashMap<>();
+        Map<String, Set<String>> idsAt = new HashMap<>();
         Map<ExecutionVertexID, String> away = new LinkedHashMap<>();
         plan.locations.forEach(
                 (subtask, location) -> {
-                    String planned =
-                            idOf.computeIfAbsent(
-                                    location,
-                                    x -> seen.at(x) == null ? GONE : seen.at(x).resourceId);
                     String place = place(subtask);
-                    if (!planned.equals(place)) {
+                    if (!idsAt.computeIfAbsent(location, seen::idsAt).contains(place)) {
                         away.put(subtask, place);
                     }
                 });

@@ -27,13 +27,14 @@ public final class SteeringHooks {
 
     private static volatile FineGrainedSlotManager slotManager;
     private static volatile Executor mainThread;
+    private static Set<String> lastClosed = Set.of();
     private static final Map<InstanceID, Long> FIRST_SEEN_MS = new ConcurrentHashMap<>();
 
     private SteeringHooks() {}
 
     /** Wraps the strategy that chooses TaskManagers for slot requests. */
     public static ResourceAllocationStrategy strategy(ResourceAllocationStrategy stock) {
-        return new SteeringStrategy(stock, SteeringHooks::checkAgain);
+        return new SteeringStrategy(stock, SteeringHooks::checkAgain, Agent.get().cordons);
     }
 
     /** Called when a ResourceManager of this JVM becomes active. */
@@ -72,6 +73,13 @@ public final class SteeringHooks {
                 there.add(each.getInstanceId());
             }
             FIRST_SEEN_MS.keySet().retainAll(there);
+            Set<String> closed =
+                    SteeringStrategy.closedIds(
+                            tracker.getRegisteredTaskManagers(), Agent.get().cordons);
+            if (!closed.equals(lastClosed)) {
+                lastClosed = closed;
+                of.triggerResourceRequirementsCheck(); // Jobs may wait for what is open now.
+            }
         }
         TaskManagers.publish(active, registered);
     }
