@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 from edgeplace.solver.parallelism.relaxed import Box, Relaxed
-from edgeplace.solver.parallelism.within import Answer
+from edgeplace.solver.parallelism.within import Searched
 
 Vector = tuple[int, ...]
 
 
 @dataclass
-class Node:
+class VectorBox:
     """A box, and bounds of all plans of its vectors.
 
     Attributes
@@ -28,7 +28,7 @@ class Node:
     least: dict[int, float] = field(default_factory=dict)
     asked: int = -1
     """Last level of which the relaxed problem was asked."""
-    answer: Answer | None = None
+    answer: Searched | None = None
     """Of its only vector."""
 
     @property
@@ -55,7 +55,7 @@ class Node:
         self.bounds += [0.0] * (level + 1 - len(self.bounds))
         self.bounds[level] = max(self.bounds[level], bound)
 
-    def halves(self) -> tuple["Node", "Node"]:
+    def halves(self) -> tuple["VectorBox", "VectorBox"]:
         """Return two nodes with half of the values each, of the group with the widest range."""
         g = max(range(len(self.box)), key=lambda i: self.box[i][-1] / self.box[i][0])
         ns = self.box[g]
@@ -63,7 +63,7 @@ class Node:
         middle = (ns[0] * ns[-1]) ** 0.5
         at = min(max(sum(n <= middle for n in ns), 1), len(ns) - 1)
         low, high = (
-            Node((*self.box[:g], part, *self.box[g + 1 :]), list(self.bounds))
+            VectorBox((*self.box[:g], part, *self.box[g + 1 :]), list(self.bounds))
             for part in (ns[:at], ns[at:])
         )
         return low, high

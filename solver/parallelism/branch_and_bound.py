@@ -42,12 +42,12 @@ from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.out_of_time import OutOfTimeError
-from edgeplace.solver.parallelism.boxes import Node, Vector
+from edgeplace.solver.parallelism.boxes import Vector, VectorBox
 from edgeplace.solver.parallelism.choice import Asked, Choice, Group, choice_of
 from edgeplace.solver.parallelism.possible import possible_values
 from edgeplace.solver.parallelism.relaxed import Relaxed, relaxed
 from edgeplace.solver.parallelism.splits import Splits
-from edgeplace.solver.parallelism.within import Answer, Means, search_within
+from edgeplace.solver.parallelism.within import Means, Searched, search_within
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import SearchParameters
 from edgeplace.solver.search.tie_break import break_ties
@@ -117,11 +117,11 @@ class _Chooser:
         self._splits = Splits(inputs.jobs, choice)
         self._caps: list[float] = []
         self._bounds: list[float] = []
-        self._answers: dict[Vector, Answer] = {}
+        self._answers: dict[Vector, Searched] = {}
         self._best: tuple[Vector, Usage] | None = None
         self._incumbents: list[Incumbent] = []
         self._stopped_by = StoppedBy.PROOF
-        self._nodes: list[Node] = []
+        self._nodes: list[VectorBox] = []
         self._order = itertools.count()
 
     def run(self) -> None:
@@ -143,13 +143,13 @@ class _Chooser:
         problem = self._inputs.at(self._choice, now)
         box = possible_values(problem, self._choice, self._splits, self._means.soft)
         if box is not None:
-            self._nodes = [Node(box)]
+            self._nodes = [VectorBox(box)]
         if all(n in g.values for n, g in zip(now, groups, strict=True)):
             self._try(now)
         if box is not None:
             self._try(tuple(ns[0] for ns in box))
 
-    def _try(self, vector: Vector) -> Answer:
+    def _try(self, vector: Vector) -> Searched:
         """Search one vector, and keep its plan if that is better than all before."""
         if vector not in self._answers:
             self._search(vector, self._inputs.at(self._choice, vector), (), None)
@@ -208,7 +208,7 @@ class _Chooser:
                 self._offer(vector, answer.best)
         heap = [(n.bound(i), next(self._order), n) for n in self._nodes]
         heapq.heapify(heap)
-        ended: list[Node] = []
+        ended: list[VectorBox] = []
         near = max(OPTIMAL_GAP, self._means.gap)
         try:
             while heap:
@@ -248,7 +248,7 @@ class _Chooser:
         self._nodes = [n for n in self._nodes if n.bound(i) <= cap * (1 + TIE)]
         return True
 
-    def _followed(self, node: Node, i: int) -> tuple[Node, ...]:
+    def _followed(self, node: VectorBox, i: int) -> tuple[VectorBox, ...]:
         """Return what takes the place of a node: itself with a higher bound, or its halves."""
         vector = node.vector
         if vector is not None:
@@ -262,7 +262,7 @@ class _Chooser:
             return (node,)
         return node.halves()
 
-    def _answer(self, vector: Vector, i: int) -> Answer:
+    def _answer(self, vector: Vector, i: int) -> Searched:
         """Return what is known of a vector at a level, by plans within the caps."""
         answer = self._try(vector)
         if answer.infeasible or i == 0:
@@ -277,7 +277,7 @@ class _Chooser:
             self._search(vector, answer.problem, self._caps, start)
         return self._answers[vector]
 
-    def _relaxed(self, node: Node, i: int) -> float:
+    def _relaxed(self, node: VectorBox, i: int) -> float:
         """Return the bound of a level by the relaxed problem of a box."""
         if node.relaxed is None:
             inputs = self._inputs

@@ -41,7 +41,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Searched:
     """What is known of one problem, level by level.
 
     Attributes
@@ -76,7 +76,7 @@ def search_within(
     caps: Sequence[float],
     means: Means,
     start: Ints | None = None,
-) -> Answer:
+) -> Searched:
     """Return the answer of a search of the levels that have no cap.
 
     Parameters
@@ -121,7 +121,7 @@ def search_within(
     bounds = list(state.proof.bounds)
     if not bounds:
         bounds = [state.proof.floor]
-    return Answer(
+    return Searched(
         problem,
         search.best,
         tuple(state.incumbent.caps),
