@@ -56,11 +56,17 @@ class Relaxed:
         `server_cores`.
     moves
         Of its moves, those of subtasks that stand for others: they count nothing.
+    drawn
+        Subtasks that stand for others, shape (n_subtasks,).
+    rarest
+        Least probability with which a subtask is drawn.
     """
 
     problem: Problem
     for_cores: Problem
     moves: int
+    drawn: Bools
+    rarest: float
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,9 @@ def relaxed(
     box: Box,
 ) -> Relaxed:
     """Return the problem that bounds all vectors of a box."""
+    active = set(splits.free.values())
     count = tuple(
-        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns))
+        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns)) if g in active else 0
         for g, ns in enumerate(box)
     )
     load = dict.fromkeys(splits.odd, 0.0)
@@ -124,7 +131,11 @@ def relaxed(
         ),
     )
     moves = 0 if current is None else sum(count[g] for g in splits.free.values())
-    return Relaxed(problem, for_cores, moves)
+    members = [(job, op.id) in splits.free for job, op in problem.subtasks.operators]
+    rarest = min((splits.at(g, n).least * count[g] for g in active for n in box[g]), default=1.0)
+    return Relaxed(
+        problem, for_cores, moves, np.array(members)[problem.subtasks.operator_of], rarest
+    )
 
 
 def swells(job: JobGraph, splits: Splits) -> bool:
