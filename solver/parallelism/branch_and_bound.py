@@ -148,7 +148,8 @@ class _Chooser:
             self._nodes = [VectorBox(box)]
         if all(n in g.values for n, g in zip(now, groups, strict=True)):
             self._try(now)
-        if box is not None:
+        if box is not None and (running().limited or self._best is None):
+            # Where time may end before the proof, the answer is no worse than this.
             self._try(tuple(ns[0] for ns in box))
 
     def _try(self, vector: Vector) -> Searched:
@@ -274,7 +275,9 @@ class _Chooser:
         """Return a node with a higher bound of a level, without what cannot keep the caps."""
         if i > 0 and self._levels[0].name == "wan" and node.floors is None:
             if node.places is None:
-                node.places = places_within(self._relaxed_of(node), self._caps[0], self._means)
+                if node.first is None:
+                    node.first = self._searched(self._relaxed_of(node), {}, 0)
+                node.places = places_within(self._relaxed_of(node), node.first, self._caps[0])
             if node.places is not None:
                 node.floors = floors(self._relaxed_of(node), node.places)
         found = node.floors
@@ -340,6 +343,11 @@ class _Chooser:
         names = [level.name for level in self._levels]
         traded = [j for j in range(i) if names[j] in _TRADED]
         caps = {j: self._caps[j] for j in range(i) if j not in traded}
+        if not traded and i == 0:
+            node.first = self._searched(problem, {}, 0)
+            extra = problem.moves if names[0] == "moves" else 0
+            node.least[0] = max(node.first.bound(0) - extra, 0.0)
+            return node.least[0]
         if not traded:
             node.least[i] = self._ask(problem, caps, i)
             return node.least[i]
@@ -356,19 +364,24 @@ class _Chooser:
 
     def _ask(self, problem: Relaxed, caps: Mapping[int, float], i: int) -> float:
         """Return the bound of a level of a relaxed problem, within caps by level."""
+        extra = problem.moves if self._levels[i].name == "moves" else 0
+        return max(self._searched(problem, caps, i).bound(len(caps)) - extra, 0.0)
+
+    def _searched(self, problem: Relaxed, caps: Mapping[int, float], i: int) -> Searched:
+        """Return what is known of a level of a relaxed problem, within caps by level."""
         chosen = [*sorted(caps), i]
         levels = [self._levels[j] for j in chosen]
-        extra = {j: problem.moves if self._levels[j].name == "moves" else 0 for j in chosen}
+        moves = {j: problem.moves for j in caps if self._levels[j].name == "moves"}
         cores = any(level.name == "server_cores" for level in levels)
         answer = search_within(
             problem.for_cores if cores else problem.problem,
             levels,
-            [caps[j] + extra[j] for j in chosen[:-1]],
+            [caps[j] + moves.get(j, 0) for j in chosen[:-1]],
             dataclasses.replace(self._means, gap=0.0, tell=lambda text: None),
         )
         if answer.stopped_by is StoppedBy.INTERRUPT:
             raise KeyboardInterrupt
-        return max(answer.bound(len(caps)) - extra[i], 0.0)
+        return answer
 
     def result(self, backend: str) -> Result:
         """Return the answer."""

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import ObjectiveLevel, ObjectiveName
+from edgeplace.model import ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.linear.model import Row
 from edgeplace.solver.parallelism.choice import Member
 from edgeplace.solver.parallelism.relaxed import Relaxed
-from edgeplace.solver.parallelism.within import Means
+from edgeplace.solver.parallelism.within import Searched
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Restriction
-from edgeplace.solver.search import Search
 from edgeplace.solver.search.reduction import stated
 from edgeplace.solver.search.stages import later_levels
 from edgeplace.solver.search.state import SearchState
@@ -49,30 +48,21 @@ class Floors:
     values: Mapping[ObjectiveName, float]
 
 
-def places_within(relaxed: Relaxed, cap: float, means: Means) -> Places | None:
+def places_within(relaxed: Relaxed, searched: Searched, cap: float) -> Places | None:
     """Return where subtasks run in plans of a box that keep a cap of `wan`, None if not known.
 
     All such places are kept, of all vectors of the box.
+
+    Parameters
+    ----------
+    searched
+        What is known of the least `wan` of the relaxed problem.
     """
-    p = relaxed.problem
-    level = ObjectiveLevel(name="wan")
-    search = Search(
-        p,
-        [level],
-        False,
-        running(),
-        0.0,
-        means.seed,
-        lambda text: None,
-        means.load,
-        means.parameters,
-    )
-    search.run()
-    state = search.state
+    p, state = relaxed.problem, searched.state
     nowhere = tuple(np.zeros((1, p.m), bool) for _ in p.subtasks.operators)
-    if state.proof.infeasible and search.best is None:
+    if searched.infeasible:
         return nowhere
-    if search.best is None or not state.proof.bounds:
+    if searched.best is None or not state.proof.bounds:
         return None
     bound = state.proof.bounds[0]
     lacks = cap * (1 + TIE) - bound
@@ -85,7 +75,7 @@ def places_within(relaxed: Relaxed, cap: float, means: Means) -> Places | None:
     if may is None:
         return None
     may = may & p.keeps_up
-    _settle(state, may, search.best.assignment)
+    _settle(state, may, searched.best.assignment)
     rows = [may[p.subtasks.range_of(o)] for o in range(len(p.subtasks.operators))]
     kept: list[Bools] = [
         np.logical_or.reduce(own, axis=0, keepdims=True)

@@ -16,6 +16,7 @@ from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search, SearchParameters
 from edgeplace.solver.search.stages import baselines, later_levels
+from edgeplace.solver.search.state import SearchState
 from edgeplace.solver.sites import decide
 from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
@@ -54,6 +55,8 @@ class Searched:
         Of the levels that are done; one more if something is known of the next level.
     infeasible
         No plan exists within the caps, proved.
+    state
+        What the stages of the search left.
     """
 
     problem: Problem
@@ -62,6 +65,7 @@ class Searched:
     bounds: tuple[float, ...]
     infeasible: bool
     stopped_by: StoppedBy
+    state: SearchState
 
     def bound(self, level: int) -> float:
         """Return the bound of a level: infinite if there is no plan, 0 if nothing is known."""
@@ -133,6 +137,7 @@ def search_within(
         tuple(bounds),
         state.proof.infeasible and search.best is None,
         state.proof.stopped_by,
+        state,
     )
 
 
