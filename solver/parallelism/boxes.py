@@ -29,8 +29,8 @@ class VectorBox:
     least: dict[int, float] = field(default_factory=dict)
     asked: int = -1
     """Last level of which the relaxed problem was asked."""
-    first: Searched | None = None
-    """What is known of the first level of its relaxed problem."""
+    first: tuple[Relaxed, Searched] | None = None
+    """A relaxed problem, and what is known of its first level."""
     places: Places | None = None
     """Where subtasks run in plans that keep the cap of the first level."""
     floors: Floors | None = None

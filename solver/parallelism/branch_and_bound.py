@@ -122,7 +122,7 @@ class _Chooser:
         self._best: tuple[Vector, Usage] | None = None
         self._incumbents: list[Incumbent] = []
         self._stopped_by = StoppedBy.PROOF
-        self._nodes: list[VectorBox] = []
+        self._nodes = [VectorBox(tuple(g.values for g in choice.groups))]
         self._order = itertools.count()
 
     def run(self) -> None:
@@ -144,8 +144,7 @@ class _Chooser:
         problem = self._inputs.at(self._choice, now)
         splits = Splits(self._inputs.jobs, self._choice)
         box = possible_values(problem, self._choice, splits, self._means.soft)
-        if box is not None:
-            self._nodes = [VectorBox(box)]
+        self._nodes = [] if box is None else [VectorBox(box)]
         if all(n in g.values for n, g in zip(now, groups, strict=True)):
             self._try(now)
         if box is not None and (running().limited or self._best is None):
@@ -275,9 +274,7 @@ class _Chooser:
         """Return a node with a higher bound of a level, without what cannot keep the caps."""
         if i > 0 and self._levels[0].name == "wan" and node.floors is None:
             if node.places is None:
-                if node.first is None:
-                    node.first = self._searched(self._relaxed_of(node), {}, 0)
-                node.places = places_within(self._relaxed_of(node), node.first, self._caps[0])
+                node.places = places_within(*self._first_of(node), self._caps[0])
             if node.places is not None:
                 node.floors = floors(self._relaxed_of(node), node.places)
         found = node.floors
@@ -299,22 +296,26 @@ class _Chooser:
     def _relaxed_of(self, node: VectorBox) -> Relaxed:
         """Return the relaxed problem of a node: groups with one value are as they will be."""
         if node.relaxed is None:
-            choice, inputs = self._choice, self._inputs
-            now = [g.now for g in choice.groups]
-            fixed = [ns[0] if len(ns) == 1 else n for ns, n in zip(node.box, now, strict=True)]
-            wanted = choice.parallelism(fixed)
-            active = frozenset(g for g, ns in enumerate(node.box) if len(ns) > 1)
-            if active not in self._splits:
-                self._splits[active] = Splits(inputs.jobs, choice, active)
-            node.relaxed = relaxed(
-                [with_parallelism(j, wanted.get(j.name, {})) for j in inputs.jobs],
-                inputs.cluster,
-                rescaled_rules(inputs.jobs, inputs.rules, wanted),
-                rescaled_plan(inputs.jobs, inputs.current, wanted) if inputs.current else None,
-                self._splits[active],
-                node.box,
-            )
+            node.relaxed = self._relax(node)
         return node.relaxed
+
+    def _relax(self, node: VectorBox, one: bool = False) -> Relaxed:
+        choice, inputs = self._choice, self._inputs
+        now = [g.now for g in choice.groups]
+        fixed = [ns[0] if len(ns) == 1 else n for ns, n in zip(node.box, now, strict=True)]
+        wanted = choice.parallelism(fixed)
+        active = frozenset(g for g, ns in enumerate(node.box) if len(ns) > 1)
+        if active not in self._splits:
+            self._splits[active] = Splits(inputs.jobs, choice, active)
+        return relaxed(
+            [with_parallelism(j, wanted.get(j.name, {})) for j in inputs.jobs],
+            inputs.cluster,
+            rescaled_rules(inputs.jobs, inputs.rules, wanted),
+            rescaled_plan(inputs.jobs, inputs.current, wanted) if inputs.current else None,
+            self._splits[active],
+            node.box,
+            one,
+        )
 
     def _answer(self, node: VectorBox, vector: Vector, i: int) -> Searched:
         """Return what is known of a vector at a level, by plans within the caps."""
@@ -344,9 +345,9 @@ class _Chooser:
         traded = [j for j in range(i) if names[j] in _TRADED]
         caps = {j: self._caps[j] for j in range(i) if j not in traded}
         if not traded and i == 0:
-            node.first = self._searched(problem, {}, 0)
+            problem, answer = self._first_of(node)
             extra = problem.moves if names[0] == "moves" else 0
-            node.least[0] = max(node.first.bound(0) - extra, 0.0)
+            node.least[0] = max(answer.bound(0) - extra, 0.0)
             return node.least[0]
         if not traded:
             node.least[i] = self._ask(problem, caps, i)
@@ -361,6 +362,16 @@ class _Chooser:
         lacks = max(self._caps[j] - node.least[j], 0.0)
         found = self._ask(problem, {**caps, j: self._caps[j] + _ROOM * lacks}, i)
         return found * (1 - 1 / _ROOM)
+
+    def _first_of(self, node: VectorBox) -> tuple[Relaxed, Searched]:
+        """Return a relaxed problem of a node, and what is known of its first level."""
+        if node.first is None:
+            small = self._relax(node, one=True)
+            node.first = small, self._searched(small, {}, 0)
+            known = self._known(0)
+            if node.first[1].bound(0) < known - OPTIMAL_GAP * abs(known) or known == np.inf:
+                node.first = self._relaxed_of(node), self._searched(self._relaxed_of(node), {}, 0)
+        return node.first
 
     def _ask(self, problem: Relaxed, caps: Mapping[int, float], i: int) -> float:
         """Return the bound of a level of a relaxed problem, within caps by level."""

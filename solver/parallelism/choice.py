@@ -241,7 +241,7 @@ def _group(
             continue
         possible.append(n)
     left_out = first_few([str(n) for n in refused], 8)
-    if not possible:
+    if not possible or (refused and possible == [now]):
         reason = why or f"nothing up to {most}, its max parallelism, is asked for"
         return None, f"{title} keeps {now}: {reason}"
     said = f"{title} is not tried with {left_out}: {why}" if refused else ""

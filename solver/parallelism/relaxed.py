@@ -95,13 +95,22 @@ def relaxed(
     current: Plan | None,
     splits: Splits,
     box: Box,
+    one: bool = False,
 ) -> Relaxed:
-    """Return the problem that bounds all vectors of a box."""
+    """Return the problem that bounds all vectors of a box.
+
+    Parameters
+    ----------
+    one
+        Draw one subtask of each operator: a far smaller problem that says less of capacities.
+    """
     active = set(splits.free.values())
     count = tuple(
         max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns)) if g in active else 0
         for g, ns in enumerate(box)
     )
+    if one:
+        count = tuple(min(m, 1) for m in count)
     load = dict.fromkeys(splits.odd, 0.0)
     own = dict.fromkeys(splits.odd, 0.0)
     for m, g in splits.free.items():
