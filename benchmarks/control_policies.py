@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from edgeplace.control.fluid import Outcome, simulate
+from edgeplace.control.fluid import PolicyOutcome, simulate
 from edgeplace.control.load import DAY_S, Load, read_load
 from edgeplace.control.options import equal_units
 from edgeplace.control.policies import POLICIES
@@ -58,7 +58,7 @@ def recorded(folders: Sequence[Path]) -> Iterator[Load]:
             yield load
 
 
-def row(load: Load, outcome: Outcome) -> dict[str, object]:
+def row(load: Load, outcome: PolicyOutcome) -> dict[str, object]:
     """Return the figures of a run."""
     return {
         "load": load.name,

@@ -11,6 +11,8 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MINUTES_A_WEEK = 7 * 24 * 60
 _MOMENT = rf"({'|'.join(DAYS)}) ([01][0-9]|2[0-3]):([0-5][0-9])"
 _FREEZE = re.compile(rf"{_MOMENT} - {_MOMENT}")
+_LISTEN = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})")
+_LAST_PORT = 65_535
 
 
 def frozen_minutes(text: str) -> tuple[int, int]:
@@ -57,7 +59,30 @@ def _no_boolean(value: object) -> object:
     return value
 
 
+def address(text: str) -> tuple[str, int]:
+    """Return host and port of `listen`.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or other machines could reach it.
+    """
+    hit = _LISTEN.fullmatch(text)
+    if hit is None or int(hit[2]) > _LAST_PORT:
+        raise ValueError(
+            f"{text!r} is no address of this machine's own; write 127.0.0.1:9550, and let a proxy "
+            "with passwords serve others"
+        )
+    return hit[1].strip("[]"), int(hit[2])
+
+
+def _an_address(text: str) -> str:
+    address(text)
+    return text
+
+
 Freeze = Annotated[str, AfterValidator(_a_freeze)]
+Listen = Annotated[str, AfterValidator(_an_address)]
 Seconds = Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=86_400)]
 Count = Annotated[Whole, Field(ge=0, le=1000)]
 Mode = Literal["recommend", "approve", "apply"]
@@ -123,3 +148,7 @@ class ControlSettings(Frozen):
     quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
+    survive: tuple[Id, ...] = ()
+    """Sites for whose loss a plan is kept ready."""
+    listen: Listen | None = None
+    """Address of the page and of `/metrics`, such as `127.0.0.1:9550`; None: neither is served."""

@@ -111,7 +111,7 @@ def solve(
         try:
             with prolonged(_LATE_S):
                 problem = build(job_graph, cluster, rules, current)
-                places = problem.allowed() if soft else problem.keeps_up
+                places = problem.candidates(soft)
         except OutOfTimeError:
             return Result(
                 status=Status.UNKNOWN,

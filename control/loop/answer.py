@@ -9,13 +9,18 @@ from edgeplace.model import (
     Evaluation,
     InvalidInputError,
     JobGraph,
+    Match,
+    Pin,
     Plan,
     Result,
     Rules,
 )
+from edgeplace.model.what_if.cluster_changes import without_site
 from edgeplace.solver import evaluate, solve
 
 _MOST_HEADROOM = 1e9
+_KEPT_OUT = "edgeplace.kept-out"
+"""Label of nodes."""
 
 
 def answer(
@@ -52,6 +57,9 @@ def _answer(
     costs_age_s: float | None,
 ) -> Solved:
     expected, now = at_rates(job, ask.rates), Plan(jobs={job.name: ask.places})
+    if ask.without:
+        cluster = without_site(cluster, ask.without)
+        _check_sources(ask, job, cluster)
     # Sources that are born nowhere else are held where they run now.
     stay = evaluate(expected, cluster, now, rules, now)
     came_stay = came_other = None
@@ -62,7 +70,7 @@ def _answer(
             other = evaluate(came, cluster, Plan(jobs={job.name: ask.other}), rules, now)
             # A plan that would not have borne what came has saved nothing.
             came_other = other.wan_cost if other.feasible else None
-    plan, unproved = _best(ask, expected, cluster, rules, now)
+    plan, unproved = _best(ask, expected, *_kept_out(ask, job, cluster, rules), now)
     places = dict(plan.of(job.name)) if plan else {}
     moved = [op for op in places if places[op] != ask.places.get(op)]
     best = evaluate(expected, cluster, plan, rules, now) if plan and moved else None
@@ -80,6 +88,47 @@ def _answer(
         came_other_bytes_per_s=came_other,
         costs_age_s=costs_age_s,
     )
+
+
+def _check_sources(ask: Solve, job: JobGraph, cluster: Cluster) -> None:
+    """Raise if a source runs at the site that is supposed to be lost: its job waits for it."""
+    gone = {t.id for t in cluster.task_managers if t.slots == 0}
+    for source in job.sources():
+        if gone & set(ask.places.get(source.id, ())):
+            raise InvalidInputError(
+                f"source {source.name!r} runs at site {ask.without!r}",
+                "take the site off `survive`: the job waits for it",
+            )
+
+
+def _kept_out(
+    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None
+) -> tuple[Cluster, Rules | None]:
+    """Return cluster and rules by which the TaskManagers to avoid get nothing new.
+
+    Sources stay where their data is born, and what a rule pins stays pinned.
+    """
+    avoid = set(ask.avoid)
+    if not avoid:
+        return cluster, rules
+    bad = {t.node for t in cluster.task_managers if t.id in avoid}
+    nodes = tuple(
+        n if n.id in bad else n.model_copy(update={"labels": {**n.labels, _KEPT_OUT: "no"}})
+        for n in cluster.nodes
+    )
+    given = rules.rules if rules else ()
+    pinned = {ref for rule in given if isinstance(rule, Pin) for ref in rule.operators}
+    sources = {op.id for op in job.sources()}
+    free = tuple(
+        op.id
+        for op in job.operators
+        if op.id not in sources and not {op.id, op.name} & pinned and not op.born_at
+    )
+    if not free:
+        return cluster, rules
+    match = Match(operators=free, labels={_KEPT_OUT: "no"})
+    more = (rules or Rules()).model_copy(update={"rules": (*given, match)})
+    return cluster.model_copy(update={"nodes": nodes}), more
 
 
 def at_rates(job: JobGraph, rates: Rates) -> JobGraph:

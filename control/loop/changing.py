@@ -10,6 +10,7 @@ from edgeplace.control.loop.gates import in_the_way, plan_key
 from edgeplace.control.loop.guard import HELD, held_now, rates_now
 from edgeplace.control.loop.memory import BegunChange, Memory, ProposedChange
 from edgeplace.control.loop.observe import Observation
+from edgeplace.control.loop.sites import unregistered
 
 WATCH_S = 300.0
 """How long the job has to do well after a change."""
@@ -186,7 +187,7 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
     change = BegunChange(
         id=proposal.id,
         kind=proposal.kind,
-        former={op: tuple(tm for tm in row if tm) for op, row in memory.places.items()},
+        former=memory.placed,
         to=proposal.to,
         rates=proposal.rates,
         held=held_now(memory.recent),
@@ -194,14 +195,21 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         # There and back, each in its time.
         deadline_s=now_s + 2 * settings.apply_s + _SLACK_S,
     )
-    paid = {"urgent" if proposal.kind == "must" else "voluntary": now_s}
+    paid = {"voluntary" if proposal.kind == "worth it" else "urgent": now_s}
     memory = memory.now(
         change=change,
         proposal=None,
         restored=(*memory.restored, (now_s, proposal.restore_bytes)),
         **{name: (*getattr(memory, name), at_s) for name, at_s in paid.items()},
     )
-    effect = Apply(id=change.id, places=change.to, former=change.former, limit_s=settings.apply_s)
+    lost = change.kind == "lost"
+    effect = Apply(
+        id=change.id,
+        places=change.to,
+        former={} if lost else change.former,
+        at_once=lost,
+        limit_s=settings.apply_s,
+    )
     return memory, f"{said}; moves {proposal.moves} subtasks", (effect,)
 
 
@@ -211,6 +219,10 @@ def _back(memory: Memory, why: str, by_hand: bool = False) -> Then:
     if change is None or settings is None:
         return memory, why, ()
     memory = _ban(memory, change)
+    gone = unregistered(memory, change.former)
+    if gone:
+        said = f"{why}; no way back: {', '.join(gone)} is gone"
+        return _closed(memory, said, went_back=not by_hand)
     back = BegunChange(
         id=f"{change.id}-back",
         kind="back",

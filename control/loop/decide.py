@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.control.forecast import Forecaster
+from edgeplace.control.loop.day import forecaster
 from edgeplace.control.loop.events import Places, Rates, Solved
 from edgeplace.control.loop.guard import catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import Memory, ProposedChange
@@ -35,6 +35,11 @@ class Decision:
     regret_bytes: float = 0.0
     price_bytes: float = 0.0
 
+    @property
+    def verdict(self) -> str:
+        """The word that the text begins with: undecided, stays, worth it or must."""
+        return self.text.split(":")[0]
+
 
 def planned(memory: Memory) -> Rates:
     """Return the rates that a plan has to sustain: what is expected with its bound, with headroom.
@@ -53,8 +58,7 @@ def planned(memory: Memory) -> Rates:
         past = np.array(memory.peaks.get(op, ()))
         expected = 0.0
         if len(past):
-            forecast = Forecaster((48, 7 * 48), 1, settings.quantile, 7 * 48).forecast(past)
-            expected = float(forecast.upper[0])
+            expected = float(forecaster(settings.quantile).forecast(past).upper[0])
         wanted[op] = round(settings.headroom * max(offered, expected), 6)
     return wanted
 

@@ -37,6 +37,20 @@ class Started(LoopEvent):
     """A person said that changes may come without 20 recommendations on record."""
     mended: str = ""
     """What was wrong with the end of the journal."""
+    sites: dict[str, tuple[str, ...]] = {}
+    """The TaskManagers of each site in the cluster file."""
+
+
+class Reloaded(LoopEvent):
+    """The control file was read anew while the loop runs."""
+
+    kind: Literal["reloaded"] = "reloaded"
+    settings: ControlSettings | None = None
+    """None: they cannot be taken, and those before go on."""
+    problem: str = ""
+    """Why."""
+    sites: dict[str, tuple[str, ...]] = {}
+    """As in `Started`."""
 
 
 class Polled(LoopEvent):
@@ -61,6 +75,8 @@ class Polled(LoopEvent):
     """Largest share of the time in which a source was held back; None: no answer."""
     places: dict[str, tuple[str | None, ...]] | None = None
     """Where the subtasks run; None: as in the poll before that told it."""
+    registered: tuple[str, ...] | None = None
+    """TaskManagers that Flink knows; None: as in the poll before that told it."""
     checkpoint_s: float | None = None
     """Age of the last completed checkpoint; None: there is none."""
     checkpoint_failed: bool = False
@@ -141,7 +157,7 @@ class Stopped(LoopEvent):
 
 
 AnyEvent = Annotated[
-    Started | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
+    Started | Reloaded | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
 ]
 
 
@@ -158,6 +174,10 @@ class Solve(Frozen):
     """Mean rates since the decision before; empty: not known."""
     other: Places = {}
     """The plan preferred before; empty: none."""
+    avoid: tuple[str, ...] = ()
+    """TaskManagers that get nothing new; a source that can run nowhere else stays there."""
+    without: str = ""
+    """A site that is supposed to be lost; empty: none."""
     one_operator: bool = False
     """Move the subtasks of one operator at most."""
     limit_s: float
@@ -171,6 +191,8 @@ class Apply(Frozen):
     places: Places
     former: Places = {}
     """Where the job has to run before; empty: wherever it runs."""
+    at_once: bool = False
+    """A site is lost: the job waits for it, or will in a moment."""
     limit_s: float
 
 

@@ -8,7 +8,7 @@ from edgeplace.control.settings import is_frozen
 
 OLDEST_COSTS_S = DAY_S
 """Costs older than this are good for recommendations only."""
-AGAIN_S = {"must": 900.0, "worth it": DAY_S}
+AGAIN_S = {"must": 900.0, "lost": 900.0, "worth it": DAY_S}
 """For so long a plan that was refused or went back is not tried again."""
 _HOUR_S = 3600.0
 _FRESH_POLLS = 3
@@ -41,7 +41,7 @@ def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def _settled(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
-    if proposal.kind == "must":
+    if proposal.kind != "worth it":
         return
     since_s = memory.now_s - memory.settled_s
     if memory.settings is not None and since_s < memory.settings.settle_s:
@@ -76,7 +76,7 @@ def _rate(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if memory.settings is None:
         return
     limits, now_s = memory.settings.changes, memory.now_s
-    if proposal.kind == "must":
+    if proposal.kind != "worth it":
         recent = sum(t > now_s - _HOUR_S for t in memory.urgent)
         if recent >= limits.urgent_per_hour:
             yield f"{recent} urgent changes within the hour"
@@ -116,11 +116,17 @@ def _proof(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def _blast(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
-    if not memory.proved and proposal.moved_operators > 1:
+    # A job whose site is lost does not run: all of it moves, or it waits.
+    if not memory.proved and proposal.moved_operators > 1 and proposal.kind != "lost":
         yield (
             f"the first change that nobody approves moves one operator, not "
             f"{proposal.moved_operators}"
         )
+
+
+def gate_of(hindered: str) -> str:
+    """Return the name of the gate that a text of `in_the_way` begins with."""
+    return hindered.split(":")[0]
 
 
 def plan_key(proposal: ProposedChange | BegunChange) -> str:

@@ -29,11 +29,36 @@ class Base(Frozen):
     """Polls in a row whose counters were below these."""
 
 
+class LossFigure(Frozen):
+    """How often a place was lost lately."""
+
+    value: float
+    """At its last loss; it halves with time."""
+    at_s: float
+    """Of the last loss."""
+    out: bool = False
+    """It gets nothing new."""
+
+
+class LossPlan(Frozen):
+    """What is done when a site is lost."""
+
+    places: Places = {}
+    rates: Rates = {}
+    """That it was made for."""
+    moves: int = 0
+    moved_operators: int = 0
+    restore_bytes: float = 0.0
+    made_s: float
+    problem: str = ""
+    """Why there is no such plan."""
+
+
 class ProposedChange(Frozen):
     """A change that the loop would make."""
 
     id: str
-    kind: Literal["must", "worth it"]
+    kind: Literal["must", "worth it", "lost"]
     to: Places
     moves: int
     moved_operators: int
@@ -53,7 +78,7 @@ class BegunChange(Frozen):
     """A change that was begun and is not closed."""
 
     id: str
-    kind: Literal["must", "worth it", "back"]
+    kind: Literal["must", "worth it", "lost", "back"]
     former: Places
     to: Places
     rates: Rates
@@ -75,6 +100,13 @@ class BegunChange(Frozen):
     """A person wanted the way back."""
 
 
+class Told(Frozen):
+    """What was decided or done, and why not."""
+
+    at_s: float
+    says: str
+
+
 class Memory(Frozen):
     """The state of the loop."""
 
@@ -90,6 +122,18 @@ class Memory(Frozen):
     told: dict[str, tuple[str | None, ...]] = {}
     """Where Flink last said that the subtasks run, whole answer or not."""
     places: dict[str, tuple[str | None, ...]] = {}
+    sites: dict[str, tuple[str, ...]] = {}
+    """The TaskManagers of each site."""
+    there: tuple[str, ...] | None = None
+    """TaskManagers that Flink knew last."""
+    unreachable_s: float | None = None
+    """When Flink last gave no answer at all."""
+    lost: tuple[str, ...] = ()
+    """Sites of which no TaskManager is there."""
+    losses: dict[str, LossFigure] = {}
+    """Site or TaskManager -> its losses."""
+    loss_plans: dict[str, LossPlan] = {}
+    """Site -> what is done when it is lost."""
     settled_s: float = 0.0
     """Since when the job runs as it does."""
     observed_s: float | None = None
@@ -113,6 +157,8 @@ class Memory(Frozen):
     ticket: int = 0
     asked_s: float | None = None
     """When the solver was asked; None: nothing is asked."""
+    asked_without: str = ""
+    """The site that the question supposes to be lost."""
     asked_rates: Rates = {}
     asked_came_s: float = 0.0
     figures: Figures | None = None
@@ -143,6 +189,14 @@ class Memory(Frozen):
     """Why the loop only recommends until a person starts it anew; empty: it does as its mode."""
     proved: bool = False
     """A change was made and stayed."""
+    log: tuple[Told, ...] = ()
+    """The last decisions and acts, the oldest first."""
+    decisions_made: dict[str, dict[str, int]] = {}
+    """Verdict -> gate that said no, or nothing -> how often."""
+    changes_made: dict[str, dict[str, int]] = {}
+    """Kind -> end -> how often."""
+    changing_s: float = 0.0
+    """Seconds that changes took, from the intent to their end."""
     recommended: int = 0
     first_s: float | None = None
 
@@ -160,6 +214,16 @@ class Memory(Frozen):
         """Enough is on record for the mode `apply`."""
         since_s = 0.0 if self.first_s is None else self.now_s - self.first_s
         return self.i_know or self.recommended >= TRUSTED_AFTER or since_s >= TRUSTED_AFTER_S
+
+    @property
+    def kept_out(self) -> tuple[str, ...]:
+        """Sites and TaskManagers that get nothing new, as they were lost too often."""
+        return tuple(name for name, figure in self.losses.items() if figure.out)
+
+    @property
+    def placed(self) -> Places:
+        """Where the subtasks run, without those that run nowhere."""
+        return {op: tuple(tm for tm in row if tm) for op, row in self.places.items()}
 
     def now(self, **changes: object) -> "Memory":
         """Return the memory with some things other than they were."""

@@ -14,6 +14,7 @@ from edgeplace.control.fluid import flow
 from edgeplace.control.load import Load
 from edgeplace.control.loop.answer import answer
 from edgeplace.control.loop.events import Apply, Ended, Places, Polled, Solve, Solved
+from edgeplace.control.loop.sites import by_site
 from edgeplace.model import Cluster, JobGraph, Plan, Rules
 from edgeplace.solver import evaluate
 
@@ -45,6 +46,15 @@ class Faults:
     """Of a step of the machine's clock between two polls."""
 
 
+@dataclass(frozen=True)
+class Outage:
+    """A site that Flink knows to be lost for a time, in seconds of the load."""
+
+    site: str
+    from_s: int
+    to_s: int
+
+
 @dataclass
 class SimulatedFlink:
     """A job on a cluster under a load.
@@ -57,6 +67,8 @@ class SimulatedFlink:
         Where it runs at first.
     pause_s
         Seconds that a change stops the job.
+    outages
+        Of sites. A job with subtasks there does not run meanwhile, as with `lost=strict`.
     """
 
     job: JobGraph
@@ -68,6 +80,7 @@ class SimulatedFlink:
     pause_s: float = 2.0
     faults: Faults = Faults()
     seed: int = 0
+    outages: tuple[Outage, ...] = ()
     solved: dict[str, Solved] = field(default_factory=dict)
     """What the solver has answered; it may be shared by simulations of one case."""
     late_s: float = 0.0
@@ -81,6 +94,7 @@ class SimulatedFlink:
     """The second in which this run began."""
     _backlog: float = 0.0
     _stopped_s: float = 0.0
+    _waits: bool = False
     _told: Places | None = None
     _last: dict[str, tuple[float | None, ...]] = field(default_factory=dict)
     _counters: dict[str, list[float]] = field(default_factory=dict)
@@ -124,6 +138,23 @@ class SimulatedFlink:
             for i, rate in enumerate(row):
                 self._counters[op][i] += records * rate / self._total
         self._second = end
+        self._lose()
+
+    def gone(self) -> frozenset[str]:
+        """Return the TaskManagers that are not there."""
+        lost = {o.site for o in self.outages if o.from_s <= self._second < o.to_s}
+        return frozenset(tm for s, tms in by_site(self.cluster).items() if s in lost for tm in tms)
+
+    def _lose(self) -> None:
+        """Stop a job of which a place is gone, and start it when it is back."""
+        waits = any(tm in self.gone() for row in self.places.values() for tm in row)
+        if waits:
+            if not self._waits:
+                self.restart(0.0)
+            self._stopped_s = float(len(self.load.rates_per_s))
+        elif self._waits:
+            self._stopped_s = self.pause_s
+        self._waits = waits
 
     def poll(self) -> Polled:
         """Answer as Flink does, or not."""
@@ -178,6 +209,7 @@ class SimulatedFlink:
             end = "unchanged"
         elif does:
             self._move(effect.places)
+            self._lose()
         elif end == "rolled back":
             self.restart(self.pause_s)
         self.advance(5)
@@ -228,6 +260,7 @@ class SimulatedFlink:
             counters=dict(counters),
             held=_HELD if self._backlog > self._total else 0.0,
             places=dict(places) if places is not None else None,
+            registered=tuple(t.id for t in self.cluster.task_managers if t.id not in self.gone()),
             checkpoint_s=up_s % _CHECKPOINT_EVERY_S if up_s >= _CHECKPOINT_EVERY_S else 45.0,
         )
 

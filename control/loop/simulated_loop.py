@@ -7,6 +7,7 @@ from edgeplace.control.loop.events import AnyEvent, Apply, Asked, Ended, Solve, 
 from edgeplace.control.loop.journal import FIRST, digest, written
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.loop.simulated_flink import SimulatedFlink
+from edgeplace.control.loop.sites import by_site
 from edgeplace.control.loop.step import Stepped, step
 from edgeplace.control.settings import ControlSettings
 
@@ -64,6 +65,7 @@ class SimulatedLoop:
                 epoch=self.memory.epoch + 1,
                 settings=self.settings,
                 i_know=self.i_know,
+                sites=by_site(self.flink.cluster),
             )
         )
 

@@ -6,7 +6,7 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 
 from dataclasses import dataclass
 
-from edgeplace.control.loop import changing
+from edgeplace.control.loop import changing, record, rescue, sites
 from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
@@ -14,13 +14,18 @@ from edgeplace.control.loop.events import (
     Asked,
     Ended,
     Polled,
+    Reloaded,
     Solve,
     Solved,
     Started,
     Stopped,
 )
 from edgeplace.control.loop.guard import guard, held_now
-from edgeplace.control.loop.memory import DAY_S, Memory, RecentRates
+from edgeplace.control.loop.memory import (
+    DAY_S,
+    Memory,
+    RecentRates,
+)
 from edgeplace.control.loop.observe import Blind, Observation, observe
 
 GUARD_S = 30.0
@@ -44,18 +49,29 @@ class Stepped:
 
 def step(memory: Memory, event: AnyEvent) -> Stepped:
     """Return what follows from an event."""
+    stepped = _step(memory, event)
+    again = [name for name in memory.kept_out if name not in stepped.memory.kept_out]
+    says = "; ".join((*(f"{name} may be used again" for name in again), stepped.says))
+    kept = record.logged(memory, event, stepped.memory, says)
+    return Stepped(kept, says, stepped.effects)
+
+
+def _step(memory: Memory, event: AnyEvent) -> Stepped:
     # A clock that went back while no loop ran stands still until it has caught up.
     now_s = max(memory.now_s, event.at_s)
     memory = _aged(memory.now(lines=memory.lines + 1, now_s=now_s))
     match event:
         case Started():
             return _started(memory, event)
+        case Reloaded():
+            return _reloaded(memory, event)
         case Polled():
             return _polled(memory, event)
         case Solved():
             return _solved(memory, event)
         case Ended():
-            return Stepped(*changing.ended(memory, event))
+            after, said, effects = changing.ended(memory, event)
+            return Stepped(record.ended(memory, event, after), said, effects)
         case Asked():
             return Stepped(*changing.asked(memory.now(wall_s=event.wall_s), event))
         case Stopped():
@@ -65,6 +81,11 @@ def step(memory: Memory, event: AnyEvent) -> Stepped:
 def _aged(memory: Memory) -> Memory:
     """Forget what is over."""
     since_s = memory.now_s - DAY_S
+    if memory.losses:
+        losses = sites.aged(memory.losses, memory.now_s)
+        # Whoever is let in again may be worth a move: that is decided at once.
+        again = any(f.out and not (n in losses and losses[n].out) for n, f in memory.losses.items())
+        memory = memory.now(losses=losses, decided_s=0.0 if again else memory.decided_s)
     if memory.proposal is not None and memory.now_s >= memory.proposal.valid_until_s:
         memory = memory.now(proposal=None)
     if not (memory.voluntary or memory.urgent or memory.restored or memory.banned):
@@ -101,6 +122,9 @@ def _started(memory: Memory, event: Started) -> Stepped:
         observed_s=None,
         blind="nothing was asked yet",
         asked_s=None,
+        sites=event.sites or memory.sites,
+        there=None,
+        loss_plans={} if changed else memory.loss_plans,
         preferred={} if changed else memory.preferred,
         regret_bytes=0.0 if changed else memory.regret_bytes,
         proposal=None if changed else memory.proposal,
@@ -110,19 +134,45 @@ def _started(memory: Memory, event: Started) -> Stepped:
     return Stepped(*changing.again(memory, "; ".join(said)))
 
 
+def _reloaded(memory: Memory, event: Reloaded) -> Stepped:
+    if event.settings is None:
+        return Stepped(memory, f"goes on with the settings it has: {event.problem}")
+    changed = event.settings != memory.settings
+    memory = memory.now(settings=event.settings, sites=event.sites or memory.sites)
+    if not changed:
+        return Stepped(memory, "control.yaml was read anew: the settings are the same")
+    memory = memory.now(
+        preferred={}, regret_bytes=0.0, proposal=None, loss_plans={}, asked_s=None, decided_s=0.0
+    )
+    says = f"control.yaml was read anew, mode {memory.mode}: what was proposed is void"
+    return Stepped(memory.now(ticket=memory.ticket + 1), says)
+
+
 def _polled(memory: Memory, event: Polled) -> Stepped:
     memory = memory.now(wall_s=event.wall_s)
     if event.places is not None:
         memory = memory.now(told=event.places)
     if memory.settings is None:
         return Stepped(memory, "nobody leads: the poll is not used")
+    before = memory.lost
+    memory, news = sites.noticed(memory, event)
+    if set(before) - set(memory.lost):
+        memory = memory.now(decided_s=0.0)
+    stepped = _looked(memory, event)
+    if not news:
+        return stepped
+    return Stepped(stepped.memory, "; ".join((*news, stepped.says)), stepped.effects)
+
+
+def _looked(memory: Memory, event: Polled) -> Stepped:
     seen = observe(memory, event)
     if isinstance(seen, Blind):
         memory = memory.now(base=seen.base, blind=seen.why)
-        said, effects = f"no answer: {seen.why}", ()
+        said = f"no answer: {seen.why}"
         if memory.change is not None:
             return Stepped(*changing.watched(memory, None, said))
-        return Stepped(memory, said, effects)
+        place = sites.stranded(memory)
+        return Stepped(*rescue.rescued(memory, place, said)) if place else Stepped(memory, said)
     memory, moved = _noted(memory, event, seen)
     if memory.change is not None:
         return Stepped(*changing.watched(memory, seen, "watches"))
@@ -162,7 +212,7 @@ def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, st
     if moved:
         # An answer that is under way is about places that are no more.
         memory = memory.now(figures=None, preferred={}, regret_bytes=0.0, proposal=None)
-        memory = memory.now(asked_s=None, ticket=memory.ticket + 1)
+        memory = memory.now(asked_s=None, ticket=memory.ticket + 1, loss_plans={})
     return _counted(memory, seen), said
 
 
@@ -207,6 +257,9 @@ def _cycle(memory: Memory) -> Stepped:
     since_s = memory.now_s - memory.decided_s
     if since_s >= (_AGAIN_S if memory.figures is None else settings.decide_s):
         return _ask(memory, guard(memory).text)
+    place = rescue.next_to_plan(memory)
+    if place:
+        return Stepped(*rescue.asks(memory, place))
     if memory.now_s - memory.guarded_s < GUARD_S:
         return Stepped(memory, "watches")
     memory = memory.now(guarded_s=memory.now_s)
@@ -223,22 +276,23 @@ def _ask(memory: Memory, said: str) -> Stepped:
     memory = memory.now(decided_s=memory.now_s, ticket=memory.ticket + 1)
     if settings is None or settings.costs is None:
         return Stepped(memory, f"{said}; no `costs` are given: nothing is decided")
-    places = {op: tuple(tm for tm in row if tm) for op, row in memory.places.items()}
     if not rates:
         # It has just started anew: the next cycle with rates asks.
         return Stepped(memory.now(decided_s=0.0), said)
     came = {op: n / memory.came_s for op, n in memory.came.items()} if memory.came_s > 0 else {}
     ask = Solve(
         ticket=memory.ticket,
-        places=places,
+        places=memory.placed,
         rates=rates,
         came=came,
         other=memory.preferred if came else {},
+        avoid=tuple(sites.avoided(memory)),
         one_operator=settings.mode == "apply" and not memory.proved,
         limit_s=settings.solve_s,
     )
     memory = memory.now(
         asked_s=memory.now_s,
+        asked_without="",
         asked_rates=rates,
         asked_came_s=memory.came_s,
         came={},
@@ -251,9 +305,12 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     if memory.asked_s is None or event.ticket != memory.ticket or memory.change is not None:
         return Stepped(memory, "an answer of the solver came too late: it is not used")
     memory = memory.now(asked_s=None, costs_age_s=event.costs_age_s)
+    if memory.asked_without:
+        return Stepped(*rescue.planned(memory, event))
     if event.problem or event.stay is None:
-        said = decide(memory, event).text
-        return Stepped(memory.now(decision=said), said)
+        undecided = decide(memory, event)
+        memory = record.decided(memory.now(decision=undecided.text), undecided)
+        return Stepped(memory, undecided.text)
     memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
     decided = decide(memory, event)
     memory = memory.now(
@@ -267,5 +324,6 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     if decided.proposal is None:
         doubt = f"; sources are held back {held:.0%} of the time: measure the costs anew"
         fits = event.stay.fits and held >= changing.HELD
-        return Stepped(memory, decided.text + (doubt if fits else ""))
-    return Stepped(*changing.proposed(memory, decided.proposal, decided.text))
+        return Stepped(record.decided(memory, decided), decided.text + (doubt if fits else ""))
+    memory, said, effects = changing.proposed(memory, decided.proposal, decided.text)
+    return Stepped(record.decided(memory, decided), said, effects)

@@ -40,6 +40,8 @@ WRONG = {
     "headroom": (["0.9", "true"], "headroom"),
     "quantile": (["1", "0.4"], "quantile"),
     "changes": (["3", "[]"], "changes"),
+    "listen": (["9550", "0.0.0.0:9550", "'127.0.0.1:99999'", "'example.org:80'"], "listen"),
+    "survive": (["lyon", "[3]"], "survive"),
     "version": (["2"], "version"),
 }
 

@@ -3,13 +3,14 @@
 import numpy as np
 
 from edgeplace.control.load import Load
+from edgeplace.control.loop import sites
 from edgeplace.control.loop.events import Apply, Asked, Ended, Polled, Solved, Started
 from edgeplace.control.loop.gates import AGAIN_S
 from edgeplace.control.loop.memory import DAY_S
-from edgeplace.control.loop.simulated_flink import Faults, SimulatedFlink
+from edgeplace.control.loop.simulated_flink import Faults, Outage, SimulatedFlink
 from edgeplace.control.loop.simulated_loop import SimulatedLoop
 from edgeplace.control.settings import ControlSettings
-from edgeplace.model import Pin, Plan, Rules
+from edgeplace.model import Link, Node, Pin, Plan, Rules, Site, TaskManager
 from edgeplace.solver import evaluate
 from tests.support.seeds import filter_cluster, filter_job
 
@@ -74,6 +75,66 @@ def ran(
     return loop
 
 
+def two_clouds():
+    """Return the cluster of the filter job with a second server at a site of its own, reached by
+    links that carry as much; checkpoints are stored at a third.
+    """
+    cluster = filter_cluster()
+    links = [
+        *cluster.links,
+        *(
+            link.model_copy(update={"target": "cloud-2"})
+            for link in cluster.links
+            if link.target == "cloud"
+        ),
+        *(
+            Link(source=a, target="store", bandwidth_bytes_per_s=1e7, delay_ms=1, both_ways=True)
+            for a in ("cloud", "cloud-2")
+        ),
+    ]
+    return cluster.model_copy(
+        update={
+            "sites": (*cluster.sites, Site(id="cloud-2", tier="cloud"), Site(id="store")),
+            "nodes": (
+                *cluster.nodes,
+                Node(id="server-2", site="cloud-2", node_class="server", cores=16),
+            ),
+            "task_managers": (
+                *cluster.task_managers,
+                TaskManager(id="server-2", node="server-2", slots=16),
+            ),
+            "links": tuple(links),
+            "checkpoint_storage": "store",
+        }
+    )
+
+
+def ran_with_outages(hours, outages, survive=("cloud", "cloud-2"), faults=None, seed=0, **more):
+    """Return a loop over a job whose sites are lost at times.
+
+    Parameters
+    ----------
+    outages
+        (site, from, to), in minutes.
+    """
+    world = SimulatedFlink(
+        filter_job(pi_rate_per_s=5000.0),
+        two_clouds(),
+        None,
+        Load("load", np.full(round(hours * HOUR_S), QUIET)),
+        AT_SERVER,
+        BEGAN_S,
+        faults=faults or Faults(),
+        seed=seed,
+        outages=tuple(Outage(s, round(60 * a), round(60 * b)) for s, a, b in outages),
+        solved=_SOLVED.setdefault("two clouds", {}),
+    )
+    given = {"mode": "apply", "survive": survive, "settle_s": 60, **more}
+    loop = SimulatedLoop(world, settings(**given), [], True)
+    loop.run()
+    return loop
+
+
 def at(seconds, what, **more):
     """Return what a person asks so long after the begin."""
     return Asked(at_s=BEGAN_S + seconds, wall_s=BEGAN_S + seconds, what=what, **more)
@@ -123,11 +184,19 @@ def assert_nothing_that_must_never_happen(loop):
             assert before.change is None, "two changes at a time"
             assert before.mode != "recommend" and not after.fallen, "changes in recommend"
             assert isinstance(event, Asked) or before.mode == "apply", "nobody has approved"
-            assert effect.former, "a change without a way back"
+            assert change.former, "a change without a way back"
+            assert effect.former or change.kind == "lost"
+            new = {
+                tm
+                for op, row in effect.places.items()
+                for tm, old in zip(row, change.former[op], strict=True)
+                if tm != old
+            }
+            assert not new & set(sites.avoided(after)), "something new where nothing may come"
             assert after.checkpoint_s is not None and not after.checkpoint_failed
             age_s = after.now_s - (after.observed_s or 0.0)
             assert age_s <= 3 * config.poll_s, "a change on stale metrics"
-            assert not before.blind or age_s > 0
+            assert not before.blind or age_s > 0 or change.kind == "lost"
             judged = evaluate(loop.flink.job, loop.flink.cluster, _plan(effect), loop.flink.rules)
             assert not [v for v in judged.violations if v.kind in ("rule", "slots")], "rule broken"
             assert effect.places["source"] == PIS, "a pinned source moved"

@@ -1,7 +1,8 @@
 """The text of a plan as the agent reads it."""
 
-from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read, render, render_capsys
+from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read
 from edgeplace.adapters.flink.schedulercfg.settings import EPOCH, settings_of, without_settings
+from edgeplace.adapters.flink.schedulercfg.writer import render
 
 __all__ = [
     "EPOCH",
@@ -9,7 +10,6 @@ __all__ = [
     "parse",
     "read",
     "render",
-    "render_capsys",
     "settings_of",
     "without_settings",
 ]

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -27,6 +27,19 @@ def ended_like_ctrl_c() -> Iterator[None]:
     finally:
         for number in caught:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def on_hangup(call: Callable[[], None]) -> Iterator[None]:
+    """Call something at SIGHUP while the block runs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGHUP, lambda number, frame: call())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, former)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from edgeplace.control.loop.events import Reloaded
 from edgeplace.control.loop.journal import replay
 from edgeplace.control.loop.simulated_flink import Faults
+from edgeplace.control.loop.step import step
 from tests.support.loops import (
     AT_PIS,
     QUIET,
@@ -149,6 +151,22 @@ def test_two_ways_back_within_a_day_and_it_only_recommends(monkeypatch):
     assert loop.memory.fallen == "2 changes went back within a day"
     assert loop.memory.mode == "recommend"
     assert_nothing_that_must_never_happen(loop)
+
+
+def test_settings_that_cannot_be_taken_change_nothing():
+    loop = ran(quiet(1), mode="recommend")
+    before = loop.memory
+    after = step(before, Reloaded(at_s=before.now_s, problem="no such mode"))
+    assert after.memory.settings == before.settings and "no such mode" in after.says
+    assert after.memory.proposal == before.proposal
+
+
+def test_other_settings_void_what_was_proposed():
+    before = ran(quiet(2), mode="recommend").memory
+    assert before.proposal is not None
+    new = before.settings.model_copy(update={"headroom": 2.0})
+    after = step(before, Reloaded(at_s=before.now_s, settings=new)).memory
+    assert after.settings == new and after.proposal is None and after.regret_bytes == 0
 
 
 HEAVY = Faults(

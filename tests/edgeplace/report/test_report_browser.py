@@ -7,9 +7,12 @@ import subprocess
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgeplace.model import write
+from edgeplace.report.control_page import control_page
+from tests.support.loops import ran
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
 
@@ -85,6 +88,8 @@ def page(request, edgeplace, tmp_path):
     """The text of one kind of page."""
     if request.param == "large":
         return large_page()[0]
+    if request.param == "control":
+        return hostile_control_page()
     if request.param == "bench":
         edgeplace("bench", "seed-pis-2-1", "--backends", "milp", "--out", tmp_path)
         return (tmp_path / "report.html").read_text()
@@ -98,7 +103,16 @@ def page(request, edgeplace, tmp_path):
     return out.read_text()
 
 
-PAGES = pytest.mark.parametrize("page", ["plan", "large", "bench"], indirect=True)
+def hostile_control_page():
+    """A loop's page with two days behind it, and names that would be scripts."""
+    second = np.arange(2 * 86_400)
+    loop = ran(1200 + 400 * np.sin(second / 13_750), mode="recommend", settle_s=60, decide_s=3600)
+    names = {op: tuple(f"{tm}{HOSTILE}" for tm in row) for op, row in loop.memory.places.items()}
+    memory = loop.memory.now(places=names, decision=HOSTILE)
+    return control_page(memory, memory.now_s)
+
+
+PAGES = pytest.mark.parametrize("page", ["plan", "large", "bench", "control"], indirect=True)
 
 
 @PAGES

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
     carry_out,
+    cordon_problems,
     job_now,
     plan_change,
     propose,
@@ -19,10 +20,13 @@ from edgeplace.adapters.flink.errors import (
 )
 from edgeplace.adapters.flink.plans import find_plans_folder, planned_places
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
+from edgeplace.adapters.flink.schedulercfg import EPOCH
 from edgeplace.control.loop.events import Apply, Ended
 from edgeplace.model import Cluster, InvalidInputError, Plan
 
 _ORIGIN = "the loop's plan"
+_RESTARTS_S = 30.0
+_AGAIN_S = 0.5
 
 
 def apply(
@@ -31,20 +35,31 @@ def apply(
     job_name: str,
     cluster: Cluster,
     plans: str | None,
+    epoch: int,
     tell: Callable[[str], None],
 ) -> Ended:
-    """Move a job, and return how that ended; the caller puts the time in."""
-    try:
-        end, reasons = _apply(effect, live, job_name, cluster, plans, tell)
-    except (
-        AgentMissingError,
-        FlinkNotFoundError,
-        FlinkUnreachableError,
-        InvalidInputError,
-        PlanNotWrittenError,
-    ) as e:
-        end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
-    return Ended(at_s=0.0, id=effect.id, end=end.value, reasons=reasons)
+    """Move a job, and return how that ended; the caller puts the time in.
+
+    The plan has the leader's epoch: the agent refuses those of leaders before it.
+
+    A job that has lost a site restarts before it waits for it; only then it can be moved.
+    """
+    deadline_s = time.monotonic() + min(effect.limit_s, _RESTARTS_S)
+    while True:
+        try:
+            end, reasons = _apply(effect, live, job_name, cluster, plans, epoch, tell)
+        except (
+            AgentMissingError,
+            FlinkNotFoundError,
+            FlinkUnreachableError,
+            InvalidInputError,
+            PlanNotWrittenError,
+        ) as e:
+            end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
+        final = end is not ApplyEnd.REFUSED or not effect.at_once
+        if final or time.monotonic() >= deadline_s:
+            return Ended(at_s=0.0, id=effect.id, end=end.value, reasons=reasons)
+        time.sleep(_AGAIN_S)
 
 
 def _apply(
@@ -53,6 +68,7 @@ def _apply(
     job_name: str,
     cluster: Cluster,
     plans: str | None,
+    epoch: int,
     tell: Callable[[str], None],
 ) -> tuple[ApplyEnd, tuple[str, ...]]:
     folder = find_plans_folder(live, plans)
@@ -69,9 +85,10 @@ def _apply(
             former = planned_places(before, now.graph, task_managers, cluster, _ORIGIN)
             if now.places not in (former, after):
                 return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
-        change = plan_change(folder, now, after, task_managers)
+        change = plan_change(folder, now, after, task_managers, {EPOCH: epoch})
         proposal = propose(live, folder, now, after, change, task_managers, now_s)
         problems = [*proposal.problems, *until_problems(now)]
+        problems += cordon_problems(live, folder, proposal, task_managers, now_s)
         if problems and not proposal.nothing_to_do:
             return ApplyEnd.REFUSED, tuple(map(str, problems))
         outcome = carry_out(live, folder, proposal, timeout_s=effect.limit_s, tell=tell)

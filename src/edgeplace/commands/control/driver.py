@@ -14,20 +14,43 @@ from pathlib import Path
 from edgeplace import __version__
 from edgeplace.adapters.flink.apply import ApplyEnd
 from edgeplace.adapters.flink.collect import LogFolder
-from edgeplace.adapters.flink.plans import clock
+from edgeplace.adapters.flink.errors import (
+    AgentMissingError,
+    FlinkUnreachableError,
+    PlanNotWrittenError,
+)
+from edgeplace.adapters.flink.plans import clock, find_plans_folder
 from edgeplace.adapters.flink.rest import FlinkClient, LiveFlink
 from edgeplace.cli.console import Console
 from edgeplace.commands.control import request_files
 from edgeplace.commands.control.applying import apply
 from edgeplace.commands.control.flink_polls import FlinkPolls
+from edgeplace.commands.control.lease import Lease
+from edgeplace.commands.control.serving import served
 from edgeplace.commands.control.solving import Solving
-from edgeplace.control.loop.events import AnyEvent, Apply, Ended, Polled, Solve, Started, Stopped
+from edgeplace.control.loop.events import (
+    AnyEvent,
+    Apply,
+    Ended,
+    Polled,
+    Reloaded,
+    Solve,
+    Started,
+    Stopped,
+)
 from edgeplace.control.loop.journal_file import Journal, JournalFullError
+from edgeplace.control.loop.rescue import is_due
+from edgeplace.control.loop.sites import by_site
 from edgeplace.control.loop.step import Stepped
 from edgeplace.control.settings import ControlSettings
 from edgeplace.model import Cluster, InvalidInputError, read
 
 _TICK_S = 0.2
+_FIXED = ("folder", "plans", "credentials", "ca_file")
+_FIXED_KEYS = ("jobmanager", "job", "listen")
+"""What a loop that runs cannot change: it would be another one."""
+_LOOK_S = 1.0
+"""Between looks at the TaskManagers, where the loss of a site is to be survived."""
 _LOG_BYTES = 10**9
 _AT_ONCE = 4
 
@@ -36,6 +59,7 @@ _AT_ONCE = 4
 class Files:
     """The settings, and where their files are."""
 
+    path: Path
     settings: ControlSettings
     folder: Path
     cluster: Path
@@ -61,6 +85,7 @@ def read_files(path: str) -> Files:
         return None if name is None else base / name
 
     return Files(
+        Path(path),
         settings,
         folder=base / settings.folder,
         cluster=base / settings.cluster,
@@ -99,6 +124,13 @@ class Driver:
         self._full = ""
         self._shown = ""
         self._interrupted = False
+        self._lease: Lease | None = None
+        self._reread = False
+        self._by = f"{socket.gethostname()}:{os.getpid()}"
+
+    def reread(self) -> None:
+        """Read the control file anew, before the next poll."""
+        self._reread = True
 
     def run(self, duration_s: float | None, i_know: bool) -> bool:
         """Run until Ctrl-C or the time is over; return whether a person is needed.
@@ -111,20 +143,37 @@ class Driver:
         settings = self._files.settings
         deadline_s = None if duration_s is None else time.monotonic() + duration_s
         why = "Ctrl-C or a signal"
-        log = LogFolder(self._files.folder / "metrics", _LOG_BYTES)
-        with ThreadPoolExecutor(_AT_ONCE) as pool, contextlib.closing(log):
+        with (
+            contextlib.closing(LogFolder(self._files.folder / "metrics", _LOG_BYTES)) as log,
+            served(settings.listen, lambda: (self._journal.memory, self._now_s())) as page,
+            ThreadPoolExecutor(_AT_ONCE) as pool,
+        ):
+            if page:
+                self._say(f"{page} shows what it does, {page}metrics the figures for Prometheus")
             polls = FlinkPolls(self._client, settings.job, self._cluster, log, pool)
             try:
                 self._handle(self._started(i_know), polls)
-                next_s = time.monotonic()
+                next_s = look_s = time.monotonic()
                 while not self._interrupted and not self._needs_a_person():
+                    if self._reread:
+                        self._reread = False
+                        self._handle(self._reloaded(polls), polls)
+                        settings = self._files.settings
                     self._take_requests(polls)
                     solved = self._solving.answer(self._now_s())
                     if solved is not None:
                         self._handle(solved, polls)
+                    if settings.survive and time.monotonic() >= look_s:
+                        if polls.others_registered():
+                            next_s = time.monotonic()
+                        look_s = time.monotonic() + _LOOK_S
                     if time.monotonic() >= next_s:
+                        if self._lease is not None:
+                            self._lease.renew()
                         self._handle(self._polled(polls), polls)
-                        next_s = max(next_s + settings.poll_s, time.monotonic())
+                        soon = is_due(self._journal.memory)
+                        wait_s = min(_LOOK_S, settings.poll_s) if soon else settings.poll_s
+                        next_s = max(next_s + wait_s, time.monotonic())
                     if deadline_s is not None and time.monotonic() >= deadline_s:
                         why = "its time is over"
                         break
@@ -133,6 +182,8 @@ class Driver:
                 pass
             finally:
                 self._solving.close()
+                if self._lease is not None:
+                    self._lease.leave()
             self._handle(Stopped(at_s=self._now_s(), why=why), polls)
         return self._needs_a_person()
 
@@ -142,15 +193,65 @@ class Driver:
     def _now_s(self) -> float:
         return round(self._began_s + time.monotonic(), 3)
 
+    def _took_lease(self) -> bool:
+        """Return whether the lease is held; no change is made without it.
+
+        Raises
+        ------
+        NotLeaderError
+            If another loop holds it.
+        """
+        if self._lease is None and self._files.settings.mode != "recommend":
+            plans = self._files.plans
+            try:
+                folder = find_plans_folder(self._live, str(plans) if plans else None)
+                lease = Lease(folder, self._files.settings.job, self._by)
+                lease.take(self._journal.memory.epoch)
+            except (
+                AgentMissingError,
+                FlinkUnreachableError,
+                InvalidInputError,
+                PlanNotWrittenError,
+            ) as e:
+                self._say(f"nobody can be kept from changing the job yet: {e.what}")
+                return False
+            self._lease = lease
+        return self._lease is not None
+
+    def _reloaded(self, polls: FlinkPolls) -> Reloaded:
+        """Read the control file anew: all of it is taken, or nothing."""
+        before = self._files
+        try:
+            files = checked(read_files(str(before.path)))
+            fixed = [k for k in _FIXED if getattr(files, k) != getattr(before, k)]
+            fixed += [
+                k for k in _FIXED_KEYS if getattr(files.settings, k) != getattr(before.settings, k)
+            ]
+            if fixed:
+                raise InvalidInputError(
+                    f"{', '.join(fixed)} cannot change while the loop runs", "start it again"
+                )
+            cluster = read(files.cluster, Cluster)
+        except InvalidInputError as e:
+            return Reloaded(at_s=self._now_s(), problem=f"{e.what} ({e.cure})")
+        self._files, self._cluster, polls.cluster = files, cluster, cluster
+        self._solving.close()
+        self._solving = Solving(self._live, files.cluster, files.costs, files.rules)
+        return Reloaded(at_s=self._now_s(), settings=files.settings, sites=by_site(cluster))
+
     def _started(self, i_know: bool) -> Started:
+        epoch = self._journal.memory.epoch + 1
+        if self._took_lease() and self._lease is not None:
+            epoch = self._lease.epoch
         return Started(
             at_s=self._now_s(),
-            epoch=self._journal.memory.epoch + 1,
+            epoch=epoch,
             settings=self._files.settings,
-            by=f"{socket.gethostname()}:{os.getpid()}",
+            by=self._by,
             release=__version__,
             i_know=i_know,
             mended=self._journal.mended,
+            sites=by_site(self._cluster),
         )
 
     def _polled(self, polls: FlinkPolls) -> Polled:
@@ -190,6 +291,9 @@ class Driver:
         return True
 
     def _applied(self, effect: Apply) -> Ended:
+        if not self._took_lease() or self._lease is None:
+            why = ("there is no folder of plans to hold the lease in",)
+            return Ended(at_s=self._now_s(), id=effect.id, end=ApplyEnd.REFUSED, reasons=why)
         plans = self._files.plans
         ended = apply(
             effect,
@@ -197,6 +301,7 @@ class Driver:
             self._files.settings.job,
             self._cluster,
             str(plans) if plans else None,
+            self._lease.epoch,
             self._say,
         )
         self._interrupted = ended.end == ApplyEnd.INTERRUPTED
@@ -223,7 +328,13 @@ def checked(files: Files) -> Files:
     InvalidInputError
         If one is not.
     """
-    read(files.cluster, Cluster)
+    known = {site.id for site in read(files.cluster, Cluster).sites}
+    for site in files.settings.survive:
+        if site not in known:
+            raise InvalidInputError(
+                f"survive: {files.cluster} has no site {site!r}",
+                f"its sites are {', '.join(sorted(known))}",
+            )
     for path in (files.rules, files.credentials, files.ca_file):
         if path is not None and not path.is_file():
             raise InvalidInputError(f"{path}: no such file", "correct its name in the control file")

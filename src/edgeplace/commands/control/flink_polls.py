@@ -42,17 +42,35 @@ class FlinkPolls:
     ) -> None:
         self._client = client
         self._job = job
-        self._cluster = cluster
+        self.cluster = cluster
         self._log = log
         self._pool = pool
         self._poller: Poller | None = None
         self._told: dict[str, tuple[str | None, ...]] = {}
+        self._registered: tuple[str, ...] = ()
         self.job_id = ""
         """Of the run that was polled last."""
 
     def tell_all(self) -> None:
         """Let the next poll tell places that it has told before."""
         self._told = {}
+        self._registered = ()
+
+    def others_registered(self) -> bool:
+        """Return whether Flink knows other TaskManagers than at the last poll: a quick look."""
+        try:
+            return self._now_registered() != self._registered
+        except (FlinkNotFoundError, FlinkUnreachableError, InvalidInputError):
+            return False
+
+    def _now_registered(self) -> tuple[str, ...]:
+        return _registered(self._client.get("/taskmanagers"), self.cluster)
+
+    def _tell_registered(self, now: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return them if they are others than told before."""
+        told = now if now != self._registered else None
+        self._registered = now
+        return told
 
     def poll(self, at_s: float, wall_s: float) -> Polled:
         """Ask once; what goes wrong is in the answer."""
@@ -77,16 +95,24 @@ class FlinkPolls:
             self._poller = Poller(self._client, job.id, _FETCH_WAIT_S, self._pool)
         poll = self._poller.poll(self._log.starts_file)
         if not poll.lines:
-            return Polled(at_s=at_s, wall_s=wall_s, job=self._job, state=poll.state)
+            registered = self._tell_registered(self._now_registered())
+            return Polled(
+                at_s=at_s,
+                wall_s=wall_s,
+                job=self._job,
+                state=poll.state,
+                registered=registered,
+            )
         self._log.append(poll.lines)
         answers = [json.loads(line) for line in poll.lines.splitlines()]
         checkpoints = self._checkpoints()
-        seen = polled(answers, checkpoints, self._cluster)
+        seen = polled(answers, checkpoints, self.cluster)
         places = seen.pop("places")
+        registered = self._tell_registered(seen.pop("registered"))
         # A placement is long, and seldom another.
         told = places if places != self._told else None
         self._told = places
-        return Polled(at_s=at_s, wall_s=wall_s, places=told, **seen)
+        return Polled(at_s=at_s, wall_s=wall_s, places=told, registered=registered, **seen)
 
     def _checkpoints(self) -> Any:
         try:
@@ -143,8 +169,13 @@ def polled(lines: list[dict[str, Any]], checkpoints: Any, cluster: Cluster) -> d
         },
         "held": _held(values, {v: len(places[v]) for v in sources}),
         "places": places,
+        "registered": tuple(sorted(names.values())),
         **_checkpoint(checkpoints, now_ms),
     }
+
+
+def _registered(answer: Any, cluster: Cluster) -> tuple[str, ...]:
+    return tuple(sorted(names_of(answer, cluster).values()))
 
 
 def _figure(value: Any) -> float | None:

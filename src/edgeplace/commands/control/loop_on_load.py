@@ -33,7 +33,7 @@ def run_loop(
     InvalidInputError
         If the control file is none, or no plan to start with exists.
     """
-    from edgeplace.control.loop.simulated_flink import SimulatedFlink
+    from edgeplace.control.loop.simulated_flink import Outage, SimulatedFlink
     from edgeplace.control.loop.simulated_loop import SimulatedLoop
     from edgeplace.control.settings import ControlSettings
     from edgeplace.solver import solve
@@ -47,7 +47,16 @@ def run_loop(
             f"no plan exists for job {job.name!r} to start with", "ask `edgeplace solve` why"
         )
     places = plan.of(job.name)
-    flink = SimulatedFlink(job, cluster, rules, load, places, _BEGAN_S, pause_s=args.pause)
+    outages = tuple(Outage(*given) for given in args.lose)
+    known = {site.id for site in cluster.sites}
+    for site in (*settings.survive, *(outage.site for outage in outages)):
+        if site not in known:
+            raise InvalidInputError(
+                f"the cluster has no site {site!r}", f"its sites are {', '.join(sorted(known))}"
+            )
+    flink = SimulatedFlink(
+        job, cluster, rules, load, places, _BEGAN_S, pause_s=args.pause, outages=outages
+    )
     loop = SimulatedLoop(flink, settings, i_know=True)
     with console.progress(f"{load.name}: the loop"):
         loop.run()
@@ -63,6 +72,8 @@ def _show(args: argparse.Namespace, console: Console, load: "Load", loop: "Simul
         or any(effect.kind == "apply" for effect in stepped.effects)
         or (before.change is not None and stepped.memory.change is None)
         or (stepped.memory.proposal is not None and before.proposal is None)
+        or before.lost != stepped.memory.lost
+        or before.kept_out != stepped.memory.kept_out
     ]
     begun = sum(e.kind == "apply" for _, _, s in loop.steps for e in s.effects)
     seconds = len(load.rates_per_s)

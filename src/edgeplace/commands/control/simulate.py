@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
+from edgeplace.cli.options import duration_s
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count, percent, size
 from edgeplace.model import Cluster, Costs, InvalidInputError, JobGraph, Rules, read
@@ -117,6 +118,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "in a simulated Flink, and show each change and why",
     )
     parser.add_argument(
+        "--lose",
+        action="append",
+        default=[],
+        type=_outage,
+        metavar="SITE@AT+FOR",
+        help="with --loop: a site is lost for a time, such as hall@2h+10m; may be given several "
+        "times",
+    )
+    parser.add_argument(
         _PICTURE, metavar="FILE", help="draw the load and each policy's capacity (SVG)"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
@@ -170,6 +180,16 @@ def _loop(args: argparse.Namespace, console: Console, loads: "Sequence[Load]") -
             "give JOB CLUSTER and one --load",
         )
     return run_loop(args, console, loads[0], *_case(args))
+
+
+def _outage(text: str) -> tuple[str, int, int]:
+    """Return site, begin and end in seconds."""
+    site, at, rest = text.rpartition("@")
+    from_text, plus, for_text = rest.partition("+")
+    if not (site and at and plus):
+        raise argparse.ArgumentTypeError(f"{text!r} is no loss of a site; write hall@2h+10m")
+    from_s = duration_s(from_text)
+    return site, from_s, from_s + duration_s(for_text)
 
 
 def _positive(text: str) -> float:

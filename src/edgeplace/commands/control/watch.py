@@ -2,12 +2,13 @@
 
 import argparse
 import contextlib
+import sys
 
 from edgeplace.adapters.flink.rest import FlinkClient, find_credentials
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import duration_s
-from edgeplace.cli.signals import ended_like_ctrl_c
+from edgeplace.cli.signals import ended_like_ctrl_c, on_hangup
 
 LOADS = ("edgeplace.control.loop.journal_file",)
 
@@ -66,8 +67,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             client,
             contextlib.closing(Journal(files.folder)) as journal,
             ended_like_ctrl_c(),
+            contextlib.ExitStack() as stack,
         ):
             driver = Driver(files, client, journal, console, args.strict)
+            if not _at_a_terminal():
+                stack.enter_context(on_hangup(driver.reread))
             if driver.run(args.duration_s, args.i_know):
                 console.problem(f"edgeplace control run: {journal.memory.fallen}")
                 return ExitStatus.NEEDS_A_PERSON
@@ -75,3 +79,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.problem(f"edgeplace control run: {e}")
         return ExitStatus.LED_ELSEWHERE
     return ExitStatus.OK
+
+
+def _at_a_terminal() -> bool:
+    """Return whether a hangup means that a terminal was closed."""
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()

@@ -3,13 +3,17 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from urllib.request import urlopen
 
 import pytest
 
+from edgeplace.adapters.flink.plans import PlansFolder
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.commands.control.lease import Lease
 from edgeplace.control.loop.journal_file import NAME, Journal, led, remembered
 from edgeplace.model import Costs, Plan, write
 from edgeplace.model.cost import ClassCost, OperatorCost, StreamCost
@@ -100,7 +104,11 @@ class Running:
     def __enter__(self):
         command = [sys.executable, "-m", "edgeplace", "control", "run", str(self._control)]
         self._loop = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         return self
 
@@ -111,6 +119,9 @@ class Running:
             assert time.monotonic() < deadline, f"{text!r} was not said: {said(self._control)}"
             assert self._loop.poll() is None, self._loop.communicate()[0]
             time.sleep(0.1)
+
+    def hang_up(self):
+        self._loop.send_signal(signal.SIGHUP)
 
     def __exit__(self, *error):
         self._loop.send_signal(signal.SIGTERM)
@@ -181,6 +192,73 @@ def test_a_person_who_moves_the_job_is_noticed_and_nothing_is_undone(
     assert flink.jobs[0].placement == mine
 
 
+@pytest.mark.slow
+def test_a_job_whose_site_is_lost_goes_where_it_was_planned(edgeplace, control, costs, flink):
+    path = control(costs=costs, mode="approve", survive=["hall"])
+    cluster = path.parent / "cluster.yaml"
+    cluster.write_text(CLUSTER.replace("checkpoint_storage: hall", "checkpoint_storage: field"))
+    job = flink.jobs[0]
+    with Running(path) as loop:
+        loop.wait_for("if site hall is lost: 1 subtasks would move")
+        with flink.lock:
+            flink.task_managers.pop()
+            job.vertices[2].places, job.vertices[2].state = [None], "SCHEDULED"
+            job.waiting_for = ["server"]
+            flink.agent.report(job, "waiting", None, None, [])
+        loop.wait_for("approve loss")
+        shown = edgeplace("control", "status", path)
+        assert "hall" in shown.out
+        (name,) = set(re.findall(r"(loss[0-9]+): ", shown.out))
+        job.vertices[2].state = ""
+        asked = edgeplace("control", "approve", path, name)
+        assert asked.status is ExitStatus.OK, asked.out + asked.err
+        loop.wait_for(f"{name} applied")
+    assert job.placement[SINK][0].startswith("pi-")
+
+
+@pytest.mark.slow
+def test_sighup_takes_all_of_a_new_file_or_nothing(edgeplace, control):
+    path = control()
+    with Running(path) as loop:
+        loop.wait_for("records/s")
+        control(poll_s="often", mode="approve")
+        loop.hang_up()
+        loop.wait_for("goes on with the settings it has: ")
+        control(job="another", mode="approve")
+        loop.hang_up()
+        loop.wait_for("job cannot change while the loop runs")
+        assert "recommend" in edgeplace("control", "status", path).out
+        control(mode="approve")
+        loop.hang_up()
+        loop.wait_for("control.yaml was read anew, mode approve")
+    again = edgeplace("control", "replay", path.parent / "control" / NAME)
+    assert again.status is ExitStatus.OK
+
+
+@pytest.mark.slow
+def test_a_loop_of_another_host_that_may_change_the_job_keeps_ours_out(
+    edgeplace, control, costs, rules, flink
+):
+    path = control(costs=costs, rules=rules, mode="approve")
+    plans = PlansFolder(flink.agent.plans)
+    theirs = Lease(plans, "wordcount", "elsewhere:1")
+    assert theirs.take(above=16) == 17
+    ran = edgeplace("control", "run", path, "--duration", "2s")
+    assert ran.status is ExitStatus.LED_ELSEWHERE
+    assert "elsewhere:1 leads here" in ran.err
+    theirs.leave()
+    with Running(path) as loop:
+        loop.wait_for("leads with epoch 18")
+        loop.wait_for("approve c")
+        (name,) = set(
+            re.findall(r"proposed +(c[0-9]+): ", edgeplace("control", "status", path).out)
+        )
+        assert edgeplace("control", "approve", path, name).status is ExitStatus.OK
+        loop.wait_for(f"{name} applied")
+    written = [p.read_text() for p in plans.path.glob("*.schedulercfg")]
+    assert [text.splitlines()[0] for text in written] == ["# epoch: 18"]
+
+
 def test_a_second_loop_ends_with_11(edgeplace, control):
     path = control()
     held = Journal(path.parent / "control")
@@ -218,6 +296,22 @@ def test_a_flink_that_is_down_is_waited_for(edgeplace, control, flink):
         assert ran.status is ExitStatus.UNREACHABLE, ran.out
         flink.down = False
         loop.wait_for("records/s")
+
+
+@pytest.mark.slow
+def test_the_page_and_the_metrics_are_served_while_it_runs(edgeplace, control):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        path = control(listen=f"127.0.0.1:{port}")
+        refused = edgeplace("control", "run", path, "--duration", "2s")
+        assert refused.status is ExitStatus.INVALID_INPUT
+        assert f"listen: 127.0.0.1:{port} cannot be had" in refused.err
+    with Running(path) as loop:
+        loop.wait_for("records/s")
+        with urlopen(f"http://127.0.0.1:{port}/metrics") as text:
+            assert b"edgeplace_control_rate_records_per_second " in text.read()
+        with urlopen(f"http://127.0.0.1:{port}/") as page:
+            assert b"The loop of wordcount" in page.read()
 
 
 @pytest.mark.slow

@@ -1,0 +1,96 @@
+"""When a site is lost: plans that are made in advance, and written at once."""
+
+from collections.abc import Mapping
+
+from edgeplace.control.loop.changing import Then, proposed
+from edgeplace.control.loop.events import Solve, Solved
+from edgeplace.control.loop.memory import LossPlan, Memory, ProposedChange
+from edgeplace.control.loop.sites import avoided, stranded, unregistered
+
+_VALID_S = 3600.0
+
+
+def next_to_plan(memory: Memory) -> str:
+    """Return the site whose loss has to be planned for next; empty: all is planned."""
+    settings = memory.settings
+    if settings is None or memory.figures is None:
+        return ""
+    made: Mapping[str, float] = {name: plan.made_s for name, plan in memory.loss_plans.items()}
+    due = (s for s in settings.survive if made.get(s, -1.0) < memory.decided_s)
+    return next((s for s in due if s not in memory.lost), "")
+
+
+def is_due(memory: Memory) -> bool:
+    """Return whether a site is lost, and nothing was done or said about it yet."""
+    settings, site = memory.settings, stranded(memory)
+    if settings is None or not site or memory.change is not None or memory.proposal is not None:
+        return False
+    plan = memory.loss_plans.get(site)
+    return site in settings.survive and plan is not None and not plan.problem
+
+
+def asks(memory: Memory, site: str) -> Then:
+    """Ask the solver for the plan without a site."""
+    ask = Solve(
+        ticket=memory.ticket + 1,
+        places=memory.placed,
+        rates=memory.asked_rates,
+        avoid=tuple(avoided(memory)),
+        without=site,
+        limit_s=memory.settings.solve_s if memory.settings else 1.0,
+    )
+    memory = memory.now(ticket=ask.ticket, asked_s=memory.now_s, asked_without=site)
+    return memory, f"plans for the loss of site {site}: asks the solver", (ask,)
+
+
+def planned(memory: Memory, event: Solved) -> Then:
+    """Keep the answer to that."""
+    site = memory.asked_without
+    problem = event.problem
+    if not problem and not event.places:
+        fits = event.stay is not None and event.stay.fits
+        problem = "nothing runs there" if fits else "no plan bears what is expected"
+    plan = LossPlan(
+        places=event.places,
+        rates=memory.asked_rates,
+        moves=event.moves,
+        moved_operators=event.moved_operators,
+        restore_bytes=event.restore_bytes,
+        made_s=memory.now_s,
+        problem=problem,
+    )
+    memory = memory.now(loss_plans={**memory.loss_plans, site: plan})
+    said = problem or f"{event.moves} subtasks would move"
+    return memory, f"if site {site} is lost: {said}", ()
+
+
+def rescued(memory: Memory, site: str, said: str) -> Then:
+    """Propose, or make, the change that was planned for the loss of a site."""
+    said = f"{said}; it ran at site {site}, which is lost"
+    plan = memory.loss_plans.get(site)
+    if memory.settings is None or site not in memory.settings.survive:
+        return memory, f"{said} and not among `survive`: it waits", ()
+    if plan is None or plan.problem:
+        why = plan.problem if plan else "no plan was ready"
+        return memory, f"{said}: it waits: {why}", ()
+    gone = unregistered(memory, plan.places)
+    if gone:
+        needs = f"its plan needs {', '.join(gone)}, gone too"
+        return memory, f"{said}: it waits: {needs}", ()
+    former = memory.proposal
+    if former is not None and former.kind == "lost" and not former.hindered:
+        return memory, f"{said}: {former.id} is proposed", ()
+    age_s = memory.now_s - plan.made_s
+    proposal = ProposedChange(
+        id=f"loss{memory.lines}",
+        kind="lost",
+        to=plan.places,
+        moves=plan.moves,
+        moved_operators=plan.moved_operators,
+        restore_bytes=plan.restore_bytes,
+        why=f"site {site} is lost; its plan was made {age_s / 60:.0f} minutes ago",
+        rates=plan.rates,
+        made_s=memory.now_s,
+        valid_until_s=memory.now_s + _VALID_S,
+    )
+    return proposed(memory, proposal, said)

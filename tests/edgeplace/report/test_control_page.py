@@ -1,0 +1,42 @@
+"""The loop's page: what it says, and that no name in it is markup."""
+
+import numpy as np
+import pytest
+
+from edgeplace.control.loop.memory import Memory
+from edgeplace.report.control_page import control_page
+from tests.support.loops import QUIET, ran
+from tests.support.page_reader import Page
+
+
+@pytest.fixture(scope="module")
+def loop():
+    return ran(np.full(3 * 3600, QUIET), mode="recommend")
+
+
+def test_it_has_mode_plan_proposal_day_and_decisions(loop):
+    page = control_page(loop.memory, loop.memory.now_s)
+    text = Page(page).text
+    assert "The loop of filter" in text
+    assert loop.memory.proposal is not None
+    assert loop.memory.proposal.why in text
+    assert "server ×4" in text
+    assert "of what runs sustains" in text
+    assert "+24 h" in text and "stayed below their bound" in text
+    assert loop.memory.log[-1].says in text
+
+
+def test_a_loop_that_has_seen_nothing_has_a_page():
+    text = Page(control_page(Memory(), 0.0)).text
+    assert "nothing was asked yet" in text
+    assert "Flink has not told yet where the subtasks run" in text
+
+
+def test_names_are_text(loop):
+    memory = loop.memory.now(
+        decision="<b>bold</b>", places={"<i>op</i>": ("<u>tm</u>",)}, proposal=None
+    )
+    page = control_page(memory, memory.now_s)
+    for tag in ("<b>", "<i>", "<u>"):
+        assert tag not in page
+    assert "&lt;b&gt;bold" in page
