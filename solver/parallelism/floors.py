@@ -134,7 +134,7 @@ def floors(relaxed: Relaxed, places: Places) -> Floors:
         return Floors(dict.fromkeys(slots, 0), True, {})
     at = _sites(p, may)
     values: dict[ObjectiveName, float] = {
-        "latency": _latency_ms(p, may, at),
+        "latency": _latency_ms(relaxed, may, at),
         "server_cores": _server_cores(relaxed.for_cores, may),
         "moves": _moves(relaxed, may),
     }
@@ -162,9 +162,13 @@ def _moves(relaxed: Relaxed, may: Bools) -> float:
     return float((~stays & ~relaxed.drawn).sum())
 
 
-def _latency_ms(p: Problem, may: Bools, at: Bools) -> float:
-    """Return the longest path if each subtask and channel takes the least that it may."""
-    service = np.where(may, p.work.service_ms[:, p.tms.node_class], np.inf).min(axis=1)
+def _latency_ms(relaxed: Relaxed, may: Bools, at: Bools) -> float:
+    """Return the longest path if each subtask and channel takes the least that it may.
+
+    Of operators that are drawn, some path leads through the busiest subtasks.
+    """
+    p = relaxed.problem
+    service = np.where(may, relaxed.heaviest_ms[:, p.tms.node_class], np.inf).min(axis=1)
     live = np.flatnonzero(p.channels.live)
     source, target = p.channels.source[live], p.channels.target[live]
     delay = p.channels.exchange_ms[live] + _under_way(p, live, at)

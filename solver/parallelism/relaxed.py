@@ -60,6 +60,9 @@ class Relaxed:
         Subtasks that stand for others, shape (n_subtasks,).
     rarest
         Least probability with which a subtask is drawn.
+    heaviest_ms
+        Service time of the busiest subtask of each operator that is drawn, of each subtask of the
+        others, shape (n_subtasks, n_classes).
     """
 
     problem: Problem
@@ -67,6 +70,7 @@ class Relaxed:
     moves: int
     drawn: Bools
     rarest: float
+    heaviest_ms: Floats
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,19 @@ def relaxed(
     moves = 0 if current is None else sum(count[g] for g in splits.free.values())
     members = [(job, op.id) in splits.free for job, op in problem.subtasks.operators]
     rarest = min((splits.at(g, n).least * count[g] for g in active for n in box[g]), default=1.0)
+    heavy = {
+        m: min(s.of[m] * s.heaviest for s in (splits.at(g, n) for n in box[g]))
+        * count[g]
+        * _ROUNDING
+        for m, g in splits.free.items()
+    }
     return Relaxed(
-        problem, for_cores, moves, np.array(members)[problem.subtasks.operator_of], rarest
+        problem,
+        for_cores,
+        moves,
+        np.array(members)[problem.subtasks.operator_of],
+        rarest,
+        _work(whole, {**load, **heavy}).service_ms,
     )
 
 
