@@ -43,7 +43,7 @@ from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.parallelism.boxes import Vector, VectorBox
-from edgeplace.solver.parallelism.choice import Asked, Choice, Group, choice_of
+from edgeplace.solver.parallelism.choice import Asked, Combinations, Group, choice_of
 from edgeplace.solver.parallelism.floors import Floors, floors, narrowed, places_within
 from edgeplace.solver.parallelism.possible import possible_values
 from edgeplace.solver.parallelism.relaxed import Relaxed, relaxed
@@ -71,7 +71,7 @@ class Inputs:
     rules: Rules
     current: Plan | None
 
-    def at(self, choice: Choice, vector: Vector) -> Problem:
+    def at(self, choice: Combinations, vector: Vector) -> Problem:
         """Return the problem of one vector."""
         wanted = choice.parallelism(vector)
         return build(
@@ -107,7 +107,7 @@ class _Chooser:
     def __init__(
         self,
         inputs: Inputs,
-        choice: Choice,
+        choice: Combinations,
         levels: Sequence[ObjectiveLevel],
         means: Means,
     ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from edgeplace.model import JobGraph, ShipStrategy, Stream
 from edgeplace.model.what_if.parallelism import with_parallelism
 from edgeplace.solver.arrays import Floats
-from edgeplace.solver.parallelism.choice import Choice, Group, Member
+from edgeplace.solver.parallelism.choice import Combinations, Group, Member
 from edgeplace.solver.problem.traffic import key_group_shares
 
 StreamKey = tuple[str, int]
@@ -65,7 +65,7 @@ class Splits:
     """
 
     def __init__(
-        self, jobs: Sequence[JobGraph], choice: Choice, active: Collection[int] | None = None
+        self, jobs: Sequence[JobGraph], choice: Combinations, active: Collection[int] | None = None
     ) -> None:
         self._jobs = {j.name: j for j in jobs}
         self._choice = choice
