@@ -7,6 +7,7 @@ from edgeplace.solver.explain.advice import Advice, advice
 from edgeplace.solver.explain.differences import Difference, Shift, difference, shifts, sites_of
 from edgeplace.solver.explain.moves import Move, Moves, moves
 from edgeplace.solver.explain.nearest_alike import nearest_alike
+from edgeplace.solver.explain.other_parallelism import OtherParallelism, other_parallelism
 from edgeplace.solver.explain.pareto import Front, Point, pareto
 from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
@@ -26,6 +27,7 @@ __all__ = [
     "Front",
     "Move",
     "Moves",
+    "OtherParallelism",
     "Point",
     "Policy",
     "Price",
@@ -48,6 +50,7 @@ __all__ = [
     "measure_usage",
     "moves",
     "nearest_alike",
+    "other_parallelism",
     "pareto",
     "policies",
     "prices",

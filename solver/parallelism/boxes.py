@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, field
 
+from edgeplace.solver.parallelism.floors import Floors, Places
 from edgeplace.solver.parallelism.relaxed import Box, Relaxed
-from edgeplace.solver.parallelism.within import Answer
+from edgeplace.solver.parallelism.within import Searched
 
 Vector = tuple[int, ...]
 
 
 @dataclass
-class Node:
+class VectorBox:
     """A box, and bounds of all plans of its vectors.
 
     Attributes
@@ -28,7 +29,13 @@ class Node:
     least: dict[int, float] = field(default_factory=dict)
     asked: int = -1
     """Last level of which the relaxed problem was asked."""
-    answer: Answer | None = None
+    first: tuple[Relaxed, Searched] | None = None
+    """A relaxed problem, and what is known of its first level."""
+    places: Places | None = None
+    """Where subtasks run in plans that keep the cap of the first level."""
+    floors: Floors | None = None
+    """By these places."""
+    answer: Searched | None = None
     """Of its only vector."""
 
     @property
@@ -55,7 +62,11 @@ class Node:
         self.bounds += [0.0] * (level + 1 - len(self.bounds))
         self.bounds[level] = max(self.bounds[level], bound)
 
-    def halves(self) -> tuple["Node", "Node"]:
+    def smaller(self, box: Box) -> "VectorBox":
+        """Return a part of the box, with what is known of the whole."""
+        return VectorBox(box, list(self.bounds), places=self.places)
+
+    def halves(self) -> tuple["VectorBox", "VectorBox"]:
         """Return two nodes with half of the values each, of the group with the widest range."""
         g = max(range(len(self.box)), key=lambda i: self.box[i][-1] / self.box[i][0])
         ns = self.box[g]
@@ -63,7 +74,6 @@ class Node:
         middle = (ns[0] * ns[-1]) ** 0.5
         at = min(max(sum(n <= middle for n in ns), 1), len(ns) - 1)
         low, high = (
-            Node((*self.box[:g], part, *self.box[g + 1 :]), list(self.bounds))
-            for part in (ns[:at], ns[at:])
+            self.smaller((*self.box[:g], part, *self.box[g + 1 :])) for part in (ns[:at], ns[at:])
         )
         return low, high

@@ -42,12 +42,13 @@ from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.out_of_time import OutOfTimeError
-from edgeplace.solver.parallelism.boxes import Node, Vector
-from edgeplace.solver.parallelism.choice import Asked, Choice, Group, choice_of
+from edgeplace.solver.parallelism.boxes import Vector, VectorBox
+from edgeplace.solver.parallelism.choice import Asked, Combinations, Group, choice_of
+from edgeplace.solver.parallelism.floors import Floors, floors, narrowed, places_within
 from edgeplace.solver.parallelism.possible import possible_values
 from edgeplace.solver.parallelism.relaxed import Relaxed, relaxed
 from edgeplace.solver.parallelism.splits import Splits
-from edgeplace.solver.parallelism.within import Answer, Means, search_within
+from edgeplace.solver.parallelism.within import Means, Searched, search_within
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import SearchParameters
 from edgeplace.solver.search.tie_break import break_ties
@@ -70,7 +71,7 @@ class Inputs:
     rules: Rules
     current: Plan | None
 
-    def at(self, choice: Choice, vector: Vector) -> Problem:
+    def at(self, choice: Combinations, vector: Vector) -> Problem:
         """Return the problem of one vector."""
         wanted = choice.parallelism(vector)
         return build(
@@ -106,7 +107,7 @@ class _Chooser:
     def __init__(
         self,
         inputs: Inputs,
-        choice: Choice,
+        choice: Combinations,
         levels: Sequence[ObjectiveLevel],
         means: Means,
     ) -> None:
@@ -114,14 +115,14 @@ class _Chooser:
         self._choice = choice
         self._levels = list(levels)
         self._means = means
-        self._splits = Splits(inputs.jobs, choice)
+        self._splits: dict[frozenset[int], Splits] = {}
         self._caps: list[float] = []
         self._bounds: list[float] = []
-        self._answers: dict[Vector, Answer] = {}
+        self._answers: dict[Vector, Searched] = {}
         self._best: tuple[Vector, Usage] | None = None
         self._incumbents: list[Incumbent] = []
         self._stopped_by = StoppedBy.PROOF
-        self._nodes: list[Node] = []
+        self._nodes = [VectorBox(tuple(g.values for g in choice.groups))]
         self._order = itertools.count()
 
     def run(self) -> None:
@@ -141,25 +142,33 @@ class _Chooser:
         groups = self._choice.groups
         now = tuple(g.now for g in groups)
         problem = self._inputs.at(self._choice, now)
-        box = possible_values(problem, self._choice, self._splits, self._means.soft)
-        if box is not None:
-            self._nodes = [Node(box)]
+        splits = Splits(self._inputs.jobs, self._choice)
+        box = possible_values(problem, self._choice, splits, self._means.soft)
+        self._nodes = [] if box is None else [VectorBox(box)]
         if all(n in g.values for n, g in zip(now, groups, strict=True)):
             self._try(now)
-        if box is not None:
+        if box is not None and (running().limited or self._best is None):
+            # Where time may end before the proof, the answer is no worse than this.
             self._try(tuple(ns[0] for ns in box))
 
-    def _try(self, vector: Vector) -> Answer:
+    def _try(self, vector: Vector) -> Searched:
         """Search one vector, and keep its plan if that is better than all before."""
         if vector not in self._answers:
-            self._search(vector, self._inputs.at(self._choice, vector), (), None)
+            self._search(vector, self._inputs.at(self._choice, vector), ())
         return self._answers[vector]
 
     def _search(
-        self, vector: Vector, problem: Problem, caps: Sequence[float], start: Ints | None
+        self,
+        vector: Vector,
+        problem: Problem,
+        caps: Sequence[float],
+        start: Ints | None = None,
+        known: Floors | None = None,
     ) -> None:
         with self._share():
-            answer = search_within(problem, self._levels, caps, self._means, start)
+            answer = search_within(
+                problem, self._levels, caps, self._means, start, known.values if known else None
+            )
         self._answers[vector] = answer
         if answer.best is not None:
             self._offer(vector, answer.best)
@@ -208,7 +217,7 @@ class _Chooser:
                 self._offer(vector, answer.best)
         heap = [(n.bound(i), next(self._order), n) for n in self._nodes]
         heapq.heapify(heap)
-        ended: list[Node] = []
+        ended: list[VectorBox] = []
         near = max(OPTIMAL_GAP, self._means.gap)
         try:
             while heap:
@@ -248,22 +257,74 @@ class _Chooser:
         self._nodes = [n for n in self._nodes if n.bound(i) <= cap * (1 + TIE)]
         return True
 
-    def _followed(self, node: Node, i: int) -> tuple[Node, ...]:
+    def _followed(self, node: VectorBox, i: int) -> tuple[VectorBox, ...]:
         """Return what takes the place of a node: itself with a higher bound, or its halves."""
         vector = node.vector
-        if vector is not None:
-            node.answer = self._answer(vector, i)
-            node.raise_bound(i, node.answer.bound(i))
-            return (node,)
-        if node.asked < i:
+        if node.asked < i and (vector is None or (i > 0 and vector not in self._answers)):
             node.asked = i
             with self._share():
-                node.raise_bound(i, self._relaxed(node, i))
+                return (self._bounded(node, i),)
+        if vector is not None:
+            node.answer = self._answer(node, vector, i)
+            node.raise_bound(i, node.answer.bound(i))
             return (node,)
         return node.halves()
 
-    def _answer(self, vector: Vector, i: int) -> Answer:
+    def _bounded(self, node: VectorBox, i: int) -> VectorBox:
+        """Return a node with a higher bound of a level, without what cannot keep the caps."""
+        if i > 0 and self._levels[0].name == "wan" and node.floors is None:
+            if node.places is None:
+                node.places = places_within(*self._first_of(node), self._caps[0])
+            if node.places is not None:
+                node.floors = floors(self._relaxed_of(node), node.places)
+        found = node.floors
+        if found is None:
+            if node.vector is None:
+                node.raise_bound(i, self._relaxed(node, i))
+            return node
+        fit = tuple(
+            tuple(n for n in ns if all(n <= found.slots[m] for m in group.members))
+            for ns, group in zip(node.box, self._choice.groups, strict=True)
+        )
+        if fit != node.box:
+            smaller = node.smaller(fit)
+            smaller.raise_bound(i, 0.0 if all(fit) else np.inf)
+            return smaller
+        node.raise_bound(i, found.values.get(self._levels[i].name, 0.0))
+        return node
+
+    def _relaxed_of(self, node: VectorBox) -> Relaxed:
+        """Return the relaxed problem of a node: groups with one value are as they will be."""
+        if node.relaxed is None:
+            node.relaxed = self._relax(node)
+        return node.relaxed
+
+    def _relax(self, node: VectorBox, one: bool = False) -> Relaxed:
+        choice, inputs = self._choice, self._inputs
+        now = [g.now for g in choice.groups]
+        fixed = [ns[0] if len(ns) == 1 else n for ns, n in zip(node.box, now, strict=True)]
+        wanted = choice.parallelism(fixed)
+        active = frozenset(g for g, ns in enumerate(node.box) if len(ns) > 1)
+        if active not in self._splits:
+            self._splits[active] = Splits(inputs.jobs, choice, active)
+        return relaxed(
+            [with_parallelism(j, wanted.get(j.name, {})) for j in inputs.jobs],
+            inputs.cluster,
+            rescaled_rules(inputs.jobs, inputs.rules, wanted),
+            rescaled_plan(inputs.jobs, inputs.current, wanted) if inputs.current else None,
+            self._splits[active],
+            node.box,
+            one,
+        )
+
+    def _answer(self, node: VectorBox, vector: Vector, i: int) -> Searched:
         """Return what is known of a vector at a level, by plans within the caps."""
+        if i > 0 and vector not in self._answers:
+            problem = self._inputs.at(self._choice, vector)
+            if node.places is not None:
+                problem = narrowed(problem, node.places)
+            self._search(vector, problem, self._caps, None, node.floors)
+            return self._answers[vector]
         answer = self._try(vector)
         if answer.infeasible or i == 0:
             return answer
@@ -274,53 +335,64 @@ class _Chooser:
         fits = answer.best is not None and self._keeps(answer.best)
         if not wide or not (fits or answer.bound(i) >= self._known(i)):
             start = None if answer.best is None else answer.best.assignment
-            self._search(vector, answer.problem, self._caps, start)
+            self._search(vector, answer.problem, self._caps, start, node.floors)
         return self._answers[vector]
 
-    def _relaxed(self, node: Node, i: int) -> float:
+    def _relaxed(self, node: VectorBox, i: int) -> float:
         """Return the bound of a level by the relaxed problem of a box."""
-        if node.relaxed is None:
-            inputs = self._inputs
-            node.relaxed = relaxed(
-                inputs.jobs,
-                inputs.cluster,
-                inputs.rules,
-                inputs.current,
-                self._splits,
-                node.box,
-            )
+        problem = self._relaxed_of(node)
         names = [level.name for level in self._levels]
         traded = [j for j in range(i) if names[j] in _TRADED]
         caps = {j: self._caps[j] for j in range(i) if j not in traded}
+        if not traded and i == 0:
+            problem, answer = self._first_of(node)
+            extra = problem.moves if names[0] == "moves" else 0
+            node.least[0] = max(answer.bound(0) - extra, 0.0)
+            return node.least[0]
         if not traded:
-            node.least[i] = self._ask(node.relaxed, caps, i)
+            node.least[i] = self._ask(problem, caps, i)
             return node.least[i]
         j = traded[0]
         if names[i] not in _TRADED:
             # Some draw keeps the first of them.
-            return self._ask(node.relaxed, {**caps, j: self._caps[j]}, i)
+            return self._ask(problem, {**caps, j: self._caps[j]}, i)
         if j not in node.least:
-            node.least[j] = self._ask(node.relaxed, {k: cap for k, cap in caps.items() if k < j}, j)
+            node.least[j] = self._ask(problem, {k: cap for k, cap in caps.items() if k < j}, j)
         # No draw has less than `least`, so that few have much more than it.
         lacks = max(self._caps[j] - node.least[j], 0.0)
-        found = self._ask(node.relaxed, {**caps, j: self._caps[j] + _ROOM * lacks}, i)
+        found = self._ask(problem, {**caps, j: self._caps[j] + _ROOM * lacks}, i)
         return found * (1 - 1 / _ROOM)
+
+    def _first_of(self, node: VectorBox) -> tuple[Relaxed, Searched]:
+        """Return a relaxed problem of a node, and what is known of its first level."""
+        if node.first is None:
+            small = self._relax(node, one=True)
+            node.first = small, self._searched(small, {}, 0)
+            known = self._known(0)
+            if node.first[1].bound(0) < known - OPTIMAL_GAP * abs(known) or known == np.inf:
+                node.first = self._relaxed_of(node), self._searched(self._relaxed_of(node), {}, 0)
+        return node.first
 
     def _ask(self, problem: Relaxed, caps: Mapping[int, float], i: int) -> float:
         """Return the bound of a level of a relaxed problem, within caps by level."""
+        extra = problem.moves if self._levels[i].name == "moves" else 0
+        return max(self._searched(problem, caps, i).bound(len(caps)) - extra, 0.0)
+
+    def _searched(self, problem: Relaxed, caps: Mapping[int, float], i: int) -> Searched:
+        """Return what is known of a level of a relaxed problem, within caps by level."""
         chosen = [*sorted(caps), i]
         levels = [self._levels[j] for j in chosen]
-        extra = {j: problem.moves if self._levels[j].name == "moves" else 0 for j in chosen}
+        moves = {j: problem.moves for j in caps if self._levels[j].name == "moves"}
         cores = any(level.name == "server_cores" for level in levels)
         answer = search_within(
             problem.for_cores if cores else problem.problem,
             levels,
-            [caps[j] + extra[j] for j in chosen[:-1]],
+            [caps[j] + moves.get(j, 0) for j in chosen[:-1]],
             dataclasses.replace(self._means, gap=0.0, tell=lambda text: None),
         )
         if answer.stopped_by is StoppedBy.INTERRUPT:
             raise KeyboardInterrupt
-        return max(answer.bound(len(caps)) - extra[i], 0.0)
+        return answer
 
     def result(self, backend: str) -> Result:
         """Return the answer."""

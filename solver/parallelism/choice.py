@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Combinations:
     """All that may be chosen: a vector has one parallelism for each group.
 
     Attributes
@@ -80,7 +80,7 @@ class Choice:
         return named
 
 
-def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Choice:
+def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Combinations:
     """Return what may be chosen.
 
     Raises
@@ -124,7 +124,7 @@ def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Cho
             f"there is no operator of which the parallelism can be chosen: {'; '.join(notes)}",
             "sources, and what FORWARD joins to them, keep theirs",
         )
-    return Choice(tuple(groups), tuple(notes))
+    return Combinations(tuple(groups), tuple(notes))
 
 
 def _whole(ref: str, values: Iterable[int]) -> tuple[int, ...]:
@@ -227,7 +227,7 @@ def _group(
         # Shares can be mapped to all others or to none, pins of single subtasks to some.
         if n != now and (by_subtask or not tried):
             tried = True
-            change = Choice((Group(members, title, (n,), now),), ()).parallelism((n,))
+            change = Combinations((Group(members, title, (n,), now),), ()).parallelism((n,))
             try:
                 for job in jobs:
                     with_parallelism(job, change.get(job.name, {}))
@@ -241,7 +241,7 @@ def _group(
             continue
         possible.append(n)
     left_out = first_few([str(n) for n in refused], 8)
-    if not possible:
+    if not possible or (refused and possible == [now]):
         reason = why or f"nothing up to {most}, its max parallelism, is asked for"
         return None, f"{title} keeps {now}: {reason}"
     said = f"{title} is not tried with {left_out}: {why}" if refused else ""

@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from edgeplace.solver.parallelism.choice import Choice
+from edgeplace.solver.parallelism.choice import Combinations
 from edgeplace.solver.parallelism.relaxed import Box, swells
 from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import TOLERANCE
 
 
-def possible_values(problem: Problem, choice: Choice, splits: Splits, soft: bool) -> Box | None:
+def possible_values(
+    problem: Problem, choice: Combinations, splits: Splits, soft: bool
+) -> Box | None:
     """Return the parallelisms of each group in which its operators may have room, or None.
 
     Two subtasks of an operator never share a slot, and the thread of its busiest subtask keeps up

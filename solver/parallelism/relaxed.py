@@ -56,11 +56,21 @@ class Relaxed:
         `server_cores`.
     moves
         Of its moves, those of subtasks that stand for others: they count nothing.
+    drawn
+        Subtasks that stand for others, shape (n_subtasks,).
+    rarest
+        Least probability with which a subtask is drawn.
+    heaviest_ms
+        Service time of the busiest subtask of each operator that is drawn, of each subtask of the
+        others, shape (n_subtasks, n_classes).
     """
 
     problem: Problem
     for_cores: Problem
     moves: int
+    drawn: Bools
+    rarest: float
+    heaviest_ms: Floats
 
 
 @dataclass(frozen=True)
@@ -89,12 +99,22 @@ def relaxed(
     current: Plan | None,
     splits: Splits,
     box: Box,
+    one: bool = False,
 ) -> Relaxed:
-    """Return the problem that bounds all vectors of a box."""
+    """Return the problem that bounds all vectors of a box.
+
+    Parameters
+    ----------
+    one
+        Draw one subtask of each operator: a far smaller problem that says less of capacities.
+    """
+    active = set(splits.free.values())
     count = tuple(
-        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns))
+        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns)) if g in active else 0
         for g, ns in enumerate(box)
     )
+    if one:
+        count = tuple(min(m, 1) for m in count)
     load = dict.fromkeys(splits.odd, 0.0)
     own = dict.fromkeys(splits.odd, 0.0)
     for m, g in splits.free.items():
@@ -124,7 +144,22 @@ def relaxed(
         ),
     )
     moves = 0 if current is None else sum(count[g] for g in splits.free.values())
-    return Relaxed(problem, for_cores, moves)
+    members = [(job, op.id) in splits.free for job, op in problem.subtasks.operators]
+    rarest = min((splits.at(g, n).least * count[g] for g in active for n in box[g]), default=1.0)
+    heavy = {
+        m: min(s.of[m] * s.heaviest for s in (splits.at(g, n) for n in box[g]))
+        * count[g]
+        * _ROUNDING
+        for m, g in splits.free.items()
+    }
+    return Relaxed(
+        problem,
+        for_cores,
+        moves,
+        np.array(members)[problem.subtasks.operator_of],
+        rarest,
+        _work(whole, {**load, **heavy}).service_ms,
+    )
 
 
 def swells(job: JobGraph, splits: Splits) -> bool:

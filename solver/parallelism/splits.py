@@ -1,6 +1,6 @@
 """How operators divide their records among their subtasks, in each parallelism of a group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,7 +9,7 @@ import numpy as np
 from edgeplace.model import JobGraph, ShipStrategy, Stream
 from edgeplace.model.what_if.parallelism import with_parallelism
 from edgeplace.solver.arrays import Floats
-from edgeplace.solver.parallelism.choice import Choice, Group, Member
+from edgeplace.solver.parallelism.choice import Combinations, Group, Member
 from edgeplace.solver.problem.traffic import key_group_shares
 
 StreamKey = tuple[str, int]
@@ -46,7 +46,12 @@ class Split:
 
 
 class Splits:
-    """Splits of all groups of a choice, computed once each.
+    """Splits of groups of a choice, computed once each.
+
+    Parameters
+    ----------
+    active
+        The groups of which the parallelism is free; None: all.
 
     Attributes
     ----------
@@ -59,11 +64,16 @@ class Splits:
         Streams that join subtasks in another way in each parallelism.
     """
 
-    def __init__(self, jobs: Sequence[JobGraph], choice: Choice) -> None:
+    def __init__(
+        self, jobs: Sequence[JobGraph], choice: Combinations, active: Collection[int] | None = None
+    ) -> None:
         self._jobs = {j.name: j for j in jobs}
         self._choice = choice
         self.free: dict[Member, int] = {
-            m: g for g, group in enumerate(choice.groups) for m in group.members
+            m: g
+            for g, group in enumerate(choice.groups)
+            if active is None or g in active
+            for m in group.members
         }
         self.loose: set[StreamKey] = set()
         self.odd: set[Member] = set()

@@ -1,23 +1,24 @@
 """One problem, searched with caps on the first levels that come from elsewhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import ObjectiveLevel, StoppedBy
+from edgeplace.model import ObjectiveLevel, ObjectiveName, StoppedBy
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.infeasibility.shortages import shortages
-from edgeplace.solver.linear.backend import Backend
+from edgeplace.solver.linear.backend import Answer, Backend, Outcome
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search, SearchParameters
-from edgeplace.solver.search.stages import later_levels
+from edgeplace.solver.search.stages import baselines, later_levels
+from edgeplace.solver.search.state import SearchState
 from edgeplace.solver.sites import decide
-from edgeplace.solver.tolerances import TIE
+from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Searched:
     """What is known of one problem, level by level.
 
     Attributes
@@ -54,6 +55,8 @@ class Answer:
         Of the levels that are done; one more if something is known of the next level.
     infeasible
         No plan exists within the caps, proved.
+    state
+        What the stages of the search left.
     """
 
     problem: Problem
@@ -62,6 +65,7 @@ class Answer:
     bounds: tuple[float, ...]
     infeasible: bool
     stopped_by: StoppedBy
+    state: SearchState
 
     def bound(self, level: int) -> float:
         """Return the bound of a level: infinite if there is no plan, 0 if nothing is known."""
@@ -76,7 +80,8 @@ def search_within(
     caps: Sequence[float],
     means: Means,
     start: Ints | None = None,
-) -> Answer:
+    floors: Mapping[ObjectiveName, float] | None = None,
+) -> Searched:
     """Return the answer of a search of the levels that have no cap.
 
     Parameters
@@ -85,6 +90,8 @@ def search_within(
         What plans may come to in the first levels.
     start
         A plan to start from, shape (n_subtasks,).
+    floors
+        Bounds of the levels that have no cap, by plans within the caps.
     """
     clock = running()
     search = Search(
@@ -112,7 +119,9 @@ def search_within(
         search.run()
     else:
         try:
-            if _decided_by_site(search, caps[0]):
+            if search.best is None:
+                baselines.run(state)
+            if _decided_by_site(search, caps[0]) and not _reached(search, floors or {}):
                 later_levels.run(state)
         except KeyboardInterrupt:
             state.proof.stopped_by = StoppedBy.INTERRUPT
@@ -121,13 +130,14 @@ def search_within(
     bounds = list(state.proof.bounds)
     if not bounds:
         bounds = [state.proof.floor]
-    return Answer(
+    return Searched(
         problem,
         search.best,
         tuple(state.incumbent.caps),
         tuple(bounds),
         state.proof.infeasible and search.best is None,
         state.proof.stopped_by,
+        state,
     )
 
 
@@ -140,7 +150,19 @@ def _decided_by_site(search: Search, cap: float) -> bool:
     if found is None:
         return True
     search.state.first.by_site = found.bound
+    search.state.incumbent.offer(found.assignment)
     if found.bound > cap * (1 + TIE):
         search.state.proof.infeasible = search.best is None
         return False
+    return True
+
+
+def _reached(search: Search, floors: Mapping[ObjectiveName, float]) -> bool:
+    """Settle levels of which the best plan has what is known to be the least; whether all are."""
+    state = search.state
+    for level in state.task.levels[len(state.incumbent.caps) :]:
+        floor = floors.get(level.name, 0.0)
+        if state.best is None or state.known(level) - floor > OPTIMAL_GAP * state.known(level):
+            return False
+        state.settle(level, Answer(Outcome.OPTIMAL, None, floor))
     return True

@@ -18,7 +18,7 @@ def run(state: SearchState) -> None:
     if first.led is not None:
         # The model of all levels is larger still.
         task.clock.check(first.led[0].model)
-    may = _within_cap(state)
+    may = within_cap(state)
     form, backend = _capped(state, may)
     for level in task.levels[len(state.incumbent.caps) :]:
         # It ends as in `lead`.
@@ -43,7 +43,7 @@ def _capped(state: SearchState, may: Bools | None) -> tuple[Formulation, Backend
     return form, backend
 
 
-def _within_cap(state: SearchState) -> Bools | None:
+def within_cap(state: SearchState) -> Bools | None:
     """Return where subtasks run in plans that keep the cap of the first level, maybe elsewhere.
 
     All such plans are kept, so none is lost that is best in the later levels. None if nothing

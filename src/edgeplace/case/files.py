@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from edgeplace.adapters.flink import load_job
-from edgeplace.adapters.flink.plans import plan_of_jobs, read_plan, refuse_supposed
+from edgeplace.adapters.flink.plans import (
+    Schedulercfg,
+    plan_of_jobs,
+    read_plan,
+    refuse_supposed,
+    rescaled,
+)
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
@@ -92,7 +98,7 @@ def case_of(
 
 
 def read_job_plan(path: str, case: Case) -> Plan:
-    """Return a plan from a plan file or a schedulercfg.
+    """Return a plan from a plan file or a schedulercfg, in whatever parallelism it is.
 
     Raises
     ------
@@ -100,7 +106,10 @@ def read_job_plan(path: str, case: Case) -> Plan:
         If the file is neither, does not belong to the jobs and the cluster, or is of other jobs
         beside these.
     """
-    return _job_plan(path, case.jobs, case.cluster, case.beside)
+    jobs = case.jobs
+    if len(jobs) == 1 and isinstance(found := read_plan(path), Schedulercfg):
+        jobs = (rescaled(found, jobs[0], path),)
+    return _job_plan(path, jobs, case.cluster, case.beside)
 
 
 def _job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster, beside: Sequence[str]) -> Plan:

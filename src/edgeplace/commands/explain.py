@@ -50,11 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="solve again with one more slot, core or Mbit/s where that may be scarce: 80 %% in "
         "use, or what keeps an operator from a better place, or the fullest of an edge site",
     )
+    question.add_argument(
+        "--parallelism",
+        action="store_true",
+        help="solve again with the next smaller and the next larger parallelism of each operator",
+    )
     parser.add_argument(
         "--time-limit",
         default=10.0,
         metavar="S",
-        help="wall time of all searches for --prices (default: %(default)s)",
+        help="wall time of all searches for --prices or --parallelism (default: %(default)s)",
     )
     add_backend(parser)
     question.add_argument(
@@ -67,9 +72,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Explain a plan, one of its subtasks, or how it differs from another plan."""
     case = read_case(args)
     plan = read_job_plan(args.plan, case)
+    case = case.in_parallelism_of(plan)
     objective = [level.name for level in objective_levels(args.objective.split(","))]
     if args.against:
         found = _against(args, console, case, plan, objective)
+    elif args.parallelism:
+        found = _parallelism(args, console, case, plan)
     elif args.subtask is not None:
         found = _subtask(args, console, case, plan, objective)
     else:
@@ -187,6 +195,28 @@ def _away(reason: "Reason", found: "Moves", cluster: Cluster) -> "Reason":
         if site[a.plan.of(found.job)[found.operator][found.index]] != found.site
     )
     return dataclasses.replace(reason, alternatives=there)
+
+
+def _parallelism(
+    args: argparse.Namespace, console: Console, case: Case, plan: Plan
+) -> dict[str, Any]:
+    from edgeplace.solver import OtherParallelism, other_parallelism
+    from edgeplace.views.explain_tables import show_other_parallelism
+
+    with console.progress("solving again"):
+        found = other_parallelism(
+            case.jobs,
+            case.cluster,
+            plan,
+            case.rules,
+            case.current,
+            args.objective.split(","),
+            args.time_limit,
+            args.backend,
+        )
+    if not args.json:
+        show_other_parallelism(console, found, Terms.of(case.cluster))
+    return {"parallelism": [_plain(OtherParallelism, f) for f in found]}
 
 
 def _against(

@@ -29,6 +29,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "choose a point, then ask for it: --objective wan:10%,latency, or max_latency_ms in "
             "the rules; or take its plan from --pareto --json",
         )
+    if args.parallelism:
+        raise InvalidInputError(
+            "--pareto shows the trade-off of one parallelism, and --parallelism asks for several",
+            "choose the parallelism first (without --pareto), then ask for the front with it in "
+            "the job file",
+        )
     if args.pareto and args.pareto != "-" and Path(args.pareto).suffix.lower() != ".svg":
         raise InvalidInputError(
             f"--pareto {args.pareto}: the picture is SVG, and the file's name does not end so",

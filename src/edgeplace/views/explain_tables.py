@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
-from edgeplace.model import Evaluation, Limit, ObjectiveName, some
-from edgeplace.solver import Difference, Moves, Prices, Shift, Tight
+from edgeplace.model import Evaluation, Limit, ObjectiveName, Status, some
+from edgeplace.solver import Difference, Moves, OtherParallelism, Prices, Shift, Tight
 from edgeplace.solver.tolerances import SAME_VALUE, TIE
 from edgeplace.views.tables import limit, ranges
 from edgeplace.views.terms import Terms
@@ -35,6 +35,30 @@ def _amount(found: Limit) -> str:
 def _room(found: Limit) -> str:
     room = found.capacity or 0.0
     return size(room, "/s") if found.unit == "bytes/s" else counted(room, found.unit)
+
+
+def show_other_parallelism(
+    console: Console, found: Sequence[OtherParallelism], terms: Terms
+) -> None:
+    """Print what the next smaller and the next larger parallelism would cost or break."""
+    if not found:
+        console.text("there is no operator of which the parallelism can be changed")
+        return
+
+    def said(other: OtherParallelism) -> str:
+        if other.status is Status.INFEASIBLE:
+            broken = "; ".join(limit(v) for v in other.breaks)
+            return f"no plan holds: {broken}" if broken else "no plan holds"
+        if other.status is Status.UNKNOWN:
+            return "not known: the time was over"
+        proved = "" if other.status is Status.OPTIMAL else " (not proved)"
+        if other.term is None:
+            return f"as good in every term{proved}"
+        now, then = (terms.value(other.term, v) for v in (other.was, other.value))
+        return f"{terms.title(other.term)} {then} instead of {now}{proved}"
+
+    rows = [(f.operators, str(f.now), str(f.other), said(f)) for f in found]
+    console.table(("operators", ">subtasks", ">with", "the best plan"), rows)
 
 
 def show_moves(

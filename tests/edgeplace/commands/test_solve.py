@@ -414,3 +414,35 @@ def test_links_without_a_way_back_are_noted(edgeplace, job, tmp_path, filter_mod
 @pytest.mark.parametrize("gap", ["5%", "0.05", "0", "1", "100%"])
 def test_a_gap_is_a_share_or_per_cent(edgeplace, job, cluster, gap):
     assert edgeplace("solve", job, cluster, "--gap", gap).status == 0
+
+
+def test_a_chosen_parallelism_is_in_plan_schedulercfg_and_explanation(
+    edgeplace, job, cluster, tmp_path
+):
+    plan, cfg = tmp_path / "plan.json", tmp_path / "cfg"
+    ran = edgeplace(
+        "solve", job, cluster, "--parallelism", "sink=2,3", "-o", plan, "--schedulercfg", cfg
+    )
+    assert ran.status == ExitStatus.OK
+    assert "parallelism: sink x" in ran.out
+    assert "2 combinations searched" in ran.out
+    places = read(plan, Plan).of("filter")["sink"]
+    assert len(places) in (2, 3)
+    assert f"sink (1/{len(places)}); " in cfg.read_text()
+    for file in (plan, cfg):
+        told = edgeplace("explain", job, cluster, file, "--parallelism")
+        assert told.status == ExitStatus.OK
+        assert "the best plan" in told.out
+
+
+@pytest.mark.parametrize("text", ["sink", "sink=0..2", "sink=3..1", "=2", "sink=x"])
+def test_a_parallelism_that_is_not_understood_is_refused(edgeplace, job, cluster, text):
+    ran = edgeplace("solve", job, cluster, "--parallelism", text)
+    assert ran.status == ExitStatus.INVALID_INPUT
+    assert "--parallelism" in ran.err
+
+
+def test_the_front_of_several_parallelisms_is_refused(edgeplace, job, cluster):
+    ran = edgeplace("solve", job, cluster, "--pareto", "--parallelism", "all")
+    assert ran.status == ExitStatus.INVALID_INPUT
+    assert "choose the parallelism first" in ran.err

@@ -27,7 +27,12 @@ def check(instance, data, objective, backend):
         )
     except InvalidInputError as e:
         # Nothing asked for can be mapped, or the instance itself is refused.
-        possible = [v for v in vectors(asked, job, rules) if at(job, rules, current, v)]
+        now = {o.id: o.parallelism for o in job.operators}
+        possible = [
+            v
+            for v in vectors(asked, job, rules)
+            if at(job, rules, current, v) and v != {o: now[o] for o in v}
+        ]
         if possible:
             with pytest.raises(InvalidInputError):
                 for wanted in possible:
