@@ -148,6 +148,9 @@ class ControlSettings(Frozen):
     quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
+    recovery_s: Seconds | None = None
+    """Time within which a failure has to be made up for: changes set the interval of checkpoints
+    by it; None: it is left as it is."""
     survive: tuple[Id, ...] = ()
     """Sites for whose loss a plan is kept ready."""
     listen: Listen | None = None

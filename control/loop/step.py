@@ -7,6 +7,7 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 from dataclasses import dataclass
 
 from edgeplace.control.loop import changing, record, rescue, sites
+from edgeplace.control.loop.ahead import levels
 from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
@@ -205,6 +206,7 @@ def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, st
         places=places,
         checkpoint_s=event.checkpoint_s,
         checkpoint_failed=event.checkpoint_failed,
+        checkpoint_took_s=event.checkpoint_took_s or memory.checkpoint_took_s,
         settled_s=memory.now_s - event.up_s if new_run or moved else memory.settled_s,
     )
     if new_run or moved:
@@ -280,6 +282,8 @@ def _ask(memory: Memory, said: str) -> Stepped:
         # It has just started anew: the next cycle with rates asks.
         return Stepped(memory.now(decided_s=0.0), said)
     came = {op: n / memory.came_s for op, n in memory.came.items()} if memory.came_s > 0 else {}
+    one_operator = settings.mode == "apply" and not memory.proved
+    day, at = ((), ()) if one_operator else levels(memory, rates)
     ask = Solve(
         ticket=memory.ticket,
         places=memory.placed,
@@ -287,13 +291,15 @@ def _ask(memory: Memory, said: str) -> Stepped:
         came=came,
         other=memory.preferred if came else {},
         avoid=tuple(sites.avoided(memory)),
-        one_operator=settings.mode == "apply" and not memory.proved,
+        day=day,
+        one_operator=one_operator,
         limit_s=settings.solve_s,
     )
     memory = memory.now(
         asked_s=memory.now_s,
         asked_without="",
         asked_rates=rates,
+        asked_day=at,
         asked_came_s=memory.came_s,
         came={},
         came_s=0.0,
@@ -318,6 +324,7 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
         preferred=decided.preferred or {},
         regret_bytes=decided.regret_bytes,
         price_bytes=decided.price_bytes,
+        day_gap=decided.day_gap,
         proposal=decided.proposal,
     )
     held = held_now(memory.recent)
