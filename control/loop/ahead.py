@@ -55,7 +55,7 @@ def levels(memory: Memory, rates: Rates) -> tuple[tuple[float, ...], tuple[int, 
     day = the_day(memory)
     if day is None:
         return (), ()
-    ratio = memory.settings.headroom * np.array(day.next_bound) / total
+    ratio = memory.settings.headroom / memory.bias * np.array(day.next_bound) / total
     powers = np.ceil(np.log(np.maximum(ratio, 1e-6)) / math.log(FACTOR) - 1e-9)
     # This half hour is at the rates that are planned for now.
     powers[0] = 0

@@ -47,6 +47,8 @@ class Decision:
 def planned(memory: Memory) -> Rates:
     """Return the rates that a plan has to sustain: what is expected with its bound, with headroom.
 
+    More, if placements were seen to sustain less than their costs say.
+
     What sources emit while they are held back is less than what they are offered; while they catch
     up, it is more.
     """
@@ -62,7 +64,7 @@ def planned(memory: Memory) -> Rates:
         expected = 0.0
         if len(past):
             expected = float(forecaster(settings.quantile).forecast(past).upper[0])
-        wanted[op] = round(settings.headroom * max(offered, expected), 6)
+        wanted[op] = round(settings.headroom / memory.bias * max(offered, expected), 6)
     return wanted
 
 

@@ -171,6 +171,10 @@ class Memory(Frozen):
     figures: Figures | None = None
     """Of what runs, at `figures_rates`."""
     figures_rates: Rates = {}
+    bias: float = 1.0
+    """What placements sustain, as a share of what their costs say; learned."""
+    seen_capacity: float = 1.0
+    """The same, as it was last seen."""
     costs_age_s: float | None = None
     decision: str = ""
     """What was last decided, and why."""

@@ -6,7 +6,7 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 
 from dataclasses import dataclass
 
-from edgeplace.control.loop import changing, record, rescue, sites
+from edgeplace.control.loop import bias, changing, record, rescue, sites
 from edgeplace.control.loop.ahead import levels
 from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
@@ -264,7 +264,7 @@ def _cycle(memory: Memory) -> Stepped:
         return Stepped(*rescue.asks(memory, place))
     if memory.now_s - memory.guarded_s < GUARD_S:
         return Stepped(memory, "watches")
-    memory = memory.now(guarded_s=memory.now_s)
+    memory = bias.learned(memory.now(guarded_s=memory.now_s))
     found = guard(memory)
     if found.must and since_s >= _AGAIN_S:
         return _ask(memory, f"{found.text}: decides at once")
