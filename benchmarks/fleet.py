@@ -1,11 +1,11 @@
 """Wall time of `solve_fleet` from arrays to a checked plan, up to ten million subtasks.
 
-    python benchmarks/fleet.py [--copies 1000 10000 100000] [--workers 2] [--seed 1]
+    python benchmarks/fleet.py [--replicas 1000 10000 100000] [--workers 2] [--seed 1]
 
-Each copy of a site has one Pi and two jobs of five subtasks, ten in all: a source and a sink that
-stay where they are, and three in between. All copies share a link of the exchange that they hang
-on, and the cores and slots of a cloud; each of these three binds. Latency is limited, too. Rates
-are lognormal, as are cores; links are alike to within a factor of four.
+Each replica of a site has one Pi and two jobs of five subtasks, ten in all: a source and a sink
+that stay where they are, and three in between. All replicas share a link of the exchange that they
+hang on, and the cores and slots of a cloud; each of these three binds. Latency is limited, too.
+Rates are lognormal, as are cores; links are alike to within a factor of four.
 
 `--blas` solves each again with as many BLAS threads in every worker as there are cores, and prints
 how much longer that takes, in wall time and in processor time.
@@ -51,7 +51,7 @@ from edgeplace.solver.fleet import (
 )
 
 CORES, SLOTS, BYTES_PER_S = 0.0395, 2.55, 10_650.0
-"""Of the cloud and the exchange's link for each copy: each is less than the copies would take."""
+"""Of the cloud and the exchange's link, for each replica: less than the replicas would use."""
 
 
 def job(name: str, rate: float, steps: list[tuple[float, float, float]]) -> JobGraph:
@@ -98,8 +98,8 @@ def job(name: str, rate: float, steps: list[tuple[float, float, float]]) -> JobG
     )
 
 
-def fleet(copies: int, seed: int) -> Fleet:
-    """Return a fleet of so many copies."""
+def fleet(replicas: int, seed: int) -> Fleet:
+    """Return a fleet of so many replicas."""
     rng = np.random.default_rng(seed)
     jobs = [
         job("alerts", 80.0, [(900.0, 0.7, 120.0), (1500.0, 1.0, 60.0), (600.0, 0.05, 90.0)]),
@@ -108,18 +108,18 @@ def fleet(copies: int, seed: int) -> Fleet:
     cluster = Cluster(
         sites=(Site(id="cloud", tier="cloud"), Site(id="exchange"), Site(id="shop")),
         nodes=(
-            Node(id="cloud", site="cloud", node_class="server", cores=CORES * copies),
+            Node(id="cloud", site="cloud", node_class="server", cores=CORES * replicas),
             Node(id="pi", site="shop", node_class="pi", cores=0.5),
         ),
         task_managers=(
-            TaskManager(id="cloud", node="cloud", slots=int(SLOTS * copies)),
+            TaskManager(id="cloud", node="cloud", slots=int(SLOTS * replicas)),
             TaskManager(id="pi", node="pi", slots=4),
         ),
         links=(
             Link(
                 source="exchange",
                 target="cloud",
-                bandwidth_bytes_per_s=BYTES_PER_S * copies,
+                bandwidth_bytes_per_s=BYTES_PER_S * replicas,
                 delay_ms=10,
                 price_per_byte=0.2,
                 both_ways=True,
@@ -134,12 +134,12 @@ def fleet(copies: int, seed: int) -> Fleet:
         max_latency_ms=345.0,
     )
     columns = Replicas(
-        copies,
-        rates={j.name: np.clip(rng.lognormal(0.0, 0.4, copies), 0.4, 2.2) for j in jobs},
-        cores={"pi": 0.5 * rng.lognormal(0.0, 0.3, copies)},
-        bandwidth_bytes_per_s=rng.uniform(5e4, 2e5, copies),
-        delay_ms=rng.uniform(5.0, 40.0, copies),
-        price_per_byte=rng.uniform(0.5, 2.0, copies),
+        replicas,
+        rates={j.name: np.clip(rng.lognormal(0.0, 0.4, replicas), 0.4, 2.2) for j in jobs},
+        cores={"pi": 0.5 * rng.lognormal(0.0, 0.3, replicas)},
+        bandwidth_bytes_per_s=rng.uniform(5e4, 2e5, replicas),
+        delay_ms=rng.uniform(5.0, 40.0, replicas),
+        price_per_byte=rng.uniform(0.5, 2.0, replicas),
     )
     return Fleet(jobs, cluster, {"shop": columns}, rules)
 
@@ -178,7 +178,7 @@ def took(made: Fleet, executor: Executor) -> tuple[float, float]:
 def main() -> None:
     """Print a line for each size."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--copies", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--replicas", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--blas", action="store_true", help="compare with all BLAS threads")
@@ -186,10 +186,10 @@ def main() -> None:
     print(
         "subtasks    status    gap       seconds  of these: patterns prices plan check  GB  binds"
     )
-    for copies in options.copies:
-        made = fleet(copies, options.seed)
+    for replicas in options.replicas:
+        made = fleet(replicas, options.seed)
         result = solve_fleet(made, workers=options.workers)
-        print(f"{10 * copies:<11,} {line(result)}", flush=True)
+        print(f"{10 * replicas:<11,} {line(result)}", flush=True)
         if options.blas:
             ours = took(made, Threads(options.workers))
             theirs = took(made, Unbridled(options.workers))

@@ -60,7 +60,7 @@ INSTANCES = (
 OBJECTIVES = (("wan", "latency", "server_cores"), ("latency", "wan"), ("throughput:2%", "wan"))
 BALANCED = ("riotbench-4-0", "multi-query-6-3", "scale-1000-1", "scale-10000-1")
 PRICED = ("riotbench-4-0", "multi-query-6-3", "scale-1000-1")
-COPIES = (1_000, 10_000, 100_000)
+REPLICAS = (1_000, 10_000, 100_000)
 
 
 def cases() -> Iterator[Case]:
@@ -74,8 +74,8 @@ def cases() -> Iterator[Case]:
                 )
     for name in BALANCED:
         yield f"balance {name}", _balance(name)
-    for copies in COPIES:
-        yield f"fleet {copies}", _fleet(copies)
+    for replicas in REPLICAS:
+        yield f"fleet {replicas}", _fleet(replicas)
     for name in PRICED:
         yield f"prices {name}", _prices(name)
         yield f"pareto {name}", _pareto(name)
@@ -107,9 +107,9 @@ def _balance(name: str) -> Callable[[float], object]:
     return call
 
 
-def _fleet(copies: int) -> Callable[[float], object]:
+def _fleet(replicas: int) -> Callable[[float], object]:
     def call(seconds: float) -> object:
-        many = fleets.fleet(copies, 1)
+        many = fleets.fleet(replicas, 1)
         return lambda: solve_fleet(many, time_limit_s=seconds, workers=2)
 
     return call

@@ -1,4 +1,4 @@
-"""The job files of CAPS: its JSON read as a job graph, and a job graph written as its JSON.
+"""The job files of CAPS: read its JSON as a job graph.
 
 Wang et al., "CAPSys: Contention-aware task placement for data stream processing", EuroSys 2025;
 format of https://github.com/CASP-Systems-BU/CAPSys, `scripts/caps-go`: a list of operators with
@@ -9,26 +9,20 @@ format of https://github.com/CASP-Systems-BU/CAPSys, `scripts/caps-go`: a list o
 * ``outboundtype``: ship strategy to its one consumer; ``downNode``, ``upNode``: neighbours' ids.
 
 The format has no record rates. One record a second per source subtask represents the target rate,
-so that costs per record are costs at the target rate. The written file does not depend on that
-choice. State traffic becomes checkpointed bytes at an interval of one second.
+so that costs per record are costs at the target rate. State traffic becomes checkpointed bytes at
+an interval of one second.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from edgeplace.model import (
     InvalidInputError,
     JobGraph,
-    Operator,
     ShipStrategy,
-    Stream,
     load,
     parse,
-    write_text,
 )
 
 SECOND_MS = 1000.0
@@ -104,48 +98,6 @@ def read_caps(path: str | Path, node_class: str = "default") -> JobGraph:
     )
 
 
-def write_caps(job: JobGraph, path: str | Path, node_class: str = "default") -> None:
-    """Write a job with its costs on one class of machines as a job of CAPS.
-
-    Raises
-    ------
-    InvalidInputError
-        If a figure that CAPS needs is not known, or an operator feeds two others, which CAPS
-        cannot say; or the file cannot be written.
-    """
-    sent: dict[str, float] = {}
-    entries = {}
-    for op in _upstream_first(job):
-        inputs = [s.source for s in job.streams if s.target == op.id]
-        outputs = [s for s in job.streams if s.source == op.id]
-        if len(outputs) > 1:
-            raise InvalidInputError(
-                f"operator {op.name!r} feeds {len(outputs)} operators",
-                "CAPS places jobs where each operator has one consumer at most",
-            )
-        rate = sum(sent[i] for i in inputs) if inputs else _demand(op)
-        network = 0.0
-        ship = ""
-        for stream in outputs:
-            sent[op.id], network = _sent(op, stream, rate)
-            ship = stream.ship_strategy.value
-        interval_s = (job.checkpoint_interval_ms or SECOND_MS) / SECOND_MS
-        state = op.cost.checkpointed_bytes if op.cost else None
-        entries[op.id] = {
-            "id": op.id,
-            "name": op.name,
-            "parallelism": op.parallelism,
-            "state": (state or 0.0) / interval_s,
-            "compute": _compute(op, rate, node_class),
-            "network": network,
-            "outboundtype": FORWARD if ship == ShipStrategy.RESCALE.value else ship,
-            "downNode": [s.target for s in outputs],
-            "upNode": inputs,
-        }
-    text = json.dumps([entries[op.id] for op in job.operators], indent=1, ensure_ascii=False)
-    write_text(text + "\n", path)
-
-
 def _rates(by_id: Mapping[str, Mapping[str, Any]], origin: str) -> dict[str, float]:
     """Return the records/s of each operator where every subtask of a source emits one."""
     rates: dict[str, float] = {}
@@ -193,45 +145,3 @@ def _stream(entry: Mapping[str, Any], consumer: Mapping[str, Any], rate: float) 
     size = entry["network"] * MEGABYTE / rate if rate else 0.0
     cost = {**ends, "selectivity": 1.0, "bytes_per_record": size}
     return {**ends, "ship_strategy": ship, "cost": cost}
-
-
-def _demand(op: Operator) -> float:
-    rates = op.cost.demand.rates_per_s if op.cost and op.cost.demand else ()
-    if not rates:
-        raise InvalidInputError(f"source {op.name!r} has no demand", "state its rate")
-    return sum(rates) * (op.parallelism if len(rates) == 1 else 1)
-
-
-def _sent(op: Operator, stream: Stream, rate: float) -> tuple[float, float]:
-    """Return records/s and MB/s on a stream of an operator that takes in `rate`."""
-    cost = stream.cost
-    through = cost.selectivity if cost else None
-    if through is None and op.cost:
-        through = 1.0 if op.cost.demand else op.cost.selectivity
-    if cost is None or cost.bytes_per_record is None or through is None:
-        raise InvalidInputError(
-            f"the stream from {op.name!r} lacks selectivity or bytes per record",
-            "measure the job, or state them",
-        )
-    records = rate * through
-    return records, records * cost.bytes_per_record / MEGABYTE
-
-
-def _compute(op: Operator, rate: float, node_class: str) -> float:
-    """Return the CPU of an operator that takes in `rate`, in ms a second."""
-    cost = op.cost.on(node_class) if op.cost else None
-    if cost is None:
-        raise InvalidInputError(
-            f"operator {op.name!r} has no cost on {node_class!r}",
-            "measure it, or name the class it was measured on",
-        )
-    if cost.true_rate_per_s >= IDLE_RATE_PER_S:
-        return 0.0
-    return rate * (cost.cpu_ms_per_record or SECOND_MS / cost.true_rate_per_s)
-
-
-def _upstream_first(job: JobGraph) -> list[Operator]:
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(op.id for op in job.operators)
-    graph.add_edges_from((s.source, s.target) for s in job.streams)
-    return [job.operator(i) for i in nx.topological_sort(graph)]

@@ -1,8 +1,8 @@
 """The documents of edgeplace, and their reading and writing. No solver, no Spark, no network."""
 
+from edgeplace.model.backends import BACKENDS, PULP, is_backend
 from edgeplace.model.base import Frozen, NonNegative
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
-from edgeplace.model.content import bytes_of
 from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
@@ -11,7 +11,8 @@ from edgeplace.model.errors import (
     MissingExtraError,
     PlanMismatchError,
 )
-from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.file_lock import lock
+from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
@@ -22,9 +23,11 @@ from edgeplace.model.objective import (
     objective_levels,
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
+from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
+    Chosen,
     Conflict,
     Evaluation,
     Freed,
@@ -52,15 +55,19 @@ from edgeplace.model.what_if.cluster_changes import without_use
 
 __all__ = [
     "AMOUNTS",
+    "BACKENDS",
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
+    "MOST_PARALLELISM",
     "OBJECTIVES",
+    "PULP",
     "RATED",
     "AnyRule",
     "AtMost",
     "AtRate",
     "Case",
     "Change",
+    "Chosen",
     "ClassCost",
     "Cluster",
     "Colocate",
@@ -112,7 +119,9 @@ __all__ = [
     "digits",
     "dump",
     "first_few",
+    "is_backend",
     "load",
+    "lock",
     "looks_like",
     "objective_levels",
     "parse",

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from edgeplace.model.content import text_of
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.output import write_text
 from edgeplace.model.parsing.complaint import complaint, shown
+from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.yaml_text import load_yaml
 
 D = TypeVar("D", bound=BaseModel)

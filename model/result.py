@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from edgeplace.model.base import Frozen
 from edgeplace.model.limits import RATED, Limit, LimitKind
 from edgeplace.model.objective import ObjectiveName
@@ -55,8 +57,11 @@ class Evaluation(Frozen):
     utilisation: float
     """Largest share in use of any limit that grows with the sources' rates: the `throughput`
     objective."""
+    headroom: float = Field(allow_inf_nan=True)
+    """Factor by which all sources can grow before the first limit; infinite if no limit grows with
+    them. 1 / `utilisation` where what is used is proportional to the rates."""
     binding: Limit | None
-    """The limit behind `utilisation`."""
+    """The limit behind `headroom`: the one that grown rates reach first."""
     links: tuple[Limit, ...]
     """Every directed link, in bytes per second against bandwidth x target."""
     nodes: tuple[Limit, ...]
@@ -84,11 +89,6 @@ class Evaluation(Frozen):
         return bool(self.violations) and all(
             v.kind in RATED and v.utilisation <= 1 + v.spread for v in self.violations
         )
-
-    @property
-    def headroom(self) -> float:
-        """Factor by which all sources can grow before the first limit."""
-        return 1 / self.utilisation if self.utilisation > 0 else float("inf")
 
     def value(self, objective: ObjectiveName) -> float:
         """Return one objective term."""
@@ -177,6 +177,21 @@ class Conflict(Frozen):
     """Limits and rules that cannot all hold, where they were not narrowed down: how many."""
 
 
+class Chosen(Frozen):
+    """What was chosen beside the places: a parallelism for each operator that may change."""
+
+    parallelism: dict[str, dict[str, int]] = {}
+    """Job name -> operator id -> subtasks, of the operators of which it was asked; empty without a
+    plan."""
+    vectors: int
+    """How many combinations were asked for."""
+    searched: int
+    """How many of them were searched one by one. The others were ruled out by bounds, except for
+    `open`."""
+    open: int = 0
+    """How many were neither searched nor ruled out; 0 if the answer is proved."""
+
+
 class Result(Frozen):
     """The answer of `solve`. Infeasible is an answer, never an exception."""
 
@@ -190,6 +205,8 @@ class Result(Frozen):
     runtime_s: float
     backend: str
     conflict: Conflict | None = None
+    chosen: Chosen | None = None
+    """Where `solve` was asked to choose the parallelism; the bounds are then of all vectors."""
     notes: tuple[str, ...] = ()
     """What the answer assumes: estimates, figures not known, sources throttled."""
 

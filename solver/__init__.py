@@ -1,4 +1,4 @@
-"""Deciding: where every subtask runs, proved."""
+"""The solver: a placement of every subtask, with a proof."""
 
 from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.evaluation.job_use import job_uses

@@ -1,6 +1,6 @@
-"""The wall time of one call, made once at its door and seen by all that the call does.
+"""The wall time of one call: set where the call begins, and read by all its steps.
 
-`limited` opens the door: what runs inside asks the same clock, however deep it is, and a call
+`limited` sets it: everything that runs inside reads the same clock, however deep, and a call
 inside a call has no more time than what is left of the outer one. Loops `look`, and work that
 cannot look in between says beforehand what it takes (`afford`): what would end too late is not
 begun.
@@ -49,6 +49,11 @@ class Clock:
     def left(self) -> float | None:
         """Return the seconds left, None without a limit."""
         return max(0.0, self._ends - time.monotonic()) if self.limited else None
+
+    def left_until(self, now: float, seconds: float) -> float | None:
+        """Return what is left at a time if there are so many seconds from then or the limit on."""
+        ends = max(self._ends, min(now, self._ends) + seconds)
+        return max(0.0, ends - now) if self.limited else None
 
     def overdue(self) -> bool:
         """Return whether the limit is so long over that who works on does not look at the clock."""
@@ -115,9 +120,13 @@ def limited(limit_s: float | None) -> Iterator[Clock]:
 
 @contextmanager
 def prolonged(seconds: float) -> Iterator[Clock]:
-    """Yield a clock with at least so much time, for what must be tried however late it is."""
-    left = _running.get().left()
-    clock = Clock(time.monotonic(), None if left is None else max(left, seconds))
+    """Yield a clock with at least so much time, for what must be tried where the limit is less.
+
+    Where the limit is over, it is so much time after the limit, and not after now.
+    """
+    now = time.monotonic()
+    left = _running.get().left_until(now, seconds)
+    clock = Clock(now, left)
     token = _running.set(clock)
     try:
         yield clock

@@ -1,4 +1,4 @@
-"""How the parts of the solver tell one another that there is no time left."""
+"""The error that a part of the solver raises if no time is left."""
 
 
 class OutOfTimeError(Exception):

@@ -26,6 +26,7 @@ from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.parallelism import Asked, Inputs, Means, choose
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import Search, SearchParameters
 
@@ -46,6 +47,7 @@ def solve(
     backend: str = "milp",
     progress: Callable[[str], None] | None = None,
     search: SearchParameters | None = None,
+    parallelism: Asked | str | None = None,
 ) -> Result:
     """Place every subtask of one or more jobs, and prove how good the placement is.
 
@@ -74,6 +76,10 @@ def solve(
         Called with a line of text when something is found or proved.
     search
         What to tune or switch off in the search; None: nothing.
+    parallelism
+        Numbers of subtasks to choose from, by operator: `{"window": range(1, 9)}`. `all` in place
+        of an operator stands for every other one that may change; `"all"` alone lets each have up
+        to its max parallelism. The answer is proved over all combinations (docs/job.md).
 
     Returns
     -------
@@ -97,10 +103,15 @@ def solve(
     load = loader(backend, seed, workers)
     with limited(time_limit_s) as clock:
         soft = levels[0].name == "throughput"
+        if parallelism is not None:
+            jobs = (job_graph,) if isinstance(job_graph, JobGraph) else tuple(job_graph)
+            inputs = Inputs(jobs, cluster, rules or Rules(), current)
+            means = Means(soft, gap, seed, tell, load, search)
+            return choose(inputs, parallelism, levels, means, backend)
         try:
             with prolonged(_LATE_S):
                 problem = build(job_graph, cluster, rules, current)
-                places = problem.allowed() if soft else problem.keeps_up
+                places = problem.candidates(soft)
         except OutOfTimeError:
             return Result(
                 status=Status.UNKNOWN,
@@ -125,6 +136,7 @@ class SolveOptions(TypedDict, total=False):
     backend: str
     progress: Callable[[str], None] | None
     search: SearchParameters | None
+    parallelism: Asked | str | None
 
 
 def solve_case(case: Case, **options: Unpack[SolveOptions]) -> Result:

@@ -54,6 +54,10 @@ AMOUNT_GAP = 1e-4
 """Relative to the least amount by which limits must be exceeded: how near to it the plan nearest to
 the limits comes. Looser than `OPTIMAL_GAP`: the amount explains, nobody deploys it."""
 
+HEADROOM_GAP = OPTIMAL_GAP
+"""Relative to the factor by which rates can grow: how near to it the factor that is said comes. It
+is never above it."""
+
 # What models allow, so that no plan is cut off that the evaluator accepts.
 
 HORIZON_ROOM = 1e-6

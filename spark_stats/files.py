@@ -36,6 +36,8 @@ class LogFiles:
     empty: list[str] = field(default_factory=list)
     cut_short: dict[str, int] = field(default_factory=dict)
     """Damaged gzip file -> number of lines that could be read."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Bytes of each file, by the caller's name for it, when it was found."""
     _originals: dict[str, str] = field(default_factory=dict)
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -73,6 +75,7 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
     found = LogFiles()
     listed = [file for path in paths for file in _listed(Path(path))]
     for file in listed:
+        found.sizes[str(file)] = file.stat().st_size
         head = _head(file, _HEAD_BYTES)
         if not head.strip():
             found.empty.append(str(file))
@@ -97,7 +100,8 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
 def mend_gzip(files: LogFiles) -> bool:
     """Replace damaged gzip files by their readable part; return whether any was damaged.
 
-    It is called only after Spark has failed, so that intact files cause no extra cost.
+    A file that grows may be intact now, and was not when Spark read it. This is called only after
+    Spark has failed, so that intact files cause no extra cost.
     """
     mended = False
     for listed in files.by_reader.values():
@@ -107,10 +111,11 @@ def mend_gzip(files: LogFiles) -> bool:
                 continue
             place = files.staging_place(Path(path)).with_suffix(".log")
             lines = _salvage(Path(path), place)
-            if lines is None:
+            if lines is not None:
+                files.cut_short[original] = lines
+            elif Path(path).stat().st_size == files.sizes[original]:
                 place.unlink()
                 continue
-            files.cut_short[original] = lines
             listed[i] = files.rename(place, original)
             mended = True
     return mended

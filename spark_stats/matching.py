@@ -27,7 +27,8 @@ def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
     if not seen:
         raise InvalidInputError(
             "the log has no metrics of a running job",
-            "record while the job runs, with the answers of /jobs/<job>/vertices/<vertex>/metrics",
+            "record for some minutes while the job runs, with the answers of "
+            "/jobs/<job>/vertices/<vertex>/metrics: Flink's first answers have no metrics yet",
         )
     if job is not None and job.job_id in seen:
         return job.job_id

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
 from edgeplace.spark_stats.counter_deltas import QUARTERS
@@ -210,38 +210,45 @@ def _notes(
             "measure when its state no longer changes, or state its final size"
         )
     for cost in classes:
-        where = f"on {cost.node_class}"
-        if not cost.stationary:
-            rates = ", ".join("idle" if x is None else f"{x:,.0f}" for x in cost.by_quarter_per_s)
-            notes.append(f"the rate {where} drifts: {rates} records per busy second by quarter")
-        if cost.cpu_ms_per_record is not None:
-            notes.append(
-                f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
-                "the background work of the JVM"
-            )
         here = {t.location for t in measured if t.node_class == cost.node_class}
-        if here & cpu.starved:
-            notes.append(
-                f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
-                "time, and the division of CPU time among the operators is uncertain; measure at "
-                "two thirds of that load"
-            )
-    if not seen:
-        return tuple(notes)
-    if not classes and "busy_ms" not in total:
-        notes.append("no rate: the log has no busy time (legacy sources report NaN)")
-    elif not classes and total["busy_ms"] <= 0 < total["records_in"] + total["records_out"]:
-        notes.append("no rate: records passed in less busy time than can be measured")
-    elif not classes:
-        notes.append("no rate: its subtasks were idle, or it is not known where they ran")
+        notes += _class_notes(cost, starved=bool(here & cpu.starved))
+    return (*notes, *_rate_notes(total, bool(classes))) if seen else tuple(notes)
+
+
+def _class_notes(cost: ClassCost, starved: bool) -> Iterator[str]:
+    """Yield the notes on the cost of a node class; starved: threads waited for its cores."""
+    where = f"on {cost.node_class}"
+    if not cost.stationary:
+        rates = ", ".join("idle" if x is None else f"{x:,.0f}" for x in cost.by_quarter_per_s)
+        yield f"the rate {where} drifts: {rates} records per busy second by quarter"
+    if cost.cpu_ms_per_record is not None:
+        yield (
+            f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
+            "the background work of the JVM"
+        )
+    if starved:
+        yield (
+            f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
+            "time, and the division of CPU time among the operators is uncertain; measure at "
+            "two thirds of that load"
+        )
+
+
+def _rate_notes(total: Total, rated: bool) -> Iterator[str]:
+    """Yield the notes on how the rate was measured; rated: there is one."""
+    if not rated and "busy_ms" not in total:
+        yield "no rate: the log has no busy time (legacy sources report NaN)"
+    elif not rated and total["busy_ms"] <= 0 < total["records_in"] + total["records_out"]:
+        yield "no rate: records passed in less busy time than can be measured"
+    elif not rated:
+        yield "no rate: its subtasks were idle, or it is not known where they ran"
     if total["metered_intervals"] > 0:
-        notes.append("rates come from per-second meters, which are 60 s averages, not counters")
+        yield "rates come from per-second meters, which are 60 s averages, not counters"
     if total["gauged_intervals"] > 0:
-        notes.append("busy time comes from the busyTimeMsPerSecond gauge, not its accumulation")
-    elif classes and total["busy_ms"] <= 0:
-        notes.append("hardly ever busy: its rate comes from the busyTimeMsPerSecond gauge")
+        yield "busy time comes from the busyTimeMsPerSecond gauge, not its accumulation"
+    elif rated and total["busy_ms"] <= 0:
+        yield "hardly ever busy: its rate comes from the busyTimeMsPerSecond gauge"
     if total["resets"] > 0:
-        notes.append(f"{total['resets']:.0f} differences across restarts or moves passed over")
+        yield f"{total['resets']:.0f} differences across restarts or moves passed over"
     if total["clock_jumps"] > 0:
-        notes.append(f"{total['clock_jumps']:.0f} differences across clock jumps passed over")
-    return tuple(notes)
+        yield f"{total['clock_jumps']:.0f} differences across clock jumps passed over"

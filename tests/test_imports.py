@@ -11,6 +11,7 @@ import highspy
 import pytest
 
 from edgeplace.cli.registry import COMMANDS
+from edgeplace.commands.control import COMMANDS as CONTROL_COMMANDS
 from edgeplace.commands.flink import COMMANDS as FLINK_COMMANDS
 from edgeplace.model import LimitKind
 
@@ -25,9 +26,9 @@ from edgeplace.cli.main import main
 with redirect_stdout(io.StringIO()): """
 HELPS = [
     ["--help"],
-    ["flink", "--help"],
-    *([name, "--help"] for name in COMMANDS if name != "flink"),
+    *([name, "--help"] for name in COMMANDS),
     *(["flink", name, "--help"] for name in FLINK_COMMANDS),
+    *(["control", name, "--help"] for name in CONTROL_COMMANDS),
 ]
 DOORS = re.compile(
     r"""edgeplace\.(
@@ -124,6 +125,23 @@ def imported(file):
         elif isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return {name for name in found if name.split(".")[0] == "edgeplace"}
+
+
+def test_every_import_of_ours_leads_to_a_file():
+    """As an editor sees it: without installing, by the folders and links below src/ alone."""
+    homes = {"edgeplace": ROOT / "src", "testbed": ROOT, "tests": ROOT}
+    strays = set()
+    for file in modules("src/edgeplace", *ROOMS, "testbed", "tests", "benchmarks"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for parts in (str(name).split(".") for name in names):
+                home = homes.get(parts[0])
+                path = home and home.joinpath(*parts)
+                if path and not (path.with_suffix(".py").is_file() or path.is_dir()):
+                    strays.add(f"{file.relative_to(ROOT)}: {'.'.join(parts)}")
+    assert strays == set()
 
 
 def test_the_command_line_does_not_reach_into_private_names():

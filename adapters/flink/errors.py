@@ -1,4 +1,4 @@
-"""What goes wrong between us and a running Flink, sorted by what the caller can do about it."""
+"""Errors between edgeplace and a running Flink, one class for each remedy of the caller."""
 
 from edgeplace.model import EdgeplaceError
 

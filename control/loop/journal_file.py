@@ -16,7 +16,7 @@ from edgeplace.control.loop.events import AnyEvent
 from edgeplace.control.loop.journal import FIRST, digest, read_event, written
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.loop.step import Stepped, step
-from edgeplace.model import EdgeplaceError, InvalidInputError, output
+from edgeplace.model import EdgeplaceError, InvalidInputError, lock, output
 
 NAME = "journal.jsonl"
 MEMORY = "memory.json"
@@ -55,17 +55,14 @@ class Journal:
         self.mended = ""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._lock = lock(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+        except BlockingIOError as e:
+            raise NotLeaderError(
+                f"{folder}: another loop leads here", "end it, or give this one another `folder`"
+            ) from e
         except OSError as e:
             raise InvalidInputError(
                 f"{folder}: no journal can be kept there: {e.strerror}", "choose another `folder`"
-            ) from e
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as e:
-            os.close(self._lock)
-            raise NotLeaderError(
-                f"{folder}: another loop leads here", "end it, or give this one another `folder`"
             ) from e
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -171,15 +168,15 @@ def _is_json(line: bytes) -> bool:
 def led(folder: Path) -> bool:
     """Return whether a loop leads in a folder now."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        probe = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:
-        os.close(lock)
+        os.close(probe)
     return False
 
 

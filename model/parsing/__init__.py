@@ -1,1 +1,1 @@
-"""Parse text to plain data, and report errors with their lines."""
+"""Read input files, parse them to plain data, and report errors with their lines."""

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from edgeplace.model.content import text_of
+from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.yaml_text import compose_yaml
 
 Where = tuple[int | str, ...]

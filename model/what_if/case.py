@@ -11,6 +11,12 @@ from edgeplace.model.plan import Plan
 from edgeplace.model.rules import Rules
 from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_node_like
 from edgeplace.model.what_if.lost_site import without_site_and_its_data
+from edgeplace.model.what_if.parallelism import (
+    Parallelism,
+    rescaled_plan,
+    rescaled_rules,
+    with_parallelism,
+)
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,45 @@ class Case:
             lost=tuple(dict.fromkeys((*self.lost, site))),
             notes=(*self.notes, *notes),
         )
+
+    def with_parallelism(self, wanted: Parallelism) -> Self:
+        """Return the case with other numbers of subtasks; the rest is mapped by key group.
+
+        Parameters
+        ----------
+        wanted
+            Job name -> operator id -> subtasks; what it does not name stays as it is.
+
+        Raises
+        ------
+        InvalidInputError
+            If an operator cannot have that, with the reason.
+        """
+        return dataclasses.replace(
+            self,
+            jobs=tuple(with_parallelism(j, wanted.get(j.name, {})) for j in self.jobs),
+            rules=self.rules and rescaled_rules(self.jobs, self.rules, wanted),
+            current=self.current and rescaled_plan(self.jobs, self.current, wanted),
+        )
+
+    def in_parallelism_of(self, plan: Plan) -> Self:
+        """Return the case with as many subtasks of each operator as a plan has places for.
+
+        Raises
+        ------
+        InvalidInputError
+            As `with_parallelism`.
+        """
+        wanted = {
+            job.name: {
+                op.id: len(places)
+                for op in job.operators
+                if (places := plan.jobs.get(job.name, {}).get(op.id))
+                and len(places) != op.parallelism
+            }
+            for job in self.jobs
+        }
+        return self.with_parallelism(wanted) if any(wanted.values()) else self
 
     def _times(self, name: str, op: Operator, factor: float) -> Self:
         _check(factor)

@@ -1,6 +1,6 @@
-"""What others do: placements to compare with, and starting points for the exact back ends.
+"""Published methods: placements to compare with, and starts for the exact back ends.
 
-`BASELINES` are the rules of thumb that `solve` starts from and `policies` shows. `PUBLISHED` are
+`BASELINES` are the simple rules that `solve` starts from and `policies` shows. `PUBLISHED` are
 all methods that edgeplace is measured against, by name; docs/baselines.md says where each comes
 from. All of them need at least one TaskManager.
 """

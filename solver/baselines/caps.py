@@ -186,7 +186,7 @@ class _Search:
         self._loads[worker] = loads
 
     def _finished(self, depth: int) -> _Steps:
-        """Count what the kind's producers now send over the network, and go on."""
+        """Add the bytes that the kind's producers now send over the network, and continue."""
         kind = self._kinds[depth]
         edges = [e for e in self._tasks.edges if e.target == kind and e.source in self._placed]
         before = self._loads

@@ -1,4 +1,4 @@
-"""What CAPS weighs: compute, state and network load of every worker.
+"""The loads of CAPS: compute, state and network load of every worker.
 
 Wang, Huang, Wang, Kalavri and Matta, "CAPSys: Contention-aware task placement for data stream
 processing", EuroSys 2025; source: https://github.com/CASP-Systems-BU/CAPSys, scripts/caps-go,
@@ -8,7 +8,7 @@ A worker is a TaskManager. Its compute load is its subtasks' share of its node's
 load the bytes/s that they checkpoint, the one figure of state traffic that costs tell, and its
 network load the bytes/s that they send to other workers.
 
-What a subtask weighs can be read in two ways, which differ where FORWARD in CAPS's files joins
+The load of a subtask can be computed in two ways. They differ where FORWARD in CAPS's files joins
 unlike numbers of tasks, and where key groups do not divide evenly among the tasks behind a HASH:
 
 * ``flink``: as Flink runs it. The first exchange is RESCALE: 8 senders to 6 receivers give two of
@@ -35,7 +35,7 @@ _LOCAL = (ShipStrategy.FORWARD, ShipStrategy.RESCALE)
 
 @dataclass(frozen=True)
 class Exchange:
-    """What the tasks of one operator send to those of another, as CAPS counts it."""
+    """The bytes that the tasks of one operator send to those of another, as CAPS counts them."""
 
     source: int
     target: int
@@ -62,7 +62,7 @@ def exchanges(p: Problem) -> Iterator[Exchange]:
 
 @dataclass(frozen=True)
 class Weights:
-    """What each subtask weighs.
+    """The loads of each subtask.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ def _check_alike(p: Problem) -> None:
 
 @dataclass(frozen=True)
 class Scale:
-    """Between what the load of the fullest worker may lie: compute, state, network; shape (3,).
+    """The range of the fullest worker's load: compute, state, network; shape (3,).
 
     The least is an even share of the whole, and no network load; the most is one worker's slots
     filled with the most expensive subtasks. Where the two are as good as the same, there is nothing
@@ -186,7 +186,7 @@ def largest_load(problem: Problem, assignment: Ints, reading: Reading = "flink")
 
 
 def _fullest(p: Problem, cost: Floats) -> float:
-    """Return what the most expensive subtasks cost that one worker has slots for."""
+    """Return the load of one worker whose slots hold the most expensive subtasks."""
     slots = min(int(p.tms.slots.max(initial=0)), p.n)
     # One slot of a sharing group takes a subtask of each of its operators.
     per_slot = np.zeros((int(p.subtasks.group.max()) + 1, slots))

@@ -1,4 +1,4 @@
-"""Tasks and workers as CAPS counts them: alike ones are interchangeable.
+"""Tasks and workers of CAPS, which treats equal ones as interchangeable.
 
 CAPS takes the tasks of an operator to be alike. Where rules hold subtasks at different places
 they are not: tasks of one kind are subtasks of an operator that may take the same places, and
@@ -18,7 +18,7 @@ from edgeplace.solver.problem import Problem
 
 @dataclass(frozen=True)
 class Edge:
-    """What tasks of one kind send to those of another."""
+    """The bytes that tasks of one kind send to those of another."""
 
     source: int
     target: int

@@ -1,4 +1,4 @@
-"""Filling TaskManagers one subtask at a time: what all the baselines share."""
+"""Fill TaskManagers one subtask at a time: the common part of the baselines."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Flink's own spreading: equal shares of slots, whatever the machine and the network."""
+"""Flink's own strategy: equal shares of slots on all machines, without regard to the network."""
 
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.fill import Filler

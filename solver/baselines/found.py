@@ -1,4 +1,4 @@
-"""What the published methods are given, and what they answer."""
+"""Input and answer of the published methods."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from edgeplace.solver.arrays import Ints
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a method may search, and the seed of its random choices."""
+    """The time that a method has, and the seed of its random choices."""
 
     time_limit_s: float | None = None
     """Wall time; None: until the method ends by itself."""
@@ -24,7 +24,7 @@ UNLIMITED = Budget()
 
 @dataclass(frozen=True)
 class Found:
-    """What a method found. The evaluator says whether the assignment holds."""
+    """The answer of a method. The evaluator checks whether the assignment is valid."""
 
     assignment: Ints | None
     """TaskManager of each subtask, shape (n_subtasks,); None: the method has no answer."""

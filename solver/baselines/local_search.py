@@ -99,7 +99,7 @@ def _all_or_none(state: State, moves: list[tuple[int, int]]) -> bool:
 
 
 def _relocate(p: Problem, state: State, deadline: float) -> bool:
-    """Move single subtasks to where they cost least."""
+    """Move single subtasks to the places with the least cost."""
     improved = False
     for k in range(p.n):
         t = state.cheaper(k)

@@ -1,4 +1,4 @@
-"""NebulaStream's bottom-up strategy: operators stay at their input while there is room.
+"""NebulaStream's bottom-up strategy: operators run at their input if it has room.
 
 Zeuch et al., "The NebulaStream Platform for Data and Application Management in the Internet of
 Things", CIDR 2020; source: https://github.com/nebulastream/nebulastream, nes-optimizer,

@@ -1,4 +1,4 @@
-"""NebulaStream's ILP strategy: bytes times the way they go, and slots used beyond what is there.
+"""NebulaStream's ILP strategy: minimise bytes times distance, plus slots above the capacity.
 
 Zeuch et al., "The NebulaStream Platform for Data and Application Management in the Internet of
 Things", CIDR 2020; source: https://github.com/nebulastream/nebulastream, nes-optimizer,

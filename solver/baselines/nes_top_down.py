@@ -1,4 +1,4 @@
-"""NebulaStream's top-down strategy: operators stay at their consumer while there is room.
+"""NebulaStream's top-down strategy: operators run at their consumer if it has room.
 
 Zeuch et al., "The NebulaStream Platform for Data and Application Management in the Internet of
 Things", CIDR 2020; source: https://github.com/nebulastream/nebulastream, nes-optimizer,

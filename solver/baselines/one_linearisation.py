@@ -1,4 +1,4 @@
-"""Solving one linearisation to the end: what the exact baselines share."""
+"""Solve one linearisation to its end: the common part of the exact baselines."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""A placement in the making: what it uses, and what one more step would use and break.
+"""A partial placement: its use of resources, and the effect of one more step.
 
 Greedy methods, random draws, local search and tabu search take their steps here. Loads and prices
 are kept up to date from step to step, so that all places of a subtask are weighed at once, without

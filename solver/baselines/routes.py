@@ -1,4 +1,4 @@
-"""All routes between sites as tables: what a move between sites costs, at a glance."""
+"""All routes between sites as tables, so that the cost of a move is one look-up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +28,9 @@ class Routes:
         """Return the tables, filled at least for these sites."""
         n = network.n_sites
         missing = np.zeros((n, n), bool)
+        if network.tree is not None:
+            missing[network.tree.alone] = missing[:, network.tree.alone] = True
+            np.fill_diagonal(missing, False)
         if network.cuts is not None:
             below = np.zeros((len(network.cuts), n), bool)
             for c, cut in enumerate(network.cuts):

@@ -1,4 +1,4 @@
-"""Slots taken while subtasks are placed one after the other, counted as Flink does."""
+"""Slots in use while subtasks are placed one after the other, counted as in Flink."""
 
 from copy import copy
 

@@ -1,4 +1,4 @@
-"""Tabu search: a local search that walks on from its optimum, and not back.
+"""Tabu search: a local search that leaves its optimum and does not return to it.
 
 Glover, "Tabu Search - Part I", ORSA Journal on Computing 1(3), 1989, doi 10.1287/ijoc.1.3.190; for
 operator placement: Nardelli, Cardellini, Grassi and Lo Presti, IEEE TPDS 30(8), 2019, doi

@@ -16,7 +16,7 @@ from edgeplace.solver.problem import Problem
 
 
 class TextbookCrossings(PairCrossings):
-    """Crossings by one column per channel and pair of sites, tied by ``y >= x + x - 1``."""
+    """Crossings by one column per channel and pair of sites, linked by ``y >= x + x - 1``."""
 
     def tie(
         self, product: Ints, pair: Ints, spots: tuple[Ints, Ints], sizes: tuple[Ints, Ints]

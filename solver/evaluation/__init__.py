@@ -1,1 +1,1 @@
-"""What a plan uses and breaks. Shares no code with the formulation."""
+"""The resources that a plan uses and the limits it breaks. Shares no code with the formulation."""

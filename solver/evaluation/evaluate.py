@@ -16,6 +16,7 @@ from edgeplace.model import (
 )
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import unhurried
+from edgeplace.solver.evaluation.growth import FirstLimit, first_limit
 from edgeplace.solver.evaluation.usage import Usage, Use, measure_usage
 from edgeplace.solver.problem import Problem, build
 
@@ -27,7 +28,7 @@ def evaluate(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> Evaluation:
-    """Return what a plan costs and which limits it breaks.
+    """Return the objective terms of a plan, and the limits that it breaks.
 
     Raises
     ------
@@ -36,20 +37,47 @@ def evaluate(
     """
     with unhurried():
         problem = build(job_graph, cluster, rules, current)
-    return assess(problem, problem.assignment(plan))
+        return with_headroom(measure_usage(problem, problem.assignment(plan)))
 
 
 def assess(problem: Problem, assignment: Ints) -> Evaluation:
-    """Return what an assignment of TaskManagers, shape (n_subtasks,), costs and breaks."""
+    """Return the terms and broken limits of an assignment of TaskManagers, shape (n_subtasks,).
+
+    Its headroom is that of `evaluation_of`.
+    """
     return evaluation_of(measure_usage(problem, assignment))
 
 
-def evaluation_of(usage: Usage) -> Evaluation:
-    """Return what a plan uses and breaks in the model's words, every limit by its name."""
+def with_headroom(usage: Usage) -> Evaluation:
+    """Return the usage of a plan as an `Evaluation`, with its headroom by figures at grown rates.
+
+    That takes some ten times as long where rates and figures are not proportional.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the time of the call that runs is over.
+    """
+    return evaluation_of(usage, first_limit(usage))
+
+
+def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
+    """Return the usage of a plan as an `Evaluation`, with the name of every limit.
+
+    Parameters
+    ----------
+    first
+        The limit that grown rates reach first; None: it is the fullest one, and the headroom is
+        that of figures which are proportional to the rates.
+    """
     routes, slots, *others = usage.fixed
     listed = {use.kind: _listed(usage, use) for use in (*usage.rated, slots)}
     rated = (limit for use in usage.rated for limit in listed[use.kind])
     binding = max(rated, key=lambda limit: limit.utilisation, default=None)
+    if first is not None:
+        binding = next(
+            _limit(usage, use, first.index) for use in usage.rated if use.kind is first.kind
+        )
     return Evaluation(
         wan_cost=usage.value("wan"),
         wan_bytes_per_s=float(usage.link_bytes.sum()),
@@ -59,6 +87,7 @@ def evaluation_of(usage: Usage) -> Evaluation:
         moves=int(usage.value("moves")),
         moved_state_bytes=float(usage.problem.footprint.state_bytes[usage.moved].sum()),
         utilisation=usage.value("throughput"),
+        headroom=first.factor if first else _proportional(usage.utilisation),
         binding=binding if binding and binding.used > 0 else None,
         links=listed[LimitKind.LINK_BANDWIDTH],
         nodes=listed[LimitKind.NODE_CPU],
@@ -70,6 +99,10 @@ def evaluation_of(usage: Usage) -> Evaluation:
         ),
         notes=tuple(_unknown(usage)),
     )
+
+
+def _proportional(utilisation: float) -> float:
+    return 1 / utilisation if utilisation > 0 else float("inf")
 
 
 def _listed(usage: Usage, use: Use) -> tuple[Limit, ...]:

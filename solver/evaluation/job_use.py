@@ -1,4 +1,4 @@
-"""What each job takes of a cluster where a plan places it."""
+"""The resources of the cluster that each job uses under a plan."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from edgeplace.solver.problem import build
 def job_uses(
     job_graph: JobGraph | Sequence[JobGraph], cluster: Cluster, plan: Plan
 ) -> dict[str, JobUse]:
-    """Return job name -> what it takes of TaskManagers, nodes and links.
+    """Return job name -> its use of TaskManagers, nodes and links.
 
     Jobs share no slot, and links carry the sum of what they send.
 

@@ -1,4 +1,4 @@
-"""What a placement uses and breaks, as arrays: the evaluator's arithmetic.
+"""The use of every limit by a placement, as arrays: the arithmetic of the evaluator.
 
 It is written apart from the formulations and has the last word on what they answer. Its checks
 allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and counts. `Usage` says
@@ -21,7 +21,7 @@ from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 @dataclass(frozen=True)
 class Use:
-    """What an assignment uses of all limits of one kind, and what there is; arrays of shape (n,).
+    """The use and the capacity of all limits of one kind; arrays of shape (n,).
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Use:
 
     @property
     def over(self) -> Bools:
-        """Which limits are exceeded."""
+        """True for limits that are exceeded."""
         over: Bools = self.used > self.room * (1 + self.tolerance)
         return over
 
@@ -103,7 +103,7 @@ class Usage:
 
     @cached_property
     def rated(self) -> tuple[Use, ...]:
-        """What is used of the limits that grow with the rates."""
+        """The use of the limits that grow with the rates."""
         p, flow = self.problem, self.problem.channels.bytes_per_s[self.far]
         return (
             Use(
@@ -120,7 +120,7 @@ class Usage:
 
     @cached_property
     def fixed(self) -> tuple[Use, ...]:
-        """What is used of all other limits; for rules, by how many subtasks they are broken."""
+        """The use of all other limits; for rules, the number of subtasks that break them."""
         p = self.problem
         return (
             _none_allowed(LimitKind.ROUTE, [self.unreachable[k] for k in sorted(self.unreachable)]),
@@ -134,7 +134,7 @@ class Usage:
         )
 
     def _bounds(self, kinds: Iterable[LimitKind]) -> Iterator[Use]:
-        """Yield what is used of bounds on terms of the objective."""
+        """Yield the use of bounds on terms of the objective."""
         for kind in kinds:
             most, term = kind.bound(self.problem.rules), kind.facts.bounds
             if most is not None:
@@ -177,7 +177,7 @@ def _none_allowed(kind: LimitKind, broken: list[int]) -> Use:
 
 
 def measure_usage(problem: Problem, assignment: Ints) -> Usage:
-    """Return what an assignment of TaskManagers, shape (n_subtasks,), uses and breaks."""
+    """Return the use of every limit by an assignment of TaskManagers, shape (n_subtasks,)."""
     p = problem
     k = np.arange(p.n)
     site = p.tms.site[assignment]

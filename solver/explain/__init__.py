@@ -1,1 +1,1 @@
-"""After the plan: reasons, other places, prices, and what others would do."""
+"""Explanations of a plan: reasons, other places, prices, and plans of other methods."""

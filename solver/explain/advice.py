@@ -1,4 +1,4 @@
-"""Ship strategies that force WAN traffic, and what a local one would save.
+"""Ship strategies that cause WAN traffic, and the saving by a local one.
 
 A change of ship strategy is a change to the job, not to the placement: it is named, never made.
 """
@@ -54,7 +54,7 @@ def advice(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> tuple[Advice, ...]:
-    """Return the streams whose even spreading costs WAN traffic over the links they cross.
+    """Return the streams whose ship strategy causes WAN traffic on the links they cross.
 
     HASH is left alone: it gives the result its meaning. REBALANCE and SHUFFLE only spread load.
     What is said to be saved is owed to the strategy alone: the same placement sends less with the
@@ -114,7 +114,7 @@ def _better(
     rules: Rules | None,
     current: Plan | None,
 ) -> list[Evaluation]:
-    """Return what the changed jobs' best plan does, if no plan for them as they are comes near."""
+    """Return the best plan of the changed jobs, if no plan of the unchanged ones comes near."""
     objective = [ObjectiveLevel(name=v.name, tolerance=v.tolerance) for v in levels]
     found = solve(changed, cluster, rules, objective, current, time_limit_s=_SECONDS).evaluation
     return [found] if found and found.wan_cost < levels[0].bound * (1 - _WORTH) else []

@@ -1,4 +1,4 @@
-"""What differs between two plans: who moves where, what it costs, what it breaks and cures."""
+"""Differences of two plans: moved subtasks, objective terms, limits broken and cured."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

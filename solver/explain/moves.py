@@ -1,4 +1,4 @@
-"""Where else one subtask could run, and what each place would cost, break or cure.
+"""Other places of one subtask: the cost of each, and the limits it would break or cure.
 
 TaskManagers of a site and a node class cost the same; those where the subtask would break the same
 limits are tried as one.
@@ -41,7 +41,7 @@ _TITLE = re.compile(r".* \((\d+)/\d+\)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Move:
-    """What one subtask would do at some places that are alike."""
+    """The effect of moving one subtask to one of some equal places."""
 
     sites: tuple[str, ...]
     node_class: str

@@ -1,4 +1,4 @@
-"""Of plans that are equal in every term, the one that is nearest to another plan."""
+"""Among plans with equal objective terms, find the nearest to another plan."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The Pareto front of WAN bytes, latency and server cores, for those who weigh them.
+"""The Pareto front of WAN bytes, latency and server cores.
 
 Three corners by lexicographic search, and between them plans with a limit on one term: the
 epsilon-constraint method (Haimes, Lasdon and Wismer, IEEE Trans. SMC 1, 1971).

@@ -1,4 +1,4 @@
-"""The same job under other people's placements: what a plan is compared with."""
+"""Plans of published methods for the same job, to compare a plan with."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -8,7 +8,8 @@ from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, Rules
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import prolonged
-from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.evaluation.evaluate import with_headroom
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 
@@ -18,7 +19,7 @@ _LATE_S = 0.5
 
 @dataclass(frozen=True)
 class Policy:
-    """A placement under a name, and what the evaluator says of it."""
+    """A named placement, with its evaluation."""
 
     name: str
     plan: Plan
@@ -31,7 +32,7 @@ def policies(
     rules: Rules | None = None,
     current: Plan | None = None,
 ) -> tuple[Policy, ...]:
-    """Return the current placement, where it is whole, and every baseline there is time for.
+    """Return the current placement, if complete, and every baseline that the time allows.
 
     Raises
     ------
@@ -52,4 +53,4 @@ def policies(
 
 
 def _judged(problem: Problem, name: str, assignment: Ints) -> Policy:
-    return Policy(name, problem.plan(assignment), assess(problem, assignment))
+    return Policy(name, problem.plan(assignment), with_headroom(measure_usage(problem, assignment)))

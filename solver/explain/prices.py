@@ -1,4 +1,4 @@
-"""Prices: what one more slot, core or Mbit/s is worth where a limit binds.
+"""Prices: the gain from one more slot, core or Mbit/s at a limit that binds.
 
 Placements are whole numbers, so a limit has no dual price: what a bit more of it is worth is found
 by solving again with it.
@@ -45,7 +45,7 @@ _Candidate = tuple[LimitKind, Limit, str]
 
 @dataclass(frozen=True)
 class Price:
-    """What the best plan gains from one more of something."""
+    """The gain of the best plan from one more unit of a resource."""
 
     kind: LimitKind
     where: str
@@ -93,7 +93,7 @@ def prices(
     time_limit_s: float = 10.0,
     backend: str = "milp",
 ) -> Prices:
-    """Return what a little more of each thing that may be scarce is worth, by solving again.
+    """Return the value of one more unit of each scarce resource, by solving again.
 
     Parameters
     ----------

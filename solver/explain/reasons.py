@@ -1,4 +1,4 @@
-"""Why each operator is where it is: what the nearest other place would cost or break."""
+"""Reasons for a plan: the effect of other places of each operator on objective and limits."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,28 +30,28 @@ from edgeplace.solver.tolerances import SAME_VALUE, SILENT_BYTES_PER_S
 _MOST_TITLES = 4
 _MOST_SITES = 8
 _MOST_JUDGED, _JUDGED_SUBTASKS = 200, 200_000
-"""Single moves that are judged for an operator at most, and how many subtasks in all of these."""
+"""Limits for each operator: single moves that are evaluated, and subtasks of all these plans."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """What placing one operator elsewhere would do."""
+    """The effect of placing one operator elsewhere."""
 
     place: str
     """`on servers` or `beside its input`."""
     objective: ObjectiveName | None
-    """The first level that would differ by more than rounding; None: none would."""
+    """The first level that changes by more than rounding; None: no level changes."""
     before: float
     after: float
     breaks: Limit | None
-    """A limit that would not hold; None: all would."""
+    """A limit that the move would break; None: no limit."""
     plan: Plan
-    """The plan that was judged."""
+    """The plan with the operator there, which the evaluator computed."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Where an operator runs and why."""
+    """The sites of an operator, and the reason for them."""
 
     job: str
     operator: str
@@ -59,7 +59,7 @@ class Reason:
     name: str
     sites: tuple[str, ...]
     held_by: str
-    """The rule that leaves no other site; empty: none does."""
+    """The rules that allow no other site; empty: other sites are allowed."""
     alternatives: tuple[Alternative, ...]
 
 
@@ -71,9 +71,9 @@ def why(
     current: Plan | None = None,
     objective: Sequence[str | ObjectiveLevel] = DEFAULT_OBJECTIVE,
 ) -> tuple[Reason, ...]:
-    """Return one reason an operator, from plans that the evaluator has judged.
+    """Return one reason for each operator, from plans that the evaluator computed.
 
-    The first operators only, where the time of the call does not last for all.
+    If the time of the call ends early, only the first operators have reasons.
 
     Raises
     ------
@@ -127,7 +127,10 @@ def _holder(p: Problem, own: Ints) -> str:
 def _elsewhere(
     p: Problem, own: Ints, assignment: Ints, found: Evaluation, levels: list[ObjectiveName]
 ) -> list[tuple[str, Ints]]:
-    """Return the operator moved to servers, and moved to the sites that send it most."""
+    """Return plans with the operator on servers, and at the sites that send it the most bytes.
+
+    Each has its name: `on servers` or `beside its input`.
+    """
     allowed = p.allowed()
     places = []
     servers = [np.flatnonzero(allowed[k] & p.tms.is_server) for k in own]
@@ -153,15 +156,16 @@ def _cheapest(
     found: Evaluation,
     levels: list[ObjectiveName],
 ) -> Ints:
-    """Return the operator where it breaks and costs least, of what was tried of some options.
+    """Return the best of some plans with the operator on the given TaskManagers.
 
-    Tried are an even spread over all of them, the same at each site alone, and then single
-    subtasks elsewhere.
+    Best is the plan with the fewest new violations, then with the lowest objective. The plans are
+    an even spread over all TaskManagers, an even spread at each site alone, and then moves of
+    single subtasks from the best of these.
 
     Parameters
     ----------
     options
-        TaskManagers of each of the operator's subtasks.
+        For each subtask of the operator, the TaskManagers to try.
     """
     known = {(v.kind, v.where) for v in found.violations}
 
@@ -202,9 +206,9 @@ def _spread(p: Problem, own: Ints, assignment: Ints, options: list[Ints]) -> Int
 
 
 def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
-    """Return the site that sends each of an operator's subtasks most, -1 where none sends."""
+    """Return the site that sends the most bytes to each subtask of an operator; -1: no site."""
     source, target = p.channels.feeding
-    # An operator's subtasks follow one another.
+    # The subtasks of an operator have consecutive numbers.
     into = np.flatnonzero((target >= own[0]) & (target <= own[-1]))
     pairs, inverse = np.unique(
         (target[into] - own[0]) * p.network.n_sites + p.tms.site[assignment[source[into]]],
@@ -215,7 +219,7 @@ def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
     )
     subtask, site = np.divmod(pairs, p.network.n_sites)
     main = np.full(len(own), -1, np.intp)
-    # The last to be written is the largest, and of equal ones the first.
+    # The largest is written last; of equal ones, the site with the lowest number.
     order = np.lexsort((-site, sent))
     main[subtask[order]] = site[order]
     return main

@@ -1,4 +1,4 @@
-"""What binds: the limits of a plan by how much of each is in use."""
+"""The limits of a plan, sorted by the share of each that is in use."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

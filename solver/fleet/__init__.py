@@ -1,4 +1,4 @@
-"""Fleets: a few kinds of sites, each there up to a million times, with the same jobs at each."""
+"""Fleets: a few kinds of sites, up to a million replicas of each, and the same jobs at each."""
 
 from edgeplace.solver.fleet.executor import Executor, Spread, Threads
 from edgeplace.solver.fleet.fleet import Fleet, Replicas

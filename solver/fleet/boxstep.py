@@ -1,9 +1,9 @@
-"""Prices of what copies share, at which their choices together take no more than there is.
+"""Prices of shared resources at which the replicas together stay within the capacity.
 
-For any prices of at least 0 the copies' least costs, less what is there at these prices, bound the
-optimum from below (Lagrangian duality: Geoffrion, "Lagrangean relaxation for integer programming",
-1974). The best prices are found by cutting planes within a box that moves (Kelley, 1960; Marsten,
-Hogan and Blankenship, "The boxstep method", 1975).
+For any prices of at least 0 the replicas' least costs, less what is there at these prices, bound
+the optimum from below (Lagrangian duality: Geoffrion, "Lagrangean relaxation for integer
+programming", 1974). The best prices are found by cutting planes within a box that moves (Kelley,
+1960; Marsten, Hogan and Blankenship, "The boxstep method", 1975).
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _BOX = 0.5
 
 @dataclass(frozen=True)
 class CuttingPlane:
-    """What was found at some prices: the bound there, and how it changes with them."""
+    """The bound at some prices, and its gradient."""
 
     prices: Floats
     bound: float
@@ -53,7 +53,7 @@ class Dual:
     cuts: tuple[CuttingPlane, ...]
 
     def mixture(self) -> Floats | None:
-        """Return what share of the copies should choose as at each cut, shape (n_cuts,).
+        """Return what share of the replicas should choose as at each cut, shape (n_cuts,).
 
         So that they take no more than there is, at the least cost: the relaxation's own answer
         (Dantzig and Wolfe, 1960). None if no shares do.

@@ -1,4 +1,4 @@
-"""Which patterns hold at which copies: every limit that concerns one copy alone."""
+"""The patterns that are valid at each replica, by every limit that concerns one replica alone."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _ROOM = 1 + TOLERANCE
 
 
 class Conditions:
-    """The limits of some copies of a kind, from `first` to `last`."""
+    """The limits of some replicas of a kind, from `first` to `last`."""
 
     def __init__(
         self,
@@ -25,28 +25,28 @@ class Conditions:
         kind: SiteKind,
         patterns: SitePlacements,
         carried: tuple[Channels, Work],
-        copies: slice,
+        replicas: slice,
     ) -> None:
         self._layout, self._kind, self._patterns = layout, kind, patterns
-        self._copies = copies
+        self._replicas = replicas
         self._channels, self._work = carried
         n = kind.count
         feeding = self._channels.n_feeding
         wire = self._channels.bytes_per_s
         self.features = np.concatenate(
             [
-                wire[:feeding].reshape(n, -1)[copies],
-                wire[feeding:].reshape(n, -1)[copies],
-                kind.rate[copies],
-                np.ones((n, 1))[copies],
+                wire[:feeding].reshape(n, -1)[replicas],
+                wire[feeding:].reshape(n, -1)[replicas],
+                kind.rate[replicas],
+                np.ones((n, 1))[replicas],
             ],
             axis=1,
         )
-        """Of each copy, shape (n_copies, n_features); see `patterns`."""
+        """Of each replica, shape (n_replicas, n_features); see `patterns`."""
 
     def each(self) -> Iterator[tuple[LimitKind, Bools]]:
-        """Yield limits by name, with the patterns that keep them; shape (n_copies, Q)."""
-        k, q, own = self._kind, self._patterns, self._copies
+        """Yield limits by name, with the patterns that keep them; shape (n_replicas, Q)."""
+        k, q, own = self._kind, self._patterns, self._replicas
         for i, term in enumerate((q.up, q.down)):
             yield LimitKind.LINK_BANDWIDTH, self.features @ term <= k.capacity[own, i, None] * _ROOM
         for v, term in enumerate(q.cores):
@@ -72,13 +72,13 @@ class Conditions:
         return bool(self._layout.traffic.records_per_s[self._kind.channels[channel]] > 0)
 
     def _of_channel(self, column: Floats, channel: int) -> Floats:
-        """Return a column of one channel of records at each copy."""
-        by_copy = column[: self._channels.n_feeding].reshape(self._kind.count, -1)
-        own: Floats = by_copy[self._copies, channel]
+        """Return a column of one channel of records at each replica."""
+        by_replica = column[: self._channels.n_feeding].reshape(self._kind.count, -1)
+        own: Floats = by_replica[self._replicas, channel]
         return own
 
     def _along(self, links: tuple[int, ...], name: str) -> Floats:
-        """Return the sum of some links' `delay_ms` or milliseconds a byte at each copy."""
+        """Return the sum of some links' `delay_ms` or milliseconds a byte at each replica."""
         total = np.zeros(len(self.features))
         for i in links:
             total += self._of_link(i, name)
@@ -88,14 +88,16 @@ class Conditions:
         k, net = self._kind, self._layout.template.network
         if link in k.links:
             own = int(np.flatnonzero(k.links == link)[0])
-            column: Floats = (k.delay_ms if name == "delay_ms" else k.bandwidth)[self._copies, own]
+            column: Floats = (k.delay_ms if name == "delay_ms" else k.bandwidth)[
+                self._replicas, own
+            ]
         else:
             each = net.delay_ms if name == "delay_ms" else net.bandwidth_bytes_per_s
             column = np.full(len(self.features), each[link])
         return column if name == "delay_ms" else 1000 / column
 
     def _windows(self) -> Bools:
-        """Return where the credit of all channels between sites suffices."""
+        """Return the patterns in which the credit of all channels between sites suffices."""
         p, q = self._layout.template, self._patterns
         broken = np.zeros((len(self.features), q.places.shape[0]), bool)
         for leg, crossing in zip(q.legs, q.crossing, strict=True):
@@ -115,7 +117,7 @@ class Conditions:
         return ~broken
 
     def _latency(self, job: int) -> Floats:
-        """Return the longest path of a job in each pattern, shape (n_copies, Q)."""
+        """Return the longest path of a job in each pattern, shape (n_replicas, Q)."""
         k, q = self._kind, self._patterns
         members = np.flatnonzero(k.job == job)
         # Patterns that differ in other jobs only, or in who of a site's machines of one class.
@@ -144,7 +146,7 @@ class Conditions:
         def finish(m: int) -> tuple[Floats, Floats]:
             """Return the longest path to m, before and after it had its longest exchange."""
             if m not in done:
-                own: Floats = service[self._copies, m, p.tms.node_class[tm[m]]]
+                own: Floats = service[self._replicas, m, p.tms.node_class[tm[m]]]
                 early, late = [], []
                 for a, c in into[m]:
                     before, after = finish(a)

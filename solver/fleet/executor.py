@@ -1,4 +1,4 @@
-"""Where copies are priced: here, or wherever an executor takes them."""
+"""Executors, which compute the costs of replicas in this process or elsewhere."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,14 +16,14 @@ class Spread(Protocol):
     """Parts that were taken somewhere, and stay there."""
 
     def map(self, function: Callable[[Part], R]) -> list[R]:
-        """Return what a function says of each part, in their order."""
+        """Return the result of a function for each part, in their order."""
 
     def close(self) -> None:
         """Let go of the parts."""
 
 
 class Executor(Protocol):
-    """Takes parts to where they are priced, once, and then asks them again and again."""
+    """Places the parts once, and then calls functions on them again and again."""
 
     def spread(self, parts: Sequence[Part]) -> Spread:
         """Take parts there."""
@@ -45,7 +45,7 @@ class _Here:
         self._parts, self._workers = parts, workers
 
     def map(self, function: Callable[[Part], R]) -> list[R]:
-        """Return what a function says of each part, in their order."""
+        """Return the result of a function for each part, in their order."""
         # Each worker is one thread: BLAS would start one for every core in each of them.
         with threadpool_limits(1, user_api="blas"):
             if self._workers == 1:

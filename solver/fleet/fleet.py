@@ -1,4 +1,4 @@
-"""A fleet: a few kinds of sites, each there many times, around what they share."""
+"""A fleet: a few kinds of sites, many replicas of each, and the sites that they share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,22 +13,22 @@ _KEYS = {"rates": "job", "cores": "node", "slots": "TaskManager"}
 
 @dataclass(frozen=True)
 class Replicas:
-    """How often a site is there, and in what its copies differ: columns of shape (count,).
+    """The number of replicas of a site, and the values that differ: columns of shape (count,).
 
     What is not given is as in the cluster.
 
     Attributes
     ----------
     count
-        Number of copies.
+        Number of replicas.
     rates
-        Job -> factor on the demand of its sources at each copy, above 0.
+        Job -> factor on the demand of its sources at each replica, above 0.
     cores
-        Node -> cores of its copies.
+        Node -> cores of its replicas.
     slots
-        TaskManager -> slots of its copies.
+        TaskManager -> slots of its replicas.
     bandwidth_bytes_per_s, delay_ms, price_per_byte
-        Of each copy's link, both ways.
+        Of each replica's link, both ways.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Replicas:
         for name in ("rates", "cores", "slots"):
             if not isinstance(getattr(self, name), Mapping):
                 raise InvalidInputError(
-                    f"{name} of copies are a {type(getattr(self, name)).__name__}",
+                    f"{name} of replicas are a {type(getattr(self, name)).__name__}",
                     f"give a dict: {_KEYS[name]} -> array",
                 )
         for name, column in self.columns():
@@ -66,7 +66,7 @@ class Replicas:
                 )
             if column.shape != (self.count,):
                 raise InvalidInputError(
-                    f"column {name} has shape {column.shape}, and there are {self.count} copies",
+                    f"column {name} has shape {column.shape}, and there are {self.count} replicas",
                     f"give an array of shape ({self.count},)",
                 )
             least = np.nextafter(0, 1) if name.startswith(("rates", "bandwidth")) else 0
@@ -74,7 +74,7 @@ class Replicas:
             if wrong.any():
                 i = int(wrong.argmax())
                 raise InvalidInputError(
-                    f"column {name} is {column[i]} at copy {i}",
+                    f"column {name} is {column[i]} at replica {i}",
                     "give a finite number "
                     + (
                         "above 0 (a job that does not run at a site makes another kind of site)"
@@ -98,21 +98,21 @@ class Replicas:
 class Fleet:
     """Jobs, cluster and rules as for `solve`, with one site of each kind, and how often it is.
 
-    A site that is copied is joined to one other site, and jobs whose sources are born there are
-    copied with it: each copy of a job runs at its own copy of the site and at the sites that are
-    not copied, which all share.
+    A site with replicas is joined to one other site. The jobs whose sources are born there are
+    replicated with it: each replica of a job runs at its own replica of the site and at the sites
+    without replicas, which all share.
 
     Attributes
     ----------
     jobs, cluster, rules
         What `solve` takes; rules that only say where subtasks may run.
     replicas
-        Site -> its copies.
+        Site -> its replicas.
 
     Raises
     ------
     InvalidInputError
-        If no site has copies.
+        If no site has replicas.
     """
 
     jobs: JobGraph | Sequence[JobGraph]
@@ -128,6 +128,6 @@ class Fleet:
             and all(isinstance(each, Replicas) for each in given.values())
         ):
             raise InvalidInputError(
-                f"the copies of a fleet are {given!r:.80}",
-                "give a dict of one site or more: name -> Copies",
+                f"the replicas of a fleet are {given!r:.80}",
+                "give a dict of one site or more: name -> Replicas",
             )

@@ -1,4 +1,4 @@
-"""Which part of the template, a problem with one site of each kind, is copied, and which shared."""
+"""The parts of the template (a problem with one site of each kind): replicated, or shared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class SiteKind:
     may
         Where each subtask may run, shape (n_subtasks, n_places).
     rate
-        Factor on the rates of each job at each copy, shape (count, n_jobs).
+        Factor on the rates of each job at each replica, shape (count, n_jobs).
     cores, slots
         Of the site's nodes, times target, shape (count, n_nodes), and of its TaskManagers, shape
         (count, n_tms).
@@ -142,16 +142,16 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
     stated = [k for k in BOUNDS if k.bound(p.rules) is not None and k is not LimitKind.LATENCY]
     if stated:
         raise InvalidInputError(
-            f"the rules state {stated[0].facts.by}, and fleets keep no bound on all copies",
+            f"the rules state {stated[0].facts.by}, and fleets keep no bound on all replicas",
             "leave it out, or place the jobs by solve",
         )
-    scaled = {job for copies in fleet.replicas.values() for job in copies.rates}
+    scaled = {job for replicas in fleet.replicas.values() for job in replicas.rates}
     for job in p.subtasks.jobs:
         if job.name in scaled and any(s.cost and s.cost.by_rate for s in job.streams):
             raise InvalidInputError(
                 f"job {job.name!r} has a stream with costs by_rate, and rates that differ: fleets "
                 "scale what streams carry in proportion",
-                "give the stream one selectivity, or leave the job's rates out of the copies",
+                "give the stream one selectivity, or leave the job's rates out of the replicas",
             )
     if p.network.tree is None:
         raise InvalidInputError(
@@ -193,7 +193,7 @@ def _homes(p: Problem, copied: Mapping[int, str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class _Kinds:
-    """What the kinds of sites are made of."""
+    """The parts from which the kinds of sites are made."""
 
     problem: Problem
     traffic: Traffic
@@ -205,9 +205,9 @@ class _Kinds:
     ends: Ints
     """Sites at the two ends of each link, shape (n_links, 2)."""
 
-    def of(self, site: int, name: str, copies: Replicas) -> SiteKind:
-        """Return the kind that the copies of a site are."""
-        p, n, net = self.problem, copies.count, self.problem.network
+    def of(self, site: int, name: str, replicas: Replicas) -> SiteKind:
+        """Return the kind that the replicas of a site are."""
+        p, n, net = self.problem, replicas.count, self.problem.network
         jobs = [j for j, s in self.home.items() if s == site]
         tms = np.flatnonzero(p.tms.site == site)
         nodes = np.flatnonzero(self.node_site == site)
@@ -215,9 +215,9 @@ class _Kinds:
         managers = [p.cluster.task_managers[t] for t in tms.tolist()]
         _check_names(
             name,
-            ("job", jobs, copies.rates),
-            ("node", [v.id for v in machines], copies.cores),
-            ("TaskManager", [t.id for t in managers], copies.slots),
+            ("job", jobs, replicas.rates),
+            ("node", [v.id for v in machines], replicas.cores),
+            ("TaskManager", [t.id for t in managers], replicas.slots),
         )
         if not jobs:
             raise InvalidInputError(
@@ -229,9 +229,9 @@ class _Kinds:
         subtasks = np.flatnonzero(job_of >= 0)
         places = np.concatenate([tms, self.hub])
         links = np.array([np.flatnonzero(self.ends[:, i] == site)[0] for i in (0, 1)], np.intp)
-        bandwidth = _of_links(copies.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links], n)
-        cores = [copies.cores.get(v.id, np.full(n, v.cores)) for v in machines]
-        slots = [copies.slots.get(t.id, np.full(n, t.slots)) for t in managers]
+        bandwidth = _of_links(replicas.bandwidth_bytes_per_s, net.bandwidth_bytes_per_s[links], n)
+        cores = [replicas.cores.get(v.id, np.full(n, v.cores)) for v in machines]
+        slots = [replicas.slots.get(t.id, np.full(n, t.slots)) for t in managers]
         return SiteKind(
             name=name,
             site=site,
@@ -246,17 +246,17 @@ class _Kinds:
             parent=int(self.ends[links[0], 1]),
             places=places,
             may=self._may(name, subtasks, places),
-            rate=_side_by_side([copies.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
+            rate=_side_by_side([replicas.rates.get(j, np.ones(n)) for j in jobs], n).astype(float),
             cores=_side_by_side(cores, n) * p.cluster.cpu_target,
             slots=_side_by_side(slots, n).astype(np.intp),
             bandwidth=bandwidth,
             capacity=self._capacity(links, bandwidth),
-            delay_ms=_of_links(copies.delay_ms, net.delay_ms[links], n),
-            price=_of_links(copies.price_per_byte, net.price[links], n),
+            delay_ms=_of_links(replicas.delay_ms, net.delay_ms[links], n),
+            price=_of_links(replicas.price_per_byte, net.price[links], n),
         )
 
     def _may(self, name: str, subtasks: Ints, places: Ints) -> Bools:
-        """Return where the subtasks of a copy may run, shape (n_subtasks, n_places)."""
+        """Return the allowed places of a replica's subtasks, shape (n_subtasks, n_places)."""
         p = self.problem
         may: Bools = p.allowed()[np.ix_(subtasks, places)]
         nowhere = ~may.any(axis=1)
@@ -269,35 +269,35 @@ class _Kinds:
         return may
 
     def _capacity(self, links: Ints, bandwidth: Floats) -> Floats:
-        """Return what plans may use of both links of each copy, shape (n_copies, 2)."""
+        """Return what plans may use of both links of each replica, shape (n_replicas, 2)."""
         p = self.problem
         background = np.array([a.background_bytes_per_s for a in p.cluster.directed_links()])
         capacity: Floats = bandwidth * p.cluster.link_target - background[links]
         if (capacity <= 0).any():
-            copy, way = (int(i) for i in np.argwhere(capacity <= 0)[0])
+            replica, way = (int(i) for i in np.argwhere(capacity <= 0)[0])
             raise InvalidInputError(
                 f"link {p.network.names[links[way]]}: its background traffic of "
                 f"{background[links[way]]:g} bytes/s leaves nothing of what plans may use of the "
-                f"{bandwidth[copy, way]:g} at copy {copy}",
-                "give the copy more bandwidth_bytes_per_s, or the link less background traffic",
+                f"{bandwidth[replica, way]:g} at replica {replica}",
+                "give the replica more bandwidth_bytes_per_s, or the link less background traffic",
             )
         return capacity
 
 
 def _check_names(name: str, *parts: tuple[str, Sequence[str], Mapping[str, object]]) -> None:
-    """Refuse values of copies that are of nothing at their site."""
+    """Refuse values of replicas that are of nothing at their site."""
     for what, known, given in parts:
         strange = set(given) - set(known)
         if strange:
             raise InvalidInputError(
-                f"the copies of site {name!r} name {what} {min(strange, key=str)!r}, which is not "
-                "there",
+                f"the replicas of site {name!r} name {what} {min(strange, key=str)!r}, which is "
+                "not there",
                 f"there is {list(known)}",
             )
 
 
 def _of_links(own: Floats | None, otherwise: Floats, n: int) -> Floats:
-    """Return a column of both links, shape (n_copies, 2)."""
+    """Return a column of both links, shape (n_replicas, 2)."""
     if own is None:
         return np.broadcast_to(otherwise, (n, len(otherwise)))
     return np.repeat(own[:, None].astype(float), len(otherwise), axis=1)

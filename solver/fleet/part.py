@@ -1,4 +1,4 @@
-"""Some copies of one kind of site, ready to be priced: the work that is spread over processors."""
+"""Replicas of one kind of site, ready to be priced: the work that processors share."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 
 _CELLS = 1 << 19
-"""Copies times patterns that are priced in one go: what fits a processor's cache."""
+"""Replicas times patterns that are priced in one go: what fits a processor's cache."""
 
 
 @dataclass(frozen=True)
 class PriceTerms:
-    """What the patterns of a kind take, each of shape (n_features, Q); see `patterns`.
+    """The use of resources by the patterns of a kind, each of shape (n_features, Q).
 
     Attributes
     ----------
     up, down, priced
         Of `wan`: bytes/s on the own links, and what they cost on shared ones.
     shared
-        Of each limit that copies share, shape (n_limits, n_features, Q).
+        Of each limit that replicas share, shape (n_limits, n_features, Q).
     """
 
     up: Floats
@@ -42,7 +42,7 @@ class PriceTerms:
 
 @dataclass(frozen=True)
 class Priced:
-    """What copies choose at some prices.
+    """The choices of replicas at some prices.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ class Priced:
     cost
         Their `wan`.
     chosen
-        The pattern of each copy, shape (n_copies,).
+        The pattern of each replica, shape (n_replicas,).
     margin
-        By how much its second-best pattern is worse, infinite without one, shape (n_copies,).
+        By how much its second-best pattern is worse, infinite without one, shape (n_replicas,).
     """
 
     used: Floats
@@ -64,16 +64,16 @@ class Priced:
 
 @dataclass(frozen=True)
 class Part:
-    """Some copies of one kind.
+    """Some replicas of one kind.
 
     Attributes
     ----------
     features
-        Of each copy, shape (n_copies, n_features).
+        Of each replica, shape (n_replicas, n_features).
     price
-        Of a byte on its links up and down, shape (n_copies, 2).
+        Of a byte on its links up and down, shape (n_replicas, 2).
     fits
-        Which patterns hold at it, others aside, shape (n_copies, Q).
+        Which patterns hold at it, others aside, shape (n_replicas, Q).
     """
 
     terms: PriceTerms
@@ -81,12 +81,12 @@ class Part:
     price: Floats
     fits: Bools
 
-    def of(self, copies: Ints) -> "Part":
-        """Return some of the copies."""
-        return Part(self.terms, self.features[copies], self.price[copies], self.fits[copies])
+    def of(self, replicas: Ints) -> "Part":
+        """Return some of the replicas."""
+        return Part(self.terms, self.features[replicas], self.price[replicas], self.fits[replicas])
 
     def costs(self, prices: Floats) -> Floats:
-        """Return what each pattern costs each copy, infinite where it does not hold.
+        """Return the cost of each pattern at each replica, infinite if it is not valid there.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Part:
         return cost
 
     def bound(self, prices: Floats) -> tuple[float, Floats]:
-        """Return the least that all copies can cost together, prices included, and what they use.
+        """Return the least cost of all replicas together, prices included, and their use.
 
         That is of each shared limit, shape (n_limits,).
         """
@@ -121,7 +121,7 @@ class Part:
         return value, self.taken(chosen)[1]
 
     def at(self, prices: Floats) -> Priced:
-        """Return what the copies choose at some prices."""
+        """Return the choices of the replicas at some prices."""
         chosen = np.empty(len(self.fits), np.int16)
         margin = np.empty(len(self.fits))
         for own, cost in self._pieces(prices):
@@ -135,7 +135,7 @@ class Part:
         return Priced(used, cost_, chosen, margin)
 
     def _pieces(self, prices: Floats) -> Iterator[tuple[slice, Floats]]:
-        """Yield the costs of so many copies at a time as fit a processor's cache."""
+        """Yield the costs of so many replicas at a time as fit a processor's cache."""
         step = max(_CELLS // self.fits.shape[1], 1)
         for first in range(0, len(self.fits), step):
             look()
@@ -144,7 +144,7 @@ class Part:
             yield own, some.costs(prices)
 
     def most(self) -> tuple[float, Floats]:
-        """Return what the copies can cost and use at most, each term by itself."""
+        """Return the largest cost and use of the replicas, each term alone."""
         t = self.terms
         total = self.features.sum(axis=0)
         cost = (
@@ -155,12 +155,12 @@ class Part:
         return float(cost), t.shared.max(axis=2) @ total
 
     def taken(self, chosen: NDArray[np.integer]) -> tuple[float, Floats]:
-        """Return `wan` and what shared limits lose if copies choose so, shape (n_copies,)."""
+        """Return `wan` and what shared limits lose if replicas choose so, shape (n_replicas,)."""
         t = self.terms
         n_patterns = self.fits.shape[1]
 
         def total(weight: Floats | None) -> Floats:
-            """Return the sum of features over the copies that chose each pattern."""
+            """Return the sum of features over the replicas that chose each pattern."""
             columns = self.features.T if weight is None else self.features.T * weight
             return np.stack([np.bincount(chosen, weights=c, minlength=n_patterns) for c in columns])
 

@@ -1,4 +1,4 @@
-"""All copies of a fleet in parts that are priced one by one, and what they share."""
+"""All replicas of a fleet, divided into parts of bounded size, and their shared limits."""
 
 from dataclasses import dataclass, replace
 
@@ -18,31 +18,31 @@ from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, ROUNDING, TOLERANCE
 
-_COPIES = 50_000
+_REPLICAS = 50_000
 """In one part."""
 
 
 class NoPlaceError(Exception):
-    """A copy has no pattern that keeps its own limits."""
+    """A replica has no pattern that keeps its own limits."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """All copies, and the limits on what they share.
+    """All replicas, and the limits of the shared resources.
 
     Attributes
     ----------
     parts, kind
-        The copies, and the kind of those of each part. Their patterns are groups: which of a
+        The replicas, and the kind of those of each part. Their patterns are groups: which of a
         site's machines takes a subtask makes no difference to what is shared.
     patterns, group
         Of each kind, and the group of each of its patterns.
     fits
-        Which patterns hold at the copies of each part, shape (n_copies, Q).
+        Which patterns hold at the replicas of each part, shape (n_replicas, Q).
     loads
         `carried` of each kind.
     limits
-        Limits that copies share and that may bind.
+        Limits that replicas share and that may bind.
     room
         Of each of these, rounding allowed for, shape (n_limits,).
     most
@@ -65,14 +65,14 @@ class Parts:
 
     @classmethod
     def of(cls, layout: Layout) -> "Parts":
-        """Price and check every pattern of every copy.
+        """Price and check every pattern of every replica.
 
         Raises
         ------
         InvalidInputError
             If there are too many patterns.
         NoPlaceError
-            If a copy has none that keeps its own limits.
+            If a replica has none that keeps its own limits.
         """
         loads = tuple(carried(layout, k) for k in layout.kinds)
         patterns = [
@@ -89,7 +89,7 @@ class Parts:
         for i, kind in enumerate(layout.kinds):
             own = [
                 _held(layout, kind, patterns[i], loads[i], first)
-                for first in range(0, kind.count, _COPIES)
+                for first in range(0, kind.count, _REPLICAS)
             ]
             held = np.any([fits.any(axis=0) for _, fits in own], axis=0)
             patterns[i] = patterns[i].only(held)
@@ -97,9 +97,9 @@ class Parts:
             groups.append(group)
             order = np.argsort(group, kind="stable")
             firsts = np.searchsorted(group[order], np.arange(group.max() + 1))
-            for first, (features, every) in zip(range(0, kind.count, _COPIES), own, strict=True):
+            for first, (features, every) in zip(range(0, kind.count, _REPLICAS), own, strict=True):
                 fits = every[:, held]
-                price = kind.price[first : first + _COPIES]
+                price = kind.price[first : first + _REPLICAS]
                 one_of = np.logical_or.reduceat(fits[:, order], firsts, axis=1)
                 part = Part(terms, features, price, one_of)
                 cost, used = part.most()
@@ -128,8 +128,8 @@ class Parts:
         )
 
     @property
-    def n_copies(self) -> int:
-        """Copies of all kinds."""
+    def n_replicas(self) -> int:
+        """Replicas of all kinds."""
         return sum(k.count for k in self.layout.kinds)
 
     @property
@@ -137,14 +137,14 @@ class Parts:
         """Groups of patterns of each kind."""
         return [int(group.max()) + 1 for group in self.group]
 
-    def by_part(self, copies: Ints) -> list[Ints]:
-        """Return copies, numbered through all parts and in order, as those of each part."""
+    def by_part(self, replicas: Ints) -> list[Ints]:
+        """Return replicas, numbered through all parts and in order, as those of each part."""
         ends = np.cumsum([len(p.fits) for p in self.parts])
-        each = np.split(copies, np.searchsorted(copies, ends[:-1]))
+        each = np.split(replicas, np.searchsorted(replicas, ends[:-1]))
         return [own - end + len(p.fits) for own, end, p in zip(each, ends, self.parts, strict=True)]
 
     def places(self, chosen: list[NDArray[np.integer]]) -> list[NDArray[np.integer]]:
-        """Return the places of each kind's copies, shape (count, n_subtasks), by their groups."""
+        """Return the places of each kind's replicas, shape (count, n_subtasks), by their groups."""
         found: list[list[NDArray[np.integer]]] = [[] for _ in self.patterns]
         for i, own, fits in zip(self.kind, chosen, self.fits, strict=True):
             # Of a group, the first pattern that holds.
@@ -153,7 +153,7 @@ class Parts:
         return [np.concatenate(own) for own in found]
 
     def named(self, prices: Floats) -> dict[str, float]:
-        """Return the prices above 0 by what they are the price of."""
+        """Return the prices above 0, by resource."""
         return {
             _name(self.layout.template, limit): price
             for limit, price in zip(self.limits, prices.tolist(), strict=True)
@@ -161,7 +161,7 @@ class Parts:
         }
 
     def shortage(self, prices: Floats | None = None) -> str:
-        """Say that the copies cannot share what there is, at prices that prove it if there are."""
+        """Return which shared limits the replicas exceed together, by prices that prove it."""
         scarce = np.ones(len(self.room), bool) if prices is None else prices > 0
         limits = ", ".join(
             f"{_name(self.layout.template, limit)} of {room:,.6g}"
@@ -170,7 +170,7 @@ class Parts:
             )
             if of_them
         )
-        return f"whatever is placed where, the copies together exceed {limits}"
+        return f"whatever is placed where, the replicas together exceed {limits}"
 
 
 def _held(
@@ -180,22 +180,22 @@ def _held(
     loads: tuple[Channels, Work],
     first: int,
 ) -> tuple[Floats, Bools]:
-    """Return the features of some copies, and which patterns hold at each."""
+    """Return the features of some replicas, and which patterns hold at each."""
     look()
-    copies = slice(first, min(first + _COPIES, kind.count))
-    conditions = Conditions(layout, kind, patterns, loads, copies)
+    replicas = slice(first, min(first + _REPLICAS, kind.count))
+    conditions = Conditions(layout, kind, patterns, loads, replicas)
     fits = np.ones((len(conditions.features), len(patterns.places)), bool)
     for _, holds in conditions.each():
         fits &= holds
-    homeless = ~fits.any(axis=1)
-    if homeless.any():
-        i = int(homeless.argmax())
+    without = ~fits.any(axis=1)
+    if without.any():
+        i = int(without.argmax())
         alone = [name for name, holds in conditions.each() if not holds[i].any()]
         why = " and ".join(dict.fromkeys(alone)) or "its limits together"
         raise NoPlaceError(
-            f"copy {first + i} of site {kind.name!r} has no placement that keeps {why}, whatever "
-            f"the others do ({int(homeless.sum())} such among copies {copies.start} to "
-            f"{copies.stop - 1})"
+            f"replica {first + i} of site {kind.name!r} has no placement that keeps {why}, "
+            f"whatever the others do ({int(without.sum())} such among replicas {replicas.start} "
+            f"to {replicas.stop - 1})"
         )
     return conditions.features, fits
 
@@ -215,7 +215,7 @@ def _grouped(patterns: SitePlacements, limits: list[Shared]) -> tuple[PriceTerms
 
 
 def _rooms(p: Problem, patterns: SitePlacements) -> dict[Shared, float]:
-    """Return the capacity of everything that copies share.
+    """Return the capacity of everything that replicas share.
 
     With half of what the evaluator allows for rounding: sums of as many floats in another order
     then agree about what is exactly full.

@@ -1,7 +1,7 @@
-"""`solve_fleet`: the same jobs at very many sites, by prices on what the sites share.
+"""`solve_fleet`: the same jobs at very many sites, by prices of shared resources.
 
-Every copy is placed by trying all patterns; prices on shared links, cores, slots, memory and disk
-tie the copies together. See docs/formulation.md.
+Every replica is placed by trying all patterns. Prices on shared links, cores, slots, memory and
+disk join the replicas. See docs/formulation.md.
 """
 
 import time
@@ -35,7 +35,7 @@ def solve_fleet(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> FleetResult:
-    """Place every subtask of every copy with the least `wan`, and say how near that is.
+    """Place every subtask of every replica with the least `wan`, and say how near that is.
 
     Parameters
     ----------
@@ -45,11 +45,11 @@ def solve_fleet(
         Wall time of the whole call; None: until proved. Of this, as much is kept for checking the
         plan as was needed for reading the fleet in.
     workers
-        Threads that price copies.
+        Threads that price replicas.
     executor
-        Where copies are priced instead, such as `edgeplace.spark_executor.SparkExecutor`.
+        Where replicas are priced instead, such as `edgeplace.spark_executor.SparkExecutor`.
     seed
-        Of the copies that prices are found on first.
+        Of the replicas that prices are found on first.
     progress
         Called with a line of text when something is found or proved.
 
@@ -80,7 +80,7 @@ def solve_fleet(
 
 @dataclass
 class _Known:
-    """What is proved so far."""
+    """The best bound so far."""
 
     bound: float = 0.0
 
@@ -96,7 +96,8 @@ def _solved(
         return _none(Status.INFEASIBLE, str(e), clock)
     clock.keep_for_check()
     clock.passed(
-        "patterns", f"{parts.n_copies:,} copies, {', '.join(map(str, parts.n_patterns))} patterns"
+        "patterns",
+        f"{parts.n_replicas:,} replicas, {', '.join(map(str, parts.n_patterns))} patterns",
     )
     with limited(clock.searching_s()), closing(executor.spread(parts.parts)) as spread:
         dual = find_prices(parts, spread, seed, gap, clock.seconds_left)
@@ -145,7 +146,7 @@ def _solved(
 
 
 class _Stopwatch:
-    """What took how long."""
+    """The time of each step."""
 
     def __init__(self, limit: float | None, tell: Callable[[str], None]) -> None:
         self._began = self._last = time.monotonic()

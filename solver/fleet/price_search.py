@@ -1,4 +1,4 @@
-"""Prices on what the copies share: found on a few copies, then on all."""
+"""Prices of shared resources: computed for a few replicas first, then for all."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,10 +13,10 @@ from edgeplace.solver.fleet.part import Part
 from edgeplace.solver.fleet.parts import Parts
 
 _Asked = Callable[[Floats], tuple[float, Floats]]
-"""Returns what copies cost at least at some prices, and what they take of each limit."""
+"""Returns what replicas cost at least at some prices, and what they take of each limit."""
 
 _SAMPLES = (2_000, 40_000)
-"""Copies of which prices are found first, from nothing and then from those of fewer."""
+"""Replicas of which prices are found first, from nothing and then from those of fewer."""
 _SAMPLE_GAP = 1e-4
 
 
@@ -28,14 +28,14 @@ def find_prices(
     Parameters
     ----------
     seed
-        Of the copies that prices are found on first.
+        Of the replicas that prices are found on first.
     gap
         Relative gap that is near enough for a plan; the prices are found to a tenth of it.
     """
     unit = parts.unit
 
     def found(ask: _Asked, share: float, start: Floats, gap: float) -> Dual:
-        """Return the prices for a share of the copies, scaled so that 1 is much."""
+        """Return the prices for a share of the replicas, scaled so that 1 is much."""
         room = parts.room * share
 
         def at(scaled: Floats) -> CuttingPlane:
@@ -48,13 +48,13 @@ def find_prices(
     start = np.zeros(len(unit))
     rng = np.random.default_rng(seed)
     for size in _SAMPLES:
-        share = size / parts.n_copies
+        share = size / parts.n_replicas
         if share > 0.5 or not len(unit):
             break
         some = [part.of(_sample(rng, len(part.fits), share)) for part in parts.parts]
         sampled = found(
             partial(_asked, some),
-            sum(len(part.fits) for part in some) / parts.n_copies,
+            sum(len(part.fits) for part in some) / parts.n_replicas,
             start,
             _SAMPLE_GAP,
         )

@@ -1,4 +1,4 @@
-"""What `solve_fleet` answers."""
+"""The answer of `solve_fleet`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ class FleetResult:
     status
         As in `Result`.
     places
-        Site -> where each subtask of each copy runs, as an index of `Cluster.task_managers`, shape
-        (count, n_subtasks); empty without a plan. Subtasks are numbered as by `subtasks`.
+        Site -> where each subtask of each replica runs, as an index of `Cluster.task_managers`,
+        shape (count, n_subtasks); empty without a plan. Subtasks are numbered as by `subtasks`.
     subtasks
         Site -> (job, operator's id) of each of them; those of one operator follow each other.
     wan, bound
@@ -52,24 +52,24 @@ class FleetResult:
         """Relative distance between value and bound, NaN without a plan."""
         return (self.wan - self.bound) / self.wan if self.wan else 0.0
 
-    def plan(self, site: str, copy: int) -> Plan:
-        """Return the plan of one copy, in the names that the fleet's cluster has.
+    def plan(self, site: str, replica: int) -> Plan:
+        """Return the plan of one replica, in the names that the fleet's cluster has.
 
         Raises
         ------
         InvalidInputError
-            If there is no plan, or no such copy.
+            If there is no plan, or no such replica.
         """
         count = len(self.places.get(site, ()))
-        if not 0 <= copy < count:
-            known = ", ".join(f"{len(own)} copies of {s!r}" for s, own in self.places.items())
+        if not 0 <= replica < count:
+            known = ", ".join(f"{len(own)} replicas of {s!r}" for s, own in self.places.items())
             raise InvalidInputError(
-                f"there is no plan of copy {copy} of site {site!r}",
+                f"there is no plan of replica {replica} of site {site!r}",
                 f"there is one of {known}, counted from 0" if known else "see status and conflict",
             )
         jobs: dict[str, dict[str, tuple[str, ...]]] = {}
         for (job, operator), t in zip(
-            self.subtasks[site], self.places[site][copy].tolist(), strict=True
+            self.subtasks[site], self.places[site][replica].tolist(), strict=True
         ):
             own = jobs.setdefault(job, {})
             own[operator] = (*own.get(operator, ()), self.task_managers[t])

@@ -1,6 +1,6 @@
-"""A plan from prices: the cheapest patterns, and for copies in two minds a choice that holds.
+"""A plan from prices: the cheapest patterns, and an exact choice where two cost nearly the same.
 
-The copies whose next best pattern costs little more are chosen anew together, exactly, in ever
+The replicas whose next best pattern costs little more are chosen anew together, exactly, in ever
 larger pools; a pool of all that can be in a better plan proves the bound.
 """
 
@@ -18,7 +18,7 @@ from edgeplace.solver.fleet.parts import Parts
 from edgeplace.solver.fleet.rounding_milp import Columns, choose, columns
 
 _POOLS = (100, 1_000, 10_000)
-"""Copies whose patterns are chosen together with those that the prices leave open."""
+"""Replicas whose patterns are chosen together with those that the prices leave open."""
 _GOLDEN = (5**0.5 - 1) / 2
 """Its multiples, less whole numbers, fall evenly into shares of 1."""
 _CLOSING = 50_000
@@ -28,7 +28,7 @@ _CLOSING = 50_000
 def find_plan(
     parts: Parts, spread: Spread, dual: Dual, gap: float, seconds_left: Callable[[], float]
 ) -> tuple[list[NDArray[np.integer]] | None, float]:
-    """Return patterns of all copies that hold together, and what no others have less `wan` than.
+    """Return patterns of all replicas that hold together, and what no others have less `wan` than.
 
     An infinite bound proves that there are none.
     """
@@ -58,7 +58,7 @@ def find_plan(
             break
         base: list[NDArray[np.integer]] = [p.chosen for p in priced]
         if not complete and size == _POOLS[-1]:
-            # Where more are in two minds than can be chosen exactly, they are divided first.
+            # Too many replicas for an exact choice: they are divided first.
             base = _divided(parts, spread, dual) or base
         chosen, least = _choose(parts, own, base, among, gap, seconds_left)
         if chosen is not None:
@@ -97,9 +97,9 @@ def _choose(
     gap: float,
     seconds_left: Callable[[], float],
 ) -> tuple[list[NDArray[np.integer]] | None, float]:
-    """Choose among some copies' patterns, all others as they are in a base."""
+    """Choose among some replicas' patterns, all others as they are in a base."""
     room, cost = parts.room, 0.0
-    near = np.zeros(parts.n_copies, bool)
+    near = np.zeros(parts.n_replicas, bool)
     near[among] = True
     others = np.flatnonzero(~near)
     for part, rest, c in zip(parts.parts, parts.by_part(others), base, strict=True):
@@ -117,5 +117,5 @@ def _replaced(
     chosen = [c.copy() for c in base]
     for i, c in enumerate(chosen):
         here = taken[own.part[taken] == i]
-        c[own.copy[here]] = own.pattern[here]
+        c[own.replica[here]] = own.pattern[here]
     return chosen

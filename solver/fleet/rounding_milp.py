@@ -1,8 +1,8 @@
-"""From prices to a plan: most copies take what is best at the prices, a few are chosen exactly.
+"""From prices to a plan: most replicas take what is best at the prices, a few are chosen exactly.
 
-A pattern that costs a copy more than the gap above its best, prices included, is in no better plan
-(reduced-cost fixing: Dantzig, Fulkerson and Johnson, 1954). Where all others are in the model, its
-optimum is that of the fleet.
+A pattern that costs a replica more than the gap above its best, prices included, is in no better
+plan (reduced-cost fixing: Dantzig, Fulkerson and Johnson, 1954). If all other patterns are in the
+model, its optimum is that of the fleet.
 """
 
 import time
@@ -23,20 +23,20 @@ _ROUNDS = 30
 
 @dataclass(frozen=True)
 class Columns:
-    """Patterns of some copies that may be taken in place of those chosen at the prices.
+    """Patterns of some replicas that may be taken in place of those chosen at the prices.
 
     Attributes
     ----------
-    part, copy, pattern
+    part, replica, pattern
         Where each belongs, shape (n_columns,).
     extra
-        What it costs more than the copy's best, prices included, shape (n_columns,).
+        What it costs more than the replica's best, prices included, shape (n_columns,).
     cost, used
         Its `wan`, and what it takes of shared limits, shape (n_columns, n_limits).
     """
 
     part: Ints
-    copy: Ints
+    replica: Ints
     pattern: Ints
     extra: Floats
     cost: Floats
@@ -44,16 +44,16 @@ class Columns:
 
 
 def columns(
-    parts: Sequence[Part], copies: Sequence[Ints], prices: Floats, most_extra: float
+    parts: Sequence[Part], replicas: Sequence[Ints], prices: Floats, most_extra: float
 ) -> Columns:
-    """Return the patterns of some copies of each part that are within so much of their best."""
+    """Return the patterns of some replicas of each part that are within so much of their best."""
     found = []
-    for i, (part, near) in enumerate(zip(parts, copies, strict=True)):
+    for i, (part, near) in enumerate(zip(parts, replicas, strict=True)):
         some = part.of(near)
         extra = some.costs(prices)
         extra -= extra.min(axis=1, keepdims=True)
-        copy, pattern = np.nonzero(np.isfinite(extra) & (extra <= most_extra))
-        features = some.features[copy]
+        replica, pattern = np.nonzero(np.isfinite(extra) & (extra <= most_extra))
+        features = some.features[replica]
         terms = part.terms
 
         def each(term: Floats, features: Floats = features, pattern: Ints = pattern) -> Floats:
@@ -62,12 +62,12 @@ def columns(
 
         found.append(
             (
-                np.full(len(copy), i),
-                near[copy],
+                np.full(len(replica), i),
+                near[replica],
                 pattern,
-                extra[copy, pattern],
-                some.price[copy, 0] * each(terms.up)
-                + some.price[copy, 1] * each(terms.down)
+                extra[replica, pattern],
+                some.price[replica, 0] * each(terms.up)
+                + some.price[replica, 1] * each(terms.down)
                 + each(terms.priced),
                 np.einsum("cf,rfc->cr", features, terms.shared[:, :, pattern]),
             )
@@ -82,24 +82,24 @@ def choose(
     seconds: float | None,
     gap: float,
 ) -> tuple[Ints | None, float]:
-    """Return which columns to take, one a copy, and what no choice costs less than.
+    """Return which columns to take, one a replica, and what no choice costs less than.
 
     Parameters
     ----------
     room
-        Of each shared limit, for these copies; shape (n_limits,).
+        Of each shared limit, for these replicas; shape (n_limits,).
     base
-        What all other copies cost: gaps are relative to the whole.
+        What all other replicas cost: gaps are relative to the whole.
     """
-    copies, row = np.unique(np.stack([own.part, own.copy]), axis=1, return_inverse=True)
+    replicas, row = np.unique(np.stack([own.part, own.replica]), axis=1, return_inverse=True)
     row = row.ravel()
     n = len(own.cost)
     model = LinearModel()
     take = model.columns(Kind.BINARY, np.ones(n))
-    model.all_equal(row, take, np.ones(n), np.ones(copies.shape[1]))
-    least = np.full((own.used.shape[1], copies.shape[1]), np.inf)
+    model.all_equal(row, take, np.ones(n), np.ones(replicas.shape[1]))
+    least = np.full((own.used.shape[1], replicas.shape[1]), np.inf)
     for r in range(len(least)):
-        # The least that each copy takes goes to the other side: what is left are small numbers.
+        # The least that each replica takes goes to the other side: what is left are small numbers.
         used = own.used[:, r]
         np.minimum.at(least[r], row, used)
         left = room[r] - least[r].sum()

@@ -1,8 +1,8 @@
-"""The ways to place what is copied with a site, and what each takes, as linear terms.
+"""Patterns: placements of what is replicated with a site, and their resources as linear terms.
 
-What a copy takes of anything is linear in its features: the bytes/s of each channel on the wire,
-the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns): copies'
-features times it is what each pattern takes at each copy.
+The use of each resource by a replica is linear in its features: the bytes/s of each channel on the
+wire, the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns). The
+replicas' features times this matrix is the use by each pattern at each replica.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
 
 Shared = tuple[LimitKind, int]
-"""A limit on what all copies share: its kind, and the index of the thing in the template."""
+"""A limit on what all replicas share: its kind, and the index of the thing in the template."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Leg:
     """A channel between two sites of the template."""
 
     channel: int
-    """Counted within a copy; answers come behind the channels of records."""
+    """Counted within a replica; answers come behind the channels of records."""
     source: int
     target: int
     links: tuple[int, ...]
@@ -42,19 +42,19 @@ class SitePlacements:
     places
         Index into `SiteKind.places` of each subtask, shape (Q, n_subtasks).
     channels
-        Producer and consumer of each channel of a copy, answers last, shape (2, n_channels).
+        Producer and consumer of each channel of a replica, answers last, shape (2, n_channels).
     n_feeding
         Channels of records.
     up, down
-        Terms of bytes/s on the copy's own links.
+        Terms of bytes/s on the replica's own links.
     priced
         Term of bytes/s on shared links, weighted by their price.
     cores
-        Terms of cores on the copy's own nodes.
+        Terms of cores on the replica's own nodes.
     shared
-        Terms of what copies share, by limit.
+        Terms of what replicas share, by limit.
     slots
-        Used of each of the copy's own TaskManagers, shape (Q, n_tms).
+        Used of each of the replica's own TaskManagers, shape (Q, n_tms).
     taken
         Used of each amount of `AMOUNTS` of these, shape (n_amounts, Q, n_tms).
     busiest
@@ -98,7 +98,7 @@ class SitePlacements:
         number = np.arange(width.prod())
         step = width.prod() // np.cumprod(width)
         places = np.stack([o[number // s % len(o)] for o, s in zip(options, step, strict=True)], 1)
-        # The channels of the first copy, answers last.
+        # The channels of the first replica, answers last.
         n_feeding = carried.n_feeding // kind.count
         n_answers = len(carried.source) // kind.count - n_feeding
         own = np.r_[:n_feeding, carried.n_feeding : carried.n_feeding + n_answers]

@@ -1,6 +1,6 @@
-"""The whole fleet as one problem, by arrays: what the evaluator judges plans by.
+"""The whole fleet as one problem, in arrays, for the evaluator.
 
-Subtasks and machines are numbered kind by kind and copy by copy; what is shared comes first.
+Subtasks and machines are numbered kind by kind and replica by replica; shared ones come first.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from edgeplace.solver.problem.work import Work
 Table = TypeVar("Table", Work, Footprint, TaskManagers)
 
 _COPY_S = 8e-7
-"""Time to state what one subtask of one copy takes, measured."""
+"""Time to state what one subtask of one replica takes, measured."""
 
 
 def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
-    """Return what the channels and subtasks of a kind take, copy by copy."""
+    """Return the traffic and work of the channels and subtasks of a kind, replica by replica."""
     t, p, n = layout.traffic, layout.template, kind.count
     afford(_COPY_S * n * len(kind.subtasks))
     local = np.zeros(p.n, np.intp)
@@ -63,7 +63,7 @@ def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
 
 
 def _watermarks_per_s(layout: Layout, kind: SiteKind) -> Floats:
-    """Return the watermarks of each job's channels at each copy, shape (count, n_jobs).
+    """Return the watermarks of each job's channels at each replica, shape (count, n_jobs).
 
     A source has no more of them than records: they grow with the rates up to their interval.
     """
@@ -80,7 +80,7 @@ def _watermarks_per_s(layout: Layout, kind: SiteKind) -> Floats:
 
 
 def _repeated(indices: Ints, n: int, width: int) -> Ints:
-    """Return indices, counted within a copy, of n copies of so many, one after the other."""
+    """Return indices, counted within a replica, of n replicas of so many, one after the other."""
     first = np.arange(n, dtype=np.intp)[:, None] * width
     repeated: Ints = (indices[None, :] + first).ravel()
     return repeated
@@ -93,7 +93,7 @@ class Tiled:
     Attributes
     ----------
     first_task_manager
-        Of each kind's first copy.
+        Of each kind's first replica.
     """
 
     problem: Problem
@@ -120,18 +120,18 @@ class Tiled:
         ):
             if not kind.may[np.arange(len(kind.subtasks)), own].all():
                 raise PlanMismatchError(
-                    f"a subtask at a copy of {kind.name!r} is where it may not run",
+                    f"a subtask at a replica of {kind.name!r} is where it may not run",
                     "please report this with the fleet",
                 )
             m = len(kind.task_managers)
-            copy = np.arange(kind.count, dtype=np.intp)[:, None]
-            found.append(np.where(own < m, first + copy * m + own, own - m).ravel())
+            replica = np.arange(kind.count, dtype=np.intp)[:, None]
+            found.append(np.where(own < m, first + replica * m + own, own - m).ravel())
         return np.concatenate(found)
 
 
 @dataclass(frozen=True)
 class _Offsets:
-    """Numbers of what comes before the first copy of a kind."""
+    """Numbers of what comes before the first replica of a kind."""
 
     site: int
     node: int
@@ -263,7 +263,7 @@ def _below_one_another(tables: Sequence[Table]) -> Table:
 
 
 def _network(layout: Layout) -> Network:
-    """Return the network of the whole: the shared sites, and every copy a leaf of one of them."""
+    """Return the whole network: the shared sites, and every replica as a leaf of one of them."""
     net, shared = layout.template.network, layout.shared_links
     n_shared, n_links = len(layout.shared_sites), len(shared)
     ends = np.array(net.ends, np.intp).reshape(-1, 2)[shared]

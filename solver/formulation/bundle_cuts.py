@@ -1,4 +1,4 @@
-"""Rows for subtasks that go together: a machine has room for all of them, or for none.
+"""Cuts for bundles: connected subtasks that pay only if one machine holds all of them.
 
 Where the parts of a line pay only together, the relaxation fills what is left of a machine with a
 share of each: two of the three slots that a line needs hold two thirds of it. With v at a site s

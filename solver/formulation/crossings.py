@@ -1,4 +1,4 @@
-"""Which links a channel crosses, as linear expressions of where its two ends run.
+"""The links that a channel crosses, as linear expressions of the places of its two ends.
 
 Two forms give the same numbers wherever the placement is whole:
 
@@ -70,7 +70,7 @@ class Crossings(Protocol):
 
 
 class SiteExpressions:
-    """Where units are, as expressions of the placement columns."""
+    """The sites of units, as expressions of the placement columns."""
 
     def __init__(self, problem: Problem, choices: PlacementColumns) -> None:
         self.choices = choices

@@ -1,4 +1,4 @@
-"""What can run beside a count at a site, as rows that tighten the model.
+"""Envelopes: rows that tighten the model by the room beside a number of subtasks at a site.
 
 Between the k subtasks of a counted unit at a site and the m subtasks that send to it from there,
 k * m of the pairs need no link. But the more of the one, the fewer of the other fit: with f(k) the

@@ -29,6 +29,8 @@ from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
 from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
 
+_CROSSING_S = 5e-7
+"""Time to state what one column's crossing of one link costs and takes there, measured."""
 _PLACE_S = 6e-7
 """Time to state one place of one subtask with all its limits, measured on the largest."""
 CrossingForm = Callable[[Problem, LinearModel, SiteExpressions], Crossings]
@@ -233,10 +235,7 @@ def formulate(
     """
     p = problem
     model = LinearModel()
-    if explicit:
-        candidates = np.ones((p.n, p.m), bool)
-    else:
-        candidates = p.allowed() if soft_rates else p.keeps_up
+    candidates = np.ones((p.n, p.m), bool) if explicit else p.candidates(soft_rates)
     if may is not None:
         candidates = candidates & may
     bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
@@ -265,7 +264,7 @@ def formulate(
     crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
-    _links(p, model, choices, crossings, crossed, flow, rho, unit)
+    _links(p, model, choices, crossings, crossed, flow, rho, unit, deadline)
     rules(p, model, choices, explicit)
     if with_moves:
         moves(p, model, choices)
@@ -334,7 +333,7 @@ def _largest_utilisation(p: Problem) -> float:
 
 
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
-    """Return the pairs of units whose crossings matter, each channel's, and bytes/s of each.
+    """Return the pairs of units that exchange bytes, the pair of each channel, and bytes/s.
 
     A pair's flow is that between one subtask of one unit and one of the other. Channels of parallel
     streams between the same two subtasks share their crossings.
@@ -362,9 +361,11 @@ def _links(
     flow: Floats,
     rho: int | None,
     unit: float,
+    deadline: float,
 ) -> None:
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
+    running().afford(_CROSSING_S * len(crossed.value), deadline)
     written = _checkpoints(p, model, c)
     model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
     link, column, value = merged(
@@ -422,7 +423,7 @@ def _wan(
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
-    """Return bytes/s on links from where a subtask runs to the checkpoint storage."""
+    """Return bytes/s on links from a subtask's place to the checkpoint storage."""
     written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     i = np.flatnonzero(written)
     if p.storage_site is None or not len(i):

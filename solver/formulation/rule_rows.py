@@ -10,7 +10,7 @@ from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Tog
 
 
 def rules(p: Problem, model: LinearModel, c: PlacementColumns, explicit: bool) -> None:
-    """Rules, in their four compiled forms; restrictions only where they are wanted as rows."""
+    """Add rows for the four compiled forms of rules; for restrictions only if asked."""
     for r, rule in enumerate(p.constraints):
         match rule:
             case Restriction():

@@ -1,4 +1,4 @@
-"""Units: subtasks that nothing tells apart are counted, not told apart.
+"""Units: sets of equal subtasks; the model counts them instead of placing each one.
 
 The subtasks of an operator behind a HASH or REBALANCE exchange are often alike: each gets the same
 from everyone. A solver that may exchange them proves the same thing once for every order of them.
@@ -40,7 +40,7 @@ class Units:
 
     @classmethod
     def alike(cls, problem: Problem, candidates: Bools) -> "Units":
-        """Return the subtasks by what they cost, need, may and exchange with whom.
+        """Return the sets of subtasks with equal costs, needs, allowed places and partners.
 
         Where they run now, and how long their records take, is left out of account.
 

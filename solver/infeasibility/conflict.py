@@ -13,7 +13,15 @@ from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, 
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
-from edgeplace.solver.infeasibility.nearest import Nearest, any_plan, kept, nearest, rule_of_thumb
+from edgeplace.solver.infeasibility.nearest import (
+    Nearest,
+    any_plan,
+    kept,
+    nearest,
+    patient,
+    refuse_large,
+    rule_of_thumb,
+)
 from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged
 from edgeplace.solver.infeasibility.shortages import Shortages
 from edgeplace.solver.linear.backend import Outcome
@@ -21,8 +29,6 @@ from edgeplace.solver.linear.model import Affine, Limited
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 
-_SECONDS = 60.0
-"""Time for the whole analysis where the caller sets no limit."""
 _NEAREST_SHARE, _CURE_SHARE = 0.5, 0.5
 """Of the time left: for the nearest plan, and then for leaving out parts of its cure."""
 _PLACE_S = 2e-6
@@ -44,23 +50,22 @@ def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict |
     """
     if not problem.m:
         return _no_task_managers(problem)
-    with limited(_SECONDS if running().left() is None else None):
-        form, found = _nearest(problem, needed, soft)
-        if found is None:
-            return _only_shortages(needed) if needed.members else None
-        parts, found, minimal = _cured(problem, needed, found, soft)
-        members, irreducible, unknown = _told(problem, needed, form, soft)
-        return Conflict(
-            members=members,
-            irreducible=irreducible,
-            shortfalls=_shortfalls(problem, parts, found, soft),
-            cure=describe(parts),
-            confirmed=not kept(assess(applied(problem, parts), found.assignment), soft),
-            changes=parts,
-            nearest=found.proved,
-            minimal=minimal,
-            not_narrowed=unknown,
-        )
+    form, found = _nearest(problem, needed, soft)
+    if found is None:
+        return _only_shortages(needed) if needed.members else None
+    parts, found, minimal = _cured(problem, needed, found, soft)
+    members, irreducible, unknown = _told(problem, needed, form, soft)
+    return Conflict(
+        members=members,
+        irreducible=irreducible,
+        shortfalls=_shortfalls(problem, parts, found, soft),
+        cure=describe(parts),
+        confirmed=not kept(assess(applied(problem, parts), found.assignment), soft),
+        changes=parts,
+        nearest=found.proved,
+        minimal=minimal,
+        not_narrowed=unknown,
+    )
 
 
 def _nearest(
@@ -93,6 +98,7 @@ def _nearest(
 def _explicit(problem: Problem, soft: bool) -> Formulation:
     """Return the model of a problem with all that may be at fault as rows."""
     running().afford(_PLACE_S * problem.n * problem.m)
+    refuse_large(problem.n * problem.m)
     form = formulate(problem, (), explicit=True)
     if not soft:
         return form
@@ -245,9 +251,7 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
     limits.sort(key=lambda limit: order.index(limit[0]))
 
     def infeasible(kept: Sequence[Limited]) -> bool | None:
-        from edgeplace.solver.linear.highs import Milp
-
-        loaded = Milp(form.model.without(set(limits) - set(kept)))
+        loaded = patient(form.model.without(set(limits) - set(kept)))
         tm = {t.id: i for i, t in enumerate(form.problem.cluster.task_managers)}
         stated = set(kept)
         while True:
@@ -266,6 +270,7 @@ def _clash(form: Formulation) -> tuple[list[Limited], bool]:
             loaded.add_rows(form.missed(answer.values, assignment, short_only) or ())
 
     try:
+        refuse_large(form.model.n_entries)
         if not infeasible(limits):
             return [], False
         return _quick_xplain([], limits, infeasible), True

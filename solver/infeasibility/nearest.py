@@ -20,10 +20,16 @@ from edgeplace.solver.linear.model import Affine, Kind, Limited, LinearModel, Ro
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.search import Search
+from edgeplace.solver.search.stages import baselines
 from edgeplace.solver.tolerances import AMOUNT_GAP, INTEGRALITY
 
-_PATIENCE_S = 20.0
-"""Time for one question whether a plan exists, where the call has more."""
+_PATIENCE, _FEWEST_NODES = 2e8, 100
+"""Nodes of the search for one answer times entries of its model, and nodes at least, where the call
+has no limit. So the answer does not depend on how busy the machine is."""
+_LARGEST = 1e6
+"""Entries of a model of all limits, beyond which nothing is asked of it then."""
+_SHARE = 1 / 3
+"""Of the time left, for one question whether a plan exists."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +48,15 @@ def kept(found: Evaluation, soft: bool) -> tuple[Limit, ...]:
 def any_plan(problem: Problem, soft: bool) -> tuple[Ints | None, bool]:
     """Return an assignment that holds, and whether it was proved that there is none."""
     p = problem
-    places = p.allowed() if soft else p.keeps_up
-    if not places.any(axis=1).all():
+    if not p.candidates(soft).any(axis=1).all():
         return None, True
     levels = [ObjectiveLevel(name="throughput" if soft else "wan")]
     left = running().left()
-    with limited(_PATIENCE_S if left is None else min(_PATIENCE_S, left / 3)) as clock:
-        search = Search(p, levels, soft, clock, 1.0, 0, lambda text: None, _load)
+    with limited(None if left is None else left * _SHARE) as clock:
+        search = Search(p, levels, soft, clock, 1.0, 0, lambda text: None, patient)
         search.run()
+        if search.best is None and not search.state.proof.infeasible and left is None:
+            baselines.run_local_search(search.state)
     if search.best is not None:
         return search.best.assignment, False
     return None, search.state.proof.infeasible
@@ -60,6 +67,7 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
 
     None if time ran out before any was found.
     """
+    refuse_large(form.model.n_entries)
     model, count, amount = _elastic(form.model)
     best: Ints | None = None
     least: tuple[int, int] | None = None
@@ -67,7 +75,7 @@ def nearest(form: Formulation, soft: bool) -> Nearest | None:
     with suppress(OutOfTimeError):
         while True:
             look()
-            loaded = _load(model)
+            loaded = patient(model)
             first = loaded.minimise(count, seconds=None, gap=0.0, start=None)
             if first.values is None:
                 break
@@ -107,10 +115,22 @@ def rule_of_thumb(problem: Problem, soft: bool) -> Ints | None:
     return best
 
 
-def _load(model: LinearModel) -> Backend:
+def patient(model: LinearModel) -> Backend:
+    """Load a model, to be given up after some work where the call has no limit."""
     from edgeplace.solver.linear.highs import Milp
 
-    return Milp(model)
+    if running().limited:
+        return Milp(model)
+    return Milp(model, most_nodes=max(int(_PATIENCE / max(model.n_entries, 1)), _FEWEST_NODES))
+
+
+def refuse_large(entries: int) -> None:
+    """Raise `OutOfTimeError` for a model of more entries than is asked where there is no limit.
+
+    Where there is one, the back end refuses it.
+    """
+    if not running().limited and entries > _LARGEST:
+        raise OutOfTimeError("the model of all limits is too large")
 
 
 def _broken(problem: Problem, assignment: Ints, soft: bool) -> tuple[int, int]:

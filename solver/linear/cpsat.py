@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from edgeplace.solver.clock import look
+from edgeplace.solver.clock import afford, look
 from edgeplace.solver.clock import running as clock_of_call
 from edgeplace.solver.linear import left_behind
 from edgeplace.solver.linear.backend import Answer, Outcome, SolverInterrupt
@@ -28,6 +28,8 @@ _LARGEST_SUM = float(1 << 46)
 """With larger ones OR-Tools 9.15 has called models infeasible that are not."""
 _ENTRY_S = 5e-6
 """Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
+_COLUMN_S = 5e-6
+"""Time to make a column, measured."""
 _LOOK_S = 0.1
 """How often who waits for CP-SAT looks at the clock."""
 _HALVINGS = 100
@@ -40,6 +42,7 @@ class CpSat:
     name = "cp-sat"
 
     def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
+        afford(_COLUMN_S * len(model.upper))
         self._model = cp_model.CpModel()
         self._real = [kind is Kind.REAL for kind in model.kinds]
         self._steps = [

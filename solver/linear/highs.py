@@ -35,11 +35,23 @@ round the column's bounds down, and its bound may be too high (ERGO-Code/HiGHS#3
 
 
 class Milp:
-    """A `LinearModel` in HiGHS. Incumbents and bounds survive a time limit or Ctrl-C."""
+    """A `LinearModel` in HiGHS. Incumbents and bounds survive a time limit or Ctrl-C.
+
+    Parameters
+    ----------
+    most_nodes
+        Nodes of the search tree after which a minimisation stops; None: no limit.
+    """
 
     name = "milp"
 
-    def __init__(self, model: LinearModel, seed: int = 0, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        model: LinearModel,
+        seed: int = 0,
+        workers: int | None = None,
+        most_nodes: int | None = None,
+    ) -> None:
         self._highs = highspy.Highs()
         self._highs.setOptionValue("output_flag", False)
         self._columns = len(model.upper)
@@ -53,6 +65,8 @@ class Milp:
             ("mip_feasibility_tolerance", FEASIBILITY),
         ):
             self._highs.setOptionValue(option, value)
+        if most_nodes is not None:
+            self._highs.setOptionValue("mip_max_nodes", most_nodes)
 
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows; see `Backend`."""

@@ -1,4 +1,4 @@
-"""Channels as a network carries them: bytes on the wire, buffers, waiting, credit."""
+"""Channels between subtasks: bytes on the wire, buffers, delays, credit windows."""
 
 from dataclasses import dataclass
 

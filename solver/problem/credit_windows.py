@@ -1,4 +1,4 @@
-"""Credit-based flow control: how long the receiver's answers are under way, and who waits for them.
+"""Credit-based flow control: the time until credit returns, and the channels that wait for it.
 
 A sender may have as many buffers under way as the receiver has granted: the exclusive ones of the
 channel, and floating ones of its gate as the sender's backlog asks for them (Flink's

@@ -1,4 +1,4 @@
-"""What subtasks keep: memory, disk, state, and the checkpoints of it."""
+"""The footprint of subtasks: memory, disk, state, and its checkpoints."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from edgeplace.solver.problem.wire import checkpoint_on_wire
 
 @dataclass(frozen=True)
 class Footprint:
-    """What each subtask keeps, wherever it runs; arrays of shape (n_subtasks,), but for `takes`.
+    """The footprint of each subtask at any place; arrays of shape (n_subtasks,), except `takes`.
 
     Attributes
     ----------

@@ -1,6 +1,7 @@
 """The network between sites: routes, and the tree form if the sites form a tree."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -45,6 +46,7 @@ class Network:
         One-way delay and weight of a byte, shape (n_links,).
     tree
         The tree that the sites form, if they form one with links in both directions, else None.
+        See `without_idle`.
     site_ids
         Names of the sites; a tree does not need them, for it has no two routes.
     """
@@ -162,7 +164,8 @@ class Network:
     def joined_by_route(self, a: Ints, b: Ints) -> Bools:
         """Return whether there is a route from sites a to sites b."""
         if self.tree is not None:
-            return np.ones(len(a), bool)
+            met: Bools = (a == b) | ~(self.tree.alone[a] | self.tree.alone[b])
+            return met
         sources, row = np.unique(a, return_inverse=True)
         joined: Bools = self._last_links(sources)[row, b] != _NOWHERE
         return joined
@@ -210,6 +213,18 @@ class Network:
             own = self._last_from(a)
             more._last[a] = np.where(own == _NOWHERE, more._last_from(a), own)
         return more
+
+    def without_idle(self, idle: Collection[int]) -> "Network":
+        """Return the network as a tree, if it is one but for sites without links.
+
+        Parameters
+        ----------
+        idle
+            Sites where nothing runs in any plan that is asked for.
+        """
+        if self.tree is not None:
+            return self
+        return dataclasses.replace(self, tree=Tree.of(self.n_sites, self.ends, idle))
 
     def delay(self, a: int, b: int) -> float:
         """Return the one-way delay from site a to site b in ms; infinite if unreachable."""

@@ -9,7 +9,7 @@ from edgeplace.solver.arrays import Bools, Ints
 
 
 class Places:
-    """Where TaskManagers are, indexed once for all rules and sources.
+    """The places of TaskManagers, indexed once for all rules and sources.
 
     Attributes
     ----------

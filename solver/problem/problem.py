@@ -1,7 +1,7 @@
-"""Jobs, cluster and rules as indexed arrays: what the evaluator and every back end share."""
+"""Jobs, cluster and rules as indexed arrays, for the evaluator and every back end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import TOLERANCE
 
 _PAIR_S = 3e-9
-"""Time to tell whether a subtask may run on a TaskManager, measured."""
+"""Time to tell whether a subtask may run on a TaskManager, or on a class, measured."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Problem:
 
     @cached_property
     def keeps_up(self) -> Bools:
-        """Where each subtask may run, its thread keeps up, and the node has the cores for it alone.
+        """True where a slot exists, a subtask is allowed, its thread and the node's cores suffice.
 
         Shape (n_subtasks, n_tms).
         """
@@ -89,9 +89,28 @@ class Problem:
         node_class = of.astype(np.intp)
         fits = self.work.busy[:, node_class] <= 1 + TOLERANCE
         fits &= self.work.cores[:, node_class] <= room * (1 + TOLERANCE)
-        mask = self._allowed & fits[:, kind.ravel()]
+        mask = self._allowed & fits[:, kind.ravel()] & (self.tms.slots > 0)
         mask.flags.writeable = False
         return mask
+
+    def candidates(self, soft: bool) -> Bools:
+        """Return where each subtask may run in a plan that holds, shape (n_subtasks, n_tms).
+
+        Parameters
+        ----------
+        soft
+            Limits that grow with the rates may be exceeded.
+        """
+        return self._allowed & (self.tms.slots > 0) if soft else self.keeps_up
+
+    def without_idle_sites(self) -> "Problem":
+        """Return the problem with a tree of sites, if they form one but for those that are lost.
+
+        A site is lost where it has no links and no slots. No plan that holds has a subtask there.
+        """
+        idle = set(range(self.network.n_sites)) - {self.storage_site}
+        idle -= set(self.tms.site[self.tms.slots > 0].tolist())
+        return replace(self, network=self.network.without_idle(idle))
 
     @cached_property
     def _allowed(self) -> Bools:
@@ -186,7 +205,7 @@ def build(
     now = _placed_now(subtasks, cluster, rules, current, notes)
     places = Places(cluster)
     constraints = _constraints(subtasks, traffic, places, rules, now, notes)
-    afford(_PAIR_S * subtasks.count * len(cluster.task_managers))
+    afford(2 * _PAIR_S * subtasks.count * len(cluster.task_managers))
     tms = TaskManagers.of(cluster, places)
     allowed = allowed_by(constraints, subtasks.count, len(tms.slots))
     reached = _reached(allowed, tms, len(node_classes(cluster)))
@@ -207,6 +226,21 @@ def build(
         ),
         current=now,
         notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def with_jobs(problem: Problem, jobs: Sequence[JobGraph]) -> Problem:
+    """Return the problem with other costs of its jobs: the same subtasks, sources and rules."""
+    p = problem
+    subtasks = Subtasks.number(jobs)
+    traffic = Traffic.of(jobs)
+    reached = _reached(p.allowed(), p.tms, len(node_classes(p.cluster)))
+    return replace(
+        p,
+        subtasks=subtasks,
+        work=Work.measured(subtasks, p.cluster, traffic, reached, []),
+        footprint=Footprint.of(subtasks, p.cluster),
+        channels=Channels.of(traffic, p.cluster),
     )
 
 

@@ -1,4 +1,4 @@
-"""How many slots subtasks take: of each sharing group, as many as its largest operator has there.
+"""Slots in use: for each slot sharing group, the number of subtasks of its largest operator.
 
 Subtasks of different operators of a group share a slot, subtasks of one operator never do. The
 decomposition by site, the fleet and the balance of workers count here. Others count themselves:

@@ -11,7 +11,7 @@ from edgeplace.solver.problem.places import Places
 
 @dataclass(frozen=True)
 class TaskManagers:
-    """What TaskManagers have; arrays of shape (n_task_managers,), but for `node_cores`.
+    """The resources of TaskManagers; arrays of shape (n_task_managers,), but for `node_cores`.
 
     Attributes
     ----------

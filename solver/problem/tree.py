@@ -1,11 +1,12 @@
 """A tree of sites, rooted at its centre."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from edgeplace.solver.arrays import Ints
+from edgeplace.solver.arrays import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,13 @@ class Tree:
     root
         A centre: the largest distance to it is least.
     parent
-        Parent of each site, -1 for the root, shape (n_sites,).
+        Parent of each site, -1 for the root and for sites without links, shape (n_sites,).
     depth
         Edges between a site and the root, shape (n_sites,).
     up, down
-        Link from each site to its parent and back, -1 for the root, shape (n_sites,).
+        Link from each site to its parent and back, -1 where it has none, shape (n_sites,).
     order
-        Sites by depth, the root first, shape (n_sites,).
+        Sites with links by depth, the root first.
     """
 
     root: int
@@ -34,16 +35,29 @@ class Tree:
     order: Ints
 
     @classmethod
-    def of(cls, n_sites: int, ends: Sequence[tuple[int, int]]) -> "Tree | None":
-        """Return the tree that some directed links form, None if they form none."""
+    def of(
+        cls, n_sites: int, ends: Sequence[tuple[int, int]], idle: Collection[int] = ()
+    ) -> "Tree | None":
+        """Return the tree that some directed links form, None if they form none.
+
+        Parameters
+        ----------
+        idle
+            Sites that may be without links, since nothing runs there.
+        """
         link = {pair: i for i, pair in enumerate(ends)}
-        if len(link) != 2 * (n_sites - 1) or any((b, a) not in link for a, b in link):
+        linked = sorted(set(range(n_sites)) - (set(idle) - {a for a, _ in ends}))
+        if (
+            not linked
+            or len(link) != 2 * (len(linked) - 1)
+            or any((b, a) not in link for a, b in link)
+        ):
             return None
         near: list[list[int]] = [[] for _ in range(n_sites)]
         for a, b in ends:
             near[a].append(b)
-        order, _ = _walk(near, 0)
-        if len(order) < n_sites:
+        order, _ = _walk(near, linked[0])
+        if len(order) < len(linked):
             return None
         # The middle of a longest path: its ends are the farthest site from anywhere, and from it.
         order, parent = _walk(near, order[-1])
@@ -64,6 +78,13 @@ class Tree:
             order=np.array(order, np.intp),
         )
 
+    @cached_property
+    def alone(self) -> Bools:
+        """Which sites have no links, though there are others, shape (n_sites,)."""
+        found: Bools = np.ones(len(self.parent), bool)
+        found[self.order] = False
+        return found
+
     def route(self, a: int, b: int) -> tuple[int, ...]:
         """Return the links from site a to site b."""
         ups: list[int] = []
@@ -80,12 +101,14 @@ class Tree:
     def steps(self, a: Ints, b: Ints) -> Iterator[tuple[Ints, Ints]]:
         """Yield what is crossed from sites a to sites b, at most one link of each pair at a time.
 
+        Pairs without a route cross nothing.
+
         Yields
         ------
         tuple
             Indices of pairs, and the link that each of them crosses.
         """
-        a, b = a.copy(), b.copy()
+        a, b = a.copy(), np.where(self.alone[a] | self.alone[b], a, b)
         while len(apart := np.flatnonzero(a != b)):
             # The deeper end climbs; at equal depth the first one does.
             climbs = self.depth[a[apart]] >= self.depth[b[apart]]

@@ -1,4 +1,4 @@
-"""What a stream takes on the wire: frames, packets and answers beside the records themselves.
+"""Bytes of a stream on the wire: records, frames, packets and acknowledgements.
 
 Measured on Flink 2.3 packet by packet; the sizes of its messages are those of `NettyMessage`
 (flink-runtime, org.apache.flink.runtime.io.network.netty). A channel sends a buffer when it is
@@ -73,7 +73,7 @@ def on_wire(
 
 
 def checkpoint_on_wire(bytes_: float, is_source: bool, mtu_bytes: int | None) -> float:
-    """Return what a checkpoint of a subtask takes on the wire, the JobManager's messages included.
+    """Return the bytes of a subtask's checkpoint on the wire, with the JobManager's messages.
 
     These go both ways, and are counted in the direction of the state. The JobManager is taken to
     be where checkpoints are stored.

@@ -1,4 +1,4 @@
-"""What subtasks cost on each class of node."""
+"""Processor time of subtasks on each class of node."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MAX_QUEUE_FACTOR = 20.0
 
 @dataclass(frozen=True)
 class Work:
-    """What subtasks have to do, and what they take of each node class for it.
+    """The work of subtasks, and the cores of each node class that it needs.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ def class_costs(
 
 
 def _weak(op: Operator, seen: ClassCost) -> str:
-    """Say that plans rest on a cost measured at a trickle, and what to measure instead."""
+    """Return the warning that a cost was measured at a very low rate, and the remedy."""
     where = f"{op.name!r} on {seen.node_class!r}"
     times = math.ceil(ENOUGH_BUSY_SHARE / seen.busy_share) if seen.busy_share else 1
     rate = f"{times} times this rate, or at full speed" if times > 1 else "two thirds of full speed"

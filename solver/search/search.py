@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import evaluation_of
+from edgeplace.solver.evaluation.evaluate import evaluation_of, with_headroom
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -51,7 +51,17 @@ class Search:
     ) -> None:
         parameters = parameters or SearchParameters()
         self.state = SearchState(
-            Task(problem, levels, soft, clock, gap, seed, tell, load, parameters)
+            Task(
+                problem.without_idle_sites(),
+                levels,
+                soft,
+                clock,
+                gap,
+                seed,
+                tell,
+                load,
+                parameters,
+            )
         )
 
     @property
@@ -118,7 +128,11 @@ class Search:
                 conflict=conflict,
                 notes=notes,
             )
-        found = evaluation_of(best)
+        try:
+            found = with_headroom(best)
+        except OutOfTimeError:
+            found = evaluation_of(best)
+            notes += ("the headroom is taken to be proportional to the rates, for want of time",)
         results = []
         for i, level in enumerate(task.levels):
             value = found.value(level.name)

@@ -1,4 +1,4 @@
-"""Decomposition by site: where machines have room, sites decide by themselves."""
+"""Decomposition by site: if machines have room, each site is decided alone."""
 
 from edgeplace.solver.sites.decide import RelaxedOptimum, decide
 from edgeplace.solver.sites.shared import shared_plan

@@ -1,4 +1,4 @@
-"""Which subtasks must be decided together, and which few tie such blocks to one another."""
+"""Blocks of subtasks that are decided together, and the few subtasks that link the blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,29 +45,13 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     width = np.array([len(t) for t in places])
     if (width == 0).any():
         return None
-    free = np.flatnonzero(width > 1)
     node = np.where(relaxed.has_slack, -1, p.tms.node)
-    if _too_crowded(places, width, node):
+    if _too_many_patterns(places, width, node):
         return None
-    anywhere = np.array([(node[places[k]] < 0).all() for k in free.tolist()], bool)
-    near = _neighbours(p, width > 1)
-    crowded = _by_node(p, places, node)
-    loose = {k for k, has_slack in zip(free.tolist(), anywhere.tolist(), strict=True) if has_slack}
-    linking: list[int] = []
-    while True:
-        look()
-        found = _components(free.tolist(), near, crowded, set(linking))
-        logs = np.log(width)
-        large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
-        if not large:
-            break
-        # The subtask with most neighbours ties most together.
-        candidates = [k for c in large for k in c if k in loose]
-        if not candidates or len(linking) >= MOST_LINKING:
-            return None
-        linking.append(max(candidates, key=lambda k: (len(near.get(k, ())), -k)))
-        if np.prod(width[linking], dtype=float) > MOST_SETTINGS:
-            return None
+    parted = _parted(p, places, width, node)
+    if parted is None:
+        return None
+    found, linking = parted
     fixed = [k for k in np.flatnonzero(width == 1).tolist() if node[places[k][0]] >= 0]
     on_node: dict[int, list[int]] = {}
     for k in fixed:
@@ -81,8 +65,31 @@ def blocks(relaxed: Relaxation) -> Blocks | None:
     return Blocks(places, tuple(linking), tuple(members))
 
 
+def _parted(
+    p: Problem, places: Sequence[Ints], width: Ints, node: Ints
+) -> tuple[list[list[int]], list[int]] | None:
+    """Return the subtasks of each block, and the linking ones; None: no blocks are small enough."""
+    free = np.flatnonzero(width > 1).tolist()
+    loose = {k for k in free if (node[places[k]] < 0).all()}
+    near, by_node, logs = _neighbours(p, width > 1), _by_node(p, places, node), np.log(width)
+    linking: list[int] = []
+    while True:
+        look()
+        found = _components(free, near, by_node, set(linking))
+        large = [c for c in found if logs[c].sum() > np.log(MOST_PATTERNS)]
+        if not large:
+            return found, linking
+        # The subtask with most neighbours connects the most.
+        candidates = [k for c in large for k in c if k in loose]
+        if not candidates or len(linking) >= MOST_LINKING:
+            return None
+        linking.append(max(candidates, key=lambda k: (len(near.get(k, ())), -k)))
+        if np.prod(width[linking], dtype=float) > MOST_SETTINGS:
+            return None
+
+
 def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
-    """Return the TaskManagers of each subtask; at a site with room, one that has it."""
+    """Return the TaskManagers to try for each subtask; at a site with slack, one that has it."""
     afford(_SORTING_S * int(relaxed.may.sum()))
     p = relaxed.problem
     order = np.lexsort((np.arange(p.m), ~relaxed.has_slack, p.tms.site))
@@ -102,8 +109,8 @@ def _worth_trying(relaxed: Relaxation) -> Sequence[Ints]:
     return np.split(t, np.searchsorted(k, np.arange(1, p.n)))
 
 
-def _too_crowded(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
-    """Tell whether more may run on one machine than a block can be made of.
+def _too_many_patterns(places: Sequence[Ints], width: Ints, node: Ints) -> bool:
+    """Return whether one machine joins so many subtasks that a block has too many patterns.
 
     Whoever may run on a machine that is short of something is in one block with all others there:
     only subtasks that have room everywhere can be taken out of blocks.
@@ -142,9 +149,9 @@ def _by_node(p: Problem, places: Sequence[Ints], node: Ints) -> list[list[int]]:
 
 
 def _components(
-    free: list[int], near: dict[int, set[int]], crowded: list[list[int]], linking: set[int]
+    free: list[int], near: dict[int, set[int]], by_node: list[list[int]], linking: set[int]
 ) -> list[list[int]]:
-    """Return what hangs together without the linking subtasks."""
+    """Return the connected components of subtasks without the linking ones."""
     root = {k: k for k in free if k not in linking}
 
     def find(k: int) -> int:
@@ -160,7 +167,7 @@ def _components(
     for k, others in near.items():
         for j in others:
             join(k, j)
-    for own in crowded:
+    for own in by_node:
         for j in own[1:]:
             join(own[0], j)
     found: dict[int, list[int]] = {}

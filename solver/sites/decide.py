@@ -41,7 +41,7 @@ class RelaxedOptimum:
 
     @property
     def complete(self) -> bool:
-        """Whether the relaxed problem kept the limits of all machines."""
+        """True if the relaxed problem kept the limits of all machines."""
         return self._relaxed.unlimited < 0
 
     def within(self, cap: float) -> Bools:
@@ -155,7 +155,7 @@ def _best(relaxed: Relaxation, with_least: bool) -> RelaxedOptimum | None:
 
 
 def unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
-    """Return what each place of each subtask costs by itself, and what fixed subtasks cost."""
+    """Return the cost of each place of each subtask alone, and the cost of fixed subtasks."""
     net = p.network
     width = np.array([len(t) for t in found.places])
     first = np.concatenate([[0], np.cumsum(width)])
@@ -190,7 +190,7 @@ def unary(p: Problem, found: Blocks) -> tuple[list[Floats], float]:
 
 
 def _linking(p: Problem, found: Blocks, unary: list[Floats]) -> Floats:
-    """Return what each setting of the linking subtasks costs among themselves."""
+    """Return the cost of each setting of the linking subtasks among themselves."""
     n = len(found.linking)
     total = np.zeros([len(found.places[k]) for k in found.linking])
     position = {k: g for g, k in enumerate(found.linking)}

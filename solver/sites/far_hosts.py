@@ -1,4 +1,4 @@
-"""Subtasks that many sites feed do not belong at one of them.
+"""Proof that some subtasks do not run at a branch, so that these places can be removed.
 
 Let z be a site of a tree network, b one of the branches at z, and h a TaskManager outside b that
 holds all that may ever run there. Take a plan with subtask g in b, and change b to what it is in
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.solver.arrays import Bools, Ints
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import bytes_on_links
 from edgeplace.solver.problem.tree import Tree
@@ -64,59 +64,67 @@ class Hub:
         return cls(relaxed, tree, home, branch, at, _reach(relaxed.may, at, branch))
 
     def without_unrelated_branches(self, slack: float | None) -> Bools:
-        """Return where subtasks may run if none goes to a branch that it has nothing to do with.
+        """Return the allowed places without branches that a component neither reads nor writes.
 
-        Take subtasks with a choice that hang together by their channels, and a branch where none of
-        those that they exchange with must be. Whichever of them are in the branch, all that they
-        send and get crosses its link to the hub: at home they send and get the same with no more
-        `wan`, and leave room in the branch. So some optimal plan has none of them there.
+        Take a connected component of subtasks with a choice, and a branch in which none of its
+        partners must run. Whichever of its subtasks are in the branch, all their bytes cross the
+        branch's link to the hub. At home they exchange the same bytes with no more `wan`, and leave
+        room in the branch. So some optimal plan has none of them there.
 
-        It is less by one of their channels at least, over the branch's link: by one between those
-        that are there and those that are not, or, if all are there, by one to a subtask without
-        a choice. Where there is none of the latter, all may be in the branch and cost nothing.
+        At home `wan` is less by at least one of their channels over the branch's link: one between
+        subtasks in the branch and others, or, if all are in the branch, one to a subtask without a
+        choice. If there is no such subtask, all may be in the branch and cost nothing.
 
         Parameters
         ----------
         slack
-            How much less it must be at least, so that plans within the slack are all kept; None:
-            there need be no more than an optimal plan.
+            Least saving for which a branch is removed, so that all plans within the slack are
+            kept; None: one optimal plan is kept.
         """
         relaxed, p = self.relaxed, self.relaxed.problem
         if self.tm_branch[self.home] >= 0:
             return relaxed.may
-        n_branches, free = self.may_reach.shape[1], relaxed.free
-        heavy = p.channels.bytes_per_s > 0
-        source, target, flow = (
-            p.channels.source[heavy],
-            p.channels.target[heavy],
-            p.channels.bytes_per_s[heavy],
-        )
-        part = _parts(p.n, source, target, free)
-        touches = np.zeros((p.n, n_branches), bool)
-        held = np.where(free, -1, self.tm_branch[relaxed.may.argmax(axis=1)])
-        least = np.full(p.n, np.inf)
-        tied = np.zeros(p.n, bool)
-        for own, other in ((source, target), (target, source)):
-            np.minimum.at(least, part[own], flow)
-            at = free[own] & (held[other] >= 0)
-            touches[part[own[at]], held[other[at]]] = True
-            tied[part[own[free[own] & ~free[other]]]] = True
-        writes = free & (p.footprint.checkpoint_bytes_per_s > 0)
-        if p.storage_site is not None and self.site_branch[p.storage_site] >= 0:
-            touches[part[writes], self.site_branch[p.storage_site]] = True
-        tops = np.flatnonzero(self.tree.parent == self.tree.root)
+        heavy = np.flatnonzero(p.channels.bytes_per_s > 0)
+        part = _parts(p.n, p.channels.source[heavy], p.channels.target[heavy], relaxed.free)
+        kept = self._partners(part, heavy)
         if slack is not None:
-            price = np.minimum(
-                p.network.price[self.tree.up[tops]], p.network.price[self.tree.down[tops]]
-            )
-            lone = np.where(tied & np.isfinite(least), least, 0.0)
-            touches |= lone[:, None] * price[None, :] <= slack * (1 + ROUNDING)
-        stuck = np.zeros(p.n, bool)
-        stuck[part[free & ~relaxed.may[:, self.home]]] = True
-        touches |= stuck[:, None]
-        there = np.concatenate([touches[part], np.ones((p.n, 1), bool)], axis=1)
-        may: Bools = relaxed.may & (there[:, self.tm_branch] | ~free[:, None])
+            kept |= self._saving(part, heavy) <= slack * (1 + ROUNDING)
+        kept[part[relaxed.free & ~relaxed.may[:, self.home]]] = True
+        there = np.concatenate([kept[part], np.ones((p.n, 1), bool)], axis=1)
+        may: Bools = relaxed.may & (there[:, self.tm_branch] | ~relaxed.free[:, None])
         return may
+
+    def _partners(self, part: Ints, heavy: Ints) -> Bools:
+        """Return the branches in which a partner of each component must run.
+
+        Shape (n_components, n_branches); components are numbered below n_subtasks.
+        """
+        relaxed, p = self.relaxed, self.relaxed.problem
+        source, target, free = p.channels.source[heavy], p.channels.target[heavy], relaxed.free
+        partners = np.zeros((p.n, self.may_reach.shape[1]), bool)
+        held = np.where(free, -1, self.tm_branch[relaxed.may.argmax(axis=1)])
+        for own, other in ((source, target), (target, source)):
+            at = free[own] & (held[other] >= 0)
+            partners[part[own[at]], held[other[at]]] = True
+        if p.storage_site is not None and self.site_branch[p.storage_site] >= 0:
+            writes = free & (p.footprint.checkpoint_bytes_per_s > 0)
+            partners[part[writes], self.site_branch[p.storage_site]] = True
+        return partners
+
+    def _saving(self, part: Ints, heavy: Ints) -> Floats:
+        """Return the least saving if a component leaves a branch, shape as of `_partners`."""
+        p, free, tree = self.relaxed.problem, self.relaxed.free, self.tree
+        source, target = p.channels.source[heavy], p.channels.target[heavy]
+        least = np.full(p.n, np.inf)
+        joined_to_fixed = np.zeros(p.n, bool)
+        for own, other in ((source, target), (target, source)):
+            np.minimum.at(least, part[own], p.channels.bytes_per_s[heavy])
+            joined_to_fixed[part[own[free[own] & ~free[other]]]] = True
+        flow = np.where(joined_to_fixed & np.isfinite(least), least, 0.0)
+        tops = np.flatnonzero(tree.parent == tree.root)
+        price = np.minimum(p.network.price[tree.up[tops]], p.network.price[tree.down[tops]])
+        saving: Floats = flow[:, None] * price[None, :]
+        return saving
 
     def at_home(self) -> Ints:
         """Return the plan in which all that has a choice is at home, if it may."""
@@ -131,14 +139,14 @@ class Hub:
         Shape (n_subtasks, n_tms).
         """
         may, branch = self.relaxed.may, self.tm_branch
-        crowded = may & ~self.relaxed.has_slack
-        wanted = _reach(crowded, branch, self.site_branch)
+        tight = may & ~self.relaxed.has_slack
+        wanted = _reach(tight, branch, self.site_branch)
         own = wanted.argmax(axis=1)
-        one = (wanted.sum(axis=1) == 1) & ~crowded[:, branch < 0].any(axis=1)
-        places: Bools = crowded & one[:, None] & (branch == own[:, None])
+        one = (wanted.sum(axis=1) == 1) & ~tight[:, branch < 0].any(axis=1)
+        places: Bools = tight & one[:, None] & (branch == own[:, None])
         places[:, self.home] |= may[:, self.home]
-        stuck = ~self.relaxed.free | ~may[:, self.home]
-        places[stuck] = may[stuck]
+        unchanged = ~self.relaxed.free | ~may[:, self.home]
+        places[unchanged] = may[unchanged]
         return places
 
     def without_far_hosts(self, plan: Ints, slack: float = 0.0) -> Bools:
@@ -199,7 +207,7 @@ class Hub:
 
 
 def _parts(n: int, source: Ints, target: Ints, free: Bools) -> Ints:
-    """Return a number for each subtask: that of all that it hangs together with, by free ones."""
+    """Return the number of each subtask's connected component over free subtasks."""
     part = np.arange(n)
     inner = free[source] & free[target]
     a, b = source[inner], target[inner]

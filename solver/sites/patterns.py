@@ -52,7 +52,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the blocks of a stack have in common, in numbers of members."""
+    """The common structure of the blocks of a stack, by numbers of members."""
 
     width: tuple[int, ...]
     inner: tuple[tuple[int, int], ...]
@@ -162,10 +162,10 @@ def _shape(
     inner: list[tuple[int, int]],
     outer: list[tuple[int, int, bool]],
 ) -> Shape:
-    seats: dict[int, int] = {}
+    tm_of: dict[int, int] = {}
     tm_of_member = tuple(
         tuple(
-            -1 if has_slack[t] else seats.setdefault(t, len(seats))
+            -1 if has_slack[t] else tm_of.setdefault(t, len(tm_of))
             for t in found.places[k].tolist()
         )
         for k in members.tolist()
@@ -176,7 +176,7 @@ def _shape(
         inner=tuple(inner),
         outer=tuple(outer),
         tm_of_member=tm_of_member,
-        node_of_tm=_counted(p.tms.node[list(seats)].tolist()),
+        node_of_tm=_counted(p.tms.node[list(tm_of)].tolist()),
         operator=_counted(operator.tolist()),
         group=_counted(p.subtasks.group[operator].tolist()),
     )
@@ -203,6 +203,7 @@ def _priced(
     sizes = [len(found.places[found.linking[g]]) for g in linked]
     total = cost.reshape(n_blocks, -1, *(1 for _ in linked))
     for c, (i, g, sends) in enumerate(shape.outer, start=len(shape.inner)):
+        look()
         there = p.tms.site[found.places[found.linking[g]]]
         there = np.broadcast_to(there, (n_blocks, len(there)))
         own = site[:, i, : shape.width[i]]
@@ -228,7 +229,7 @@ def costs(
     flow: Floats,
     unary: Sequence[Floats],
 ) -> tuple[Ints, Ints, Floats]:
-    """Return what all patterns cost, but for channels to linking subtasks.
+    """Return the cost of all patterns without channels to linking subtasks.
 
     Returns
     -------
@@ -244,6 +245,7 @@ def costs(
     places = np.full((n_blocks, m, most), -1, np.intp)
     alone = np.zeros((n_blocks, m, most))
     for i in range(m):
+        look()
         own = members[:, i].tolist()
         places[:, i, : shape.width[i]] = [found.places[k] for k in own]
         alone[:, i, : shape.width[i]] = [unary[k] for k in own]
@@ -275,10 +277,11 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
     n_blocks = len(members)
     ok = np.ones((n_blocks, len(pattern)), bool)
     node_of_tm = np.array([*shape.node_of_tm, -1])
-    seats = [
+    tm_of = [
         np.array(tm_of_member)[pattern[:, i]] for i, tm_of_member in enumerate(shape.tm_of_member)
     ]
     for v in range(len(set(shape.node_of_tm))):
+        look()
         cores = np.zeros(ok.shape)
         room = np.zeros(n_blocks)
         for i, tm_of_member in enumerate(shape.tm_of_member):
@@ -287,12 +290,13 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
                 tm = places[:, i, here[0]]
                 room = p.tms.node_cores[p.tms.node[tm]]
                 share = p.work.cores[members[:, i], p.tms.node_class[tm]]
-                cores += share[:, None] * (node_of_tm[seats[i]] == v)
+                cores += share[:, None] * (node_of_tm[tm_of[i]] == v)
         ok &= cores <= room[:, None] * (1 + TOLERANCE)
     group = np.zeros(max(shape.operator) + 1, np.intp)
     group[list(shape.operator)] = shape.group
     counter = SlotCounter.of(group)
     for t in range(len(shape.node_of_tm)):
+        look()
         taken = np.zeros((p.tms.has.shape[1], *ok.shape))
         tms = np.zeros(n_blocks, np.intp)
         held = np.zeros((len(pattern), len(group)), np.intp)
@@ -300,7 +304,7 @@ def _holds(p: Problem, shape: Shape, members: Ints, places: Ints, pattern: Ints)
             if t not in tm_of_member:
                 continue
             tms = places[:, i, tm_of_member.index(t)]
-            there = seats[i] == t
+            there = tm_of[i] == t
             taken += p.footprint.takes[members[:, i]].T[:, :, None] * there
             held[:, shape.operator[i]] += there
         ok &= counter.slots(held)[None, :] <= p.tms.slots[tms, None]

@@ -1,6 +1,6 @@
-"""What is left of a placement when only machines and restrictions limit it.
+"""The relaxed problem, which keeps only the limits of machines and the restrictions.
 
-The relaxed problem minimises `wan` subject to who may run where and to what machines hold: cores,
+It minimises `wan` subject to the allowed places of subtasks and the capacity of machines: cores,
 slots, memory and disk. Links, credit windows, latency, moves and rules between subtasks are left
 out, so its optimum bounds `wan` from below; if the evaluator finds that its plan holds all of them
 too, the plan is optimal.
@@ -31,7 +31,7 @@ class Relaxation:
     has_slack
         TaskManagers that hold all that may run there at once, shape (n_tms,).
     unlimited
-        TaskManager whose limits are left out as well, so that it is roomy; -1: none.
+        TaskManager whose limits are left out as well, so that it has slack; -1: none.
     """
 
     problem: Problem
@@ -49,7 +49,7 @@ class Relaxation:
 
     @property
     def free(self) -> Bools:
-        """Which subtasks have a choice, shape (n_subtasks,)."""
+        """True for subtasks with more than one place, shape (n_subtasks,)."""
         several: Bools = self.may.sum(axis=1) > 1
         return several
 

@@ -1,4 +1,4 @@
-"""A good plan where one machine is short of cores for all sites.
+"""A good plan if the cores of a machine that all sites share do not suffice.
 
 Every branch of a tree may use its own machines, or the one at home that all of them share. The
 cores there get a price (Lagrangian relaxation: Held and Karp, Math. Program. 1, 1971); at any price
@@ -27,7 +27,7 @@ _ROUNDS = 60
 
 @dataclass(frozen=True)
 class _Front:
-    """Blocks of one shape: what each set of members at home costs at least, and takes there.
+    """Blocks of one shape: the least cost of each set of members at home, and its cores there.
 
     Attributes
     ----------
@@ -119,8 +119,8 @@ def _own_or_home(relaxed: Relaxation, home: int) -> Bools:
         own[k] = np.where(low[k] == high[k], high[k], -1)
     may: Bools = relaxed.may & (own[:, None] == tm_branch[None, :]) & (own >= 0)[:, None]
     may[:, home] |= relaxed.may[:, home]
-    stuck = ~relaxed.free | ~may.any(axis=1)
-    may[stuck] = relaxed.may[stuck]
+    unchanged = ~relaxed.free | ~may.any(axis=1)
+    may[unchanged] = relaxed.may[unchanged]
     return may
 
 

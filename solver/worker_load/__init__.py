@@ -1,4 +1,4 @@
-"""The plan whose fullest worker is least loaded, as CAPS weighs loads, proved."""
+"""Minimise the load of the fullest worker, with the loads of CAPS, and prove it."""
 
 from edgeplace.solver.worker_load.fullest import FullestWorker, fullest_worker
 from edgeplace.solver.worker_load.min_max_load import Balance, Decided, balance, decide

@@ -24,7 +24,7 @@ _FEW_KINDS = 64
 
 
 def spread(loads: Loads, deadline: float, start: Ints | None = None) -> Ints | None:
-    """Return counts of all subtasks, each put where it hurts least; None if one finds no slot.
+    """Return counts of all subtasks, each put where it adds the least load; None: no slot is left.
 
     Parameters
     ----------

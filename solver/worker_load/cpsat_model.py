@@ -1,4 +1,4 @@
-"""Loads in whole numbers, for CP-SAT.
+"""Loads as integers, for CP-SAT.
 
 Loads are rounded down, and what is taken off them is rounded up: whatever CP-SAT proves that no
 plan stays below, none does. A load is off by less than a step for each channel and subtask.
@@ -25,7 +25,7 @@ _MOST_TIMES = 64
 
 
 def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]]]:
-    """Return what each kind sends all to all to the kinds of an operator, in whole units.
+    """Return the bytes that each kind sends all to all to the kinds of an operator, as integers.
 
     Receivers with two key groups get twice what those with one get: one product says both.
 
@@ -56,7 +56,7 @@ def _bundled(loads: Loads) -> list[tuple[int, float, tuple[tuple[int, int], ...]
     return bundles
 
 
-class WholeLoads:
+class LoadModel:
     """Counts of each kind on some workers, and an upper limit of their loads, as a CP-SAT model.
 
     Attributes

@@ -1,4 +1,4 @@
-"""The fullest worker of a plan, as CAPS weighs loads."""
+"""The fullest worker of a plan, with the loads of CAPS."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

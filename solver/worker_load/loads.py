@@ -12,7 +12,7 @@ from edgeplace.solver.worker_load.symmetry import Joined, Kinds
 
 @dataclass(frozen=True)
 class Loads:
-    """What `caps_load.largest_load` says of subtasks, said of counts of kinds.
+    """As `caps_load.largest_load`, for counts of kinds instead of subtasks.
 
     Attributes
     ----------

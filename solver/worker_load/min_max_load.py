@@ -1,4 +1,4 @@
-"""`balance`: the plan whose fullest worker is least loaded, as CAPS weighs loads, proved."""
+"""`balance`: minimise the load of the fullest worker, with the loads of CAPS, and prove it."""
 
 import math
 import time
@@ -32,10 +32,10 @@ from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.tolerances import OPTIMAL_GAP, ZERO
 from edgeplace.solver.worker_load.annealing import exchanged, spread
-from edgeplace.solver.worker_load.cpsat_model import WholeLoads
+from edgeplace.solver.worker_load.cpsat_model import LoadModel
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.pattern_bound import pigeonhole
-from edgeplace.solver.worker_load.restricted_master import dealt_out, mixed
+from edgeplace.solver.worker_load.pattern_bound import bound_by_patterns
+from edgeplace.solver.worker_load.restricted_master import corrected, covered_by_patterns
 from edgeplace.solver.worker_load.symmetry import Kinds
 
 _CAPS_SHARE = 0.1
@@ -53,7 +53,7 @@ _CAPS_PAIR_S = 2e-7
 
 @dataclass(frozen=True)
 class Decided:
-    """What is known about the least largest load.
+    """The plan found, and the bound of the largest load.
 
     Attributes
     ----------
@@ -71,13 +71,13 @@ class Decided:
 
     @property
     def proved(self) -> bool:
-        """Whether no plan is better by more than a millionth, or none exists."""
+        """True if no plan is better by more than a millionth, or no plan exists."""
         return self.bound >= self.value - _tolerance(self.value)
 
 
 @dataclass(frozen=True)
 class Balance:
-    """The plan whose fullest worker is least loaded.
+    """The plan that minimises the load of the fullest worker.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def balance(
     seed: int = 0,
     reading: Reading = "flink",
 ) -> Balance:
-    """Place every subtask so that the fullest TaskManager is as little loaded as can be.
+    """Minimise the largest load of any TaskManager.
 
     Loads are those of CAPS (EuroSys 2025): of each TaskManager its share of the node's cores, the
     bytes/s that it checkpoints and the bytes/s that it sends to others, each as a share of the way
@@ -252,9 +252,9 @@ class _Search:
         if not self._open():
             return
         if len(np.unique(self.loads.kinds.worker)) == 1:
-            self._mix(patterns)
+            self._bound_by_patterns(patterns)
         if self._open():
-            self._search_whole()
+            self._search_all_workers()
 
     def _end_of(self, share: float) -> float:
         """Return when a share of the time that is left will be over."""
@@ -273,18 +273,18 @@ class _Search:
 
     def _packed(self) -> Ints | None:
         """Return any counts that fit the slots; prove it if there are none."""
-        whole = self._whole()
-        solver, status = whole.solve(self._seed, self._deadline)
+        full = self._full_model()
+        solver, status = full.solve(self._seed, self._deadline)
         if status == cp_model.INFEASIBLE:
             self.bound = math.inf
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return whole.values(solver)
+            return full.values(solver)
         return None
 
-    def _mix(self, patterns: Ints) -> None:
+    def _bound_by_patterns(self, patterns: Ints) -> None:
         """Bound the largest load of alike workers; make plans of the patterns met on the way."""
         until = self._end_of(_BOUND_SHARE)
-        found = pigeonhole(
+        found = bound_by_patterns(
             self.loads, self.value, patterns, _tolerance(self.value), self._seed, until
         )
         self.bound, self._weights = found.bound, found.weights[:_CUTS]
@@ -292,59 +292,61 @@ class _Search:
             if not self._open():
                 return
             within = found.reach * looser
-            near = mixed(self.loads, found.patterns, within, self._seed, self._deadline)
-            rough = None if near is None else dealt_out(self.loads, near, self._deadline)
+            near = covered_by_patterns(
+                self.loads, found.patterns, within, self._seed, self._deadline
+            )
+            rough = None if near is None else corrected(self.loads, near, self._deadline)
             if rough is not None:
                 self._offer(rough)
                 self._offer(exchanged(self.loads, rough, self._seed + i, self._deadline)[0])
 
-    def _whole(self) -> WholeLoads:
+    def _full_model(self) -> LoadModel:
         """Return the model of all workers, alike ones in one order."""
         kinds = self.loads.kinds
-        whole = WholeLoads(self.loads, range(kinds.problem.m))
+        full = LoadModel(self.loads, range(kinds.problem.m))
         largest = int(np.argmax(kinds.size))
-        for own, size in zip(whole.count, kinds.size.tolist(), strict=True):
-            whole.model.add(cp_model.LinearExpr.sum(own) == size)
+        for own, size in zip(full.count, kinds.size.tolist(), strict=True):
+            full.model.add(cp_model.LinearExpr.sum(own) == size)
         for alike in self._alike():
             for a, b in pairwise(alike):
-                whole.model.add(whole.count[largest][a] >= whole.count[largest][b])
-        return whole
+                full.model.add(full.count[largest][a] >= full.count[largest][b])
+        return full
 
     def _alike(self) -> list[list[int]]:
         worker = self.loads.kinds.worker
         return [np.flatnonzero(worker == w).tolist() for w in range(int(worker.max()) + 1)]
 
-    def _search_whole(self) -> None:
+    def _search_all_workers(self) -> None:
         """Let CP-SAT look for anything better, all workers at once."""
         assert self.count is not None  # noqa: S101 - there is a plan to improve
-        whole = self._whole()
+        full = self._full_model()
         target = self.value - _tolerance(self.value) / 2
-        whole.at_most(target)
+        full.at_most(target)
         for weights in self._weights:
-            self._cut(whole, weights, target)
+            self._cut(full, weights, target)
         count = self._in_order(self.count)
-        for columns, values in zip(whole.count, count.tolist(), strict=True):
+        for columns, values in zip(full.count, count.tolist(), strict=True):
             for column, value in zip(columns, values, strict=True):
-                whole.model.add_hint(column, value)
-        whole.model.minimize(whole.limit)
-        solver, status = whole.solve(self._seed, self._deadline)
+                full.model.add_hint(column, value)
+        full.model.minimize(full.limit)
+        solver, status = full.solve(self._seed, self._deadline)
         if status == cp_model.INFEASIBLE:
             self.bound = max(self.bound, target)
             return
-        self.bound = max(self.bound, whole.load(solver.best_objective_bound))
+        self.bound = max(self.bound, full.load(solver.best_objective_bound))
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            self._offer(whole.values(solver))
+            self._offer(full.values(solver))
 
-    def _cut(self, whole: WholeLoads, weights: Ints, target: float) -> None:
+    def _cut(self, full: LoadModel, weights: Ints, target: float) -> None:
         """Limit what any of alike workers has, by weight, to what fits one within a load."""
-        one = WholeLoads(self.loads, [0])
+        one = LoadModel(self.loads, [0])
         one.at_most(target)
         one.model.maximize(one.weighted(weights, 0))
         solver, status = one.solve(self._seed, self._deadline)
         if status == cp_model.OPTIMAL:
             most = math.floor(solver.best_objective_bound + 0.5)
             for w in range(self.loads.kinds.problem.m):
-                whole.model.add(whole.weighted(weights, w) <= most)
+                full.model.add(full.weighted(weights, w) <= most)
 
     def _in_order(self, count: Ints) -> Ints:
         """Return counts with alike workers in the order of the model."""

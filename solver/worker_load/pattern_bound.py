@@ -1,4 +1,4 @@
-"""A bound for alike workers: whatever subtasks weigh, some worker has an even share or more.
+"""A bound if all workers are equal: for any weights, some worker has an even share or more.
 
 For any weights π of the kinds, some of m workers has counts x with π · x ≥ π · n / m, n being the
 sizes of the kinds. If no such x stays within a load t, every plan exceeds t. The best π makes this
@@ -21,7 +21,7 @@ from ortools.sat.python import cp_model
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.tolerances import HULL, STALL
 from edgeplace.solver.worker_load.annealing import Exchanges
-from edgeplace.solver.worker_load.cpsat_model import WholeLoads
+from edgeplace.solver.worker_load.cpsat_model import LoadModel
 from edgeplace.solver.worker_load.loads import Loads
 
 _SCALE = 1e6
@@ -34,8 +34,8 @@ _STARTS = 4
 
 
 @dataclass(frozen=True)
-class Pigeonhole:
-    """What was proved.
+class PatternBound:
+    """A proved bound of the largest load.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class Pigeonhole:
     patterns: Ints
 
 
-def pigeonhole(
+def bound_by_patterns(
     loads: Loads, value: float, patterns: Ints, tolerance: float, seed: int, deadline: float
-) -> Pigeonhole:
+) -> PatternBound:
     """Return a bound of the largest load, workers being alike.
 
     Parameters
@@ -91,7 +91,7 @@ def pigeonhole(
         if refuted is False:
             low = t
             proofs.append(weights)
-    return Pigeonhole(low, high, np.array(proofs[::-1], np.intp), search.patterns)
+    return PatternBound(low, high, np.array(proofs[::-1], np.intp), search.patterns)
 
 
 class _Search:
@@ -140,7 +140,7 @@ class _Search:
         even = -(-total // self._workers)
         if self._descend(weights, even, t):
             return True
-        one = WholeLoads(self._loads, [0])
+        one = LoadModel(self._loads, [0])
         one.at_most(t)
         weighed = one.weighted(weights, 0)
         one.model.add(weighed >= even)

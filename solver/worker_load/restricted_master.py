@@ -1,4 +1,4 @@
-"""A plan from patterns: what single workers may have, put together so that it covers all subtasks.
+"""A plan from patterns: one pattern for each worker, so that they cover all subtasks.
 
 The restricted master heuristic of column generation (Joncour, Michel, Sadykov, Sverdlov and
 Vanderbeck, ENDM 36, 2010): the patterns that the bound met are those of which good plans are made.
@@ -19,7 +19,9 @@ _SECONDS = 3.0
 """Of CP-SAT's deterministic time."""
 
 
-def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: float) -> Ints | None:
+def covered_by_patterns(
+    loads: Loads, patterns: Ints, within: float, seed: int, deadline: float
+) -> Ints | None:
     """Return one of the patterns within a load for each of alike workers; None if there are none.
 
     Together they cover about as many subtasks of each kind as there are.
@@ -65,8 +67,8 @@ def mixed(loads: Loads, patterns: Ints, within: float, seed: int, deadline: floa
     return count
 
 
-def dealt_out(loads: Loads, near: Ints, deadline: float) -> Ints | None:
-    """Return counts of all subtasks: what is too much taken out, what is lacking put in."""
+def corrected(loads: Loads, near: Ints, deadline: float) -> Ints | None:
+    """Return counts that hold each subtask once: surplus ones removed, missing ones added."""
     count = near.copy()
     for k, size in enumerate(loads.kinds.size.tolist()):
         while count[k].sum() > size:

@@ -1,4 +1,4 @@
-"""Kinds: subtasks that no load tells apart, and what those of one kind send to another.
+"""Kinds: subtasks with equal loads, and the bytes that one kind sends to another.
 
 Colour refinement (Weisfeiler and Leman 1968) splits the subtasks until those of one colour cost
 the same, may run at the same places and exchange the same with as many of every colour. How many of
@@ -34,7 +34,7 @@ _PAIR_S = 2e-7
 
 @dataclass(frozen=True)
 class Joined:
-    """What each subtask of one kind sends to its partners of another."""
+    """The bytes that each subtask of one kind sends to its partners of another."""
 
     source: int
     target: int
@@ -223,7 +223,7 @@ def _refined(p: Problem, colour: Ints) -> Ints:
 
 
 def _joined(p: Problem, colour: Ints) -> Iterator[Joined]:
-    """Yield what the kinds send to each other."""
+    """Yield the bytes that the kinds send to each other."""
     a, b = p.channels.feeding
     flow = p.channels.bytes_per_s[: p.channels.n_feeding]
     heard = np.flatnonzero(flow > 0)

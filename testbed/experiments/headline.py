@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from edgeplace.model import ClassCost, write
 from testbed.errors import TestbedError
 from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.headline_report import (
-    AS_OFFERED,
     CELLS,
     CLUSTER,
     ENVIRONMENT,
@@ -29,7 +28,17 @@ from testbed.experiments.headline_report import (
     report,
 )
 from testbed.experiments.loop import FoundCase, Loop
-from testbed.experiments.observe import Window, latency, middle, source_rates, windows
+from testbed.experiments.observe import windows
+from testbed.experiments.placement_measurement import (
+    DELAY_MS,
+    TRIALS,
+    TRICKLE,
+    WIDE,
+    Run,
+    Schedule,
+    say,
+    watched,
+)
 from testbed.experiments.policies import (
     at_the_edge,
     between_data_and_use,
@@ -42,56 +51,13 @@ from testbed.experiments.policies import (
 )
 from testbed.experiments.workloads import WORKLOADS, Workload, compile_workloads
 from testbed.flink.home import FLINK_VERSION, flink_home
-from testbed.world import Wan, World
+from testbed.world import World
 
 WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
-_DELAY_MS = 25.0
-_WIDE = Wan(50.0, _DELAY_MS)
 _WATCHED_SHARE = 0.6
 """The common rate, as a share of the rate that the slowest policy should sustain."""
-_OVERLOAD = 2.0
-"""The overload, as a multiple of the rate that a placement should sustain. Without a limit, a
-source that crosses no link would take the processors from all others.
-"""
-_MOST_OFFERED = 16.0
-"""Largest overload."""
-_FILLING = 4.0
-"""Overload that fills the buffers before a link. Empty buffers would accept the records that do
-not fit the link.
-"""
-_UNFAIR = 1.1
-"""Ratio of the fastest to the slowest source, above which they may disturb each other."""
-_TRIALS = 3
-_TRICKLE = "1"
 _MAX = "max"
 _START_S = 90.0
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Durations in seconds."""
-
-    windows: int = 5
-    window_s: float = 5.0
-    """Length of a window; each contains a checkpoint, which is taken every 5 s."""
-    records_a_window: float = 10.0
-    """Least records of a source subtask in a window. Windows are longer if records are few."""
-    idle_s: float = 30.0
-    """Measurement of Flink without jobs."""
-    measure_s: int = 20
-    """Duration of `edgeplace flink collect`."""
-    warm_up_s: float = 30.0
-    """Warm-up at full speed before costs are measured, because the JVM compiles frequent code."""
-    settle_s: float = 3.0
-    """Pause after a change of the placement or the rate."""
-    state_s: float = 30.0
-    """Time until a state has the size of a new rate, before costs are measured. Q3's state covers
-    20 s.
-    """
-    fill_s: float = 6.0
-    """Time until the buffers before a thin link are full."""
-    busy_limit: float = 0.85
-    """Share of this machine's processors above which a measurement is rejected."""
 
 
 class Results:
@@ -122,7 +88,7 @@ def headline(
     folder: Path,
     names: Sequence[str],
     mbit_per_s: Sequence[float],
-    schedule: Schedule = Schedule(),
+    schedule: Schedule | None = None,
 ) -> None:
     """Run the missing parts of the experiment.
 
@@ -135,7 +101,7 @@ def headline(
     mbit_per_s
         The WANs, from wide to thin.
     schedule
-        How long to look.
+        Durations of the parts; None: the default ones.
 
     Raises
     ------
@@ -147,6 +113,7 @@ def headline(
         raise TestbedError(
             f"no workload {sorted(unknown)}; there are {[w.name for w in WORKLOADS]}"
         )
+    schedule = schedule or Schedule()
     results = Results(folder)
     wanted = [w for w in WORKLOADS if not names or w.name in names]
     missing = [(w, left) for w in wanted if (left := results.missing(w, mbit_per_s))]
@@ -154,8 +121,8 @@ def headline(
         print(report(folder))
         return
     home = flink_home()
-    with World(home, _WIDE) as world:
-        _say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
+    with World(home, WIDE) as world:
+        say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
         jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
         (folder / ENVIRONMENT).write_text(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
@@ -167,30 +134,12 @@ def headline(
     print(report(folder))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """A workload that runs."""
-
-    world: World
-    workload: Workload
-    job_id: str
-    out: Path
-    loop: Loop
-    schedule: Schedule
-
-    def rate(self, text: str) -> None:
-        """Set the records per second of each source subtask."""
-        draft = self.out / "rate.draft"
-        draft.write_text(text)
-        draft.rename(self.out / "rate")
-
-
 @contextmanager
-def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[_Run]:
+def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> Iterator[Run]:
     """Submit a workload, wait until stock Flink runs it, and cancel it at the end."""
     out = world.cluster.scratch / workload.name
     out.mkdir()
-    (out / "rate").write_text(_TRICKLE)
+    (out / "rate").write_text(TRICKLE)
     arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
     job_id = world.cluster.rest.run(
         jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
@@ -205,15 +154,15 @@ def _running(world: World, jar: str, workload: Workload, schedule: Schedule) -> 
 
     world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
     try:
-        yield _Run(world, workload, job_id, out, Loop(world, out), schedule)
+        yield Run(world, workload, job_id, out, Loop(world, out), schedule)
     finally:
-        world.set_wan(_WIDE)
+        world.set_wan(WIDE)
         world.cluster.rest.cancel(job_id)
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
 def _experiment(
-    run: _Run, mbit_per_s: Sequence[float]
+    run: Run, mbit_per_s: Sequence[float]
 ) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
     """Yield for each WAN the cluster, the job with its costs, and the measurements."""
     stock = run.loop.discover()
@@ -238,14 +187,14 @@ def _experiment(
                     "policies": each.policies,
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
-                    **_watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
+                    **watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
-            _say(_line(cells[-1], each))
+            say(_line(cells[-1], each))
         yield busy.cluster, job, cells
 
 
-def _measured_busy(run: _Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
+def _measured_busy(run: Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
     """Return the job with processor costs measured at full speed, and the same job with everything
     at the edge, where most records came, for the streams. The busier a processor is, the less time
     it spends on a record. In the first placement few bytes leave the sites, so the Pis are fully
@@ -256,7 +205,7 @@ def _measured_busy(run: _Run, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
     seen: dict[tuple[str, str], ClassCost] = {}
     jobs = []
     for placement in (at_the_edge, half_and_half):
-        run.rate(_TRICKLE)
+        run.rate(TRICKLE)
         run.loop.apply(placement(stock.job), stock.cluster)
         log = _recorded(run, placement.__name__, _MAX, run.schedule.warm_up_s)
         job = run.loop.costs([log], stock)
@@ -281,27 +230,27 @@ def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> 
     return job.revised(operators=operators, notes=job.notes)
 
 
-def _measured_at(run: _Run, busy: FoundCase, rate: float) -> JobGraph:
+def _measured_at(run: Run, busy: FoundCase, rate: float) -> JobGraph:
     """Return the job with the selectivities and sizes of a rate.
 
     The output of combiners and windows is not proportional to their input, so it is measured at
     the rate to be predicted. Processor costs are not: at a low rate there is too little work to
     measure, so they do not change.
     """
-    run.rate(_TRICKLE)
-    run.world.set_wan(_WIDE)
+    run.rate(TRICKLE)
+    run.world.set_wan(WIDE)
     run.loop.apply(half_and_half(busy.job), busy.cluster)
-    for _ in range(_TRIALS):
+    for _ in range(TRIALS):
         log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
         job = run.loop.costs([log], busy)
         # The JobManager may have fetched the metrics of recently moved tasks too rarely.
         if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
             break
-        _say("measured again: the log tells too little")
+        say("measured again: the log tells too little")
     return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
 
 
-def _recorded(run: _Run, name: str, rate: str, settle_s: float) -> Path:
+def _recorded(run: Run, name: str, rate: str, settle_s: float) -> Path:
     """Return a log of some seconds at a rate of each source subtask."""
     run.rate(rate)
     time.sleep(settle_s)
@@ -333,100 +282,6 @@ def _bearable(planned: Sequence[_Planned]) -> float:
     return _WATCHED_SHARE * min(p.sustained for p in planned)
 
 
-def _watched(
-    run: _Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
-) -> dict[str, Any]:
-    """Apply a placement and measure it, first at a rate that it should sustain, then overloaded.
-
-    Raises
-    ------
-    TestbedError
-        If this machine is busy with other work, also at a second try.
-    """
-    run.rate(_TRICKLE)
-    run.world.set_wan(_WIDE)
-    run.loop.apply(plan, cluster)
-    run.world.set_wan(Wan(mbit, _DELAY_MS))
-    rejected, schedule = 0, run.schedule
-    while True:
-        run.rate(f"{rate:.4f}")
-        time.sleep(schedule.settle_s)
-        steady = windows(
-            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
-        )
-        at_rate, seen = _summary(run, steady), latency(run.out, steady)
-        run.rate(f"{_FILLING * sustained:.4f}")
-        time.sleep(schedule.settle_s if mbit >= _WIDE.mbit_per_s else schedule.fill_s)
-        full, overloaded, offered = _overloaded(run, sustained)
-        sources = overloaded["per_source"]
-        if max(sources) > _UNFAIR * min(sources):
-            # One source may take what the other needs, so both are offered an equal share.
-            run.rate(f"{sum(sources) / len(sources):.4f}")
-            time.sleep(schedule.settle_s)
-            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
-            equal = _summary(run, full)
-            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
-        run.rate(_TRICKLE)
-        busy = max(w.machine_busy for w in [*steady, *full])
-        if busy <= schedule.busy_limit:
-            break
-        rejected += 1
-        _say(f"rejected: {busy:.0%} of this machine was busy")
-        if rejected == _TRIALS:
-            raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
-        time.sleep(schedule.settle_s)
-    return {
-        "rejected": rejected,
-        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
-        "full": {**overloaded, "offered_per_subtask": offered},
-    }
-
-
-def _overloaded(run: _Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
-    """Measure a placement under overload; return the rate that each source was offered.
-
-    While all of it is sustained, the offer is doubled.
-    """
-    schedule = run.schedule
-    length = max(schedule.window_s, schedule.records_a_window / sustained)
-    offered = _OVERLOAD * sustained
-    while True:
-        run.rate(f"{offered:.4f}")
-        time.sleep(schedule.settle_s)
-        full = windows(run.world, schedule.windows, length)
-        seen = _summary(run, full)
-        if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
-            return full, seen, offered
-        offered *= 2
-
-
-def _summary(run: _Run, watched: Sequence[Window]) -> dict[str, Any]:
-    """Return the medians, and every window of the figures that count.
-
-    The rate is that of all windows together, because the content of the buffers between a source
-    and a full link varies by the records of a second.
-    """
-    whole = replace(watched[-1], begin_s=watched[0].begin_s)
-    rates = source_rates(run.out, [*watched, whole])
-    slowest = rates.min(axis=0).tolist()
-    wan = [w.wan_bytes_per_s for w in watched]
-    links = watched[0].link_bytes_per_s
-    return {
-        "wan_bytes_per_s": middle(wan),
-        "wan_bytes_per_s_each": wan,
-        "per_subtask": slowest[-1],
-        "per_subtask_each": slowest[:-1],
-        "per_source": rates[:, -1].tolist(),
-        "link_bytes_per_s": {
-            f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
-        },
-        "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
-        "machine_busy": max(w.machine_busy for w in watched),
-        "dropped_packets": sum(w.dropped for w in watched),
-        "seconds": whole.end_s - whole.begin_s,
-    }
-
-
 def _line(found: Mapping[str, Any], planned: _Planned) -> str:
     steady, full = found["steady"], found["full"]
     return (
@@ -445,13 +300,9 @@ def _environment(world: World, idle_s: float) -> dict[str, Any]:
         "flink": FLINK_VERSION,
         "kernel": platform.release(),
         "cores": os.cpu_count(),
-        "delay_ms": _DELAY_MS,
+        "delay_ms": DELAY_MS,
         "congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
         "idle_link_bytes_per_s": {
             f"{a} -> {b}": rate for (a, b), rate in idle.link_bytes_per_s.items()
         },
     }
-
-
-def _say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)

@@ -41,6 +41,8 @@ class AgentCluster:
         The TaskManagers.
     settings
         Flink options of all processes.
+    file_system
+        As for `LocalCluster`.
 
     Attributes
     ----------
@@ -55,6 +57,7 @@ class AgentCluster:
         agent_options: str = "",
         task_managers: Sequence[TaskManagerSpec] = TASK_MANAGERS,
         settings: Mapping[str, str] = QUICK,
+        file_system: str = "",
     ) -> None:
         agent = {}
         if agent_jar is not None:
@@ -63,7 +66,12 @@ class AgentCluster:
         self._home = home
         self.task_managers = task_managers
         self.cluster = LocalCluster(
-            home, task_managers, settings, JobManagerSpec(options=agent), ha=True
+            home,
+            task_managers,
+            settings,
+            JobManagerSpec(options=agent),
+            ha=True,
+            file_system=file_system,
         )
         self._cleanup = ExitStack()
         self._jars: dict[str, Path] = {}
@@ -234,7 +242,7 @@ class AgentCluster:
             raise TestbedError(f"{error}\nend of the JobManager's log:\n{log}") from None
 
     def reset(self) -> None:
-        """Cancel all jobs, start what has been killed and remove all plans.
+        """Cancel all jobs, start what has been killed and remove all plans and cordons.
 
         Raises
         ------
@@ -243,7 +251,7 @@ class AgentCluster:
         """
         self.cluster.start_missing()
         self.wait_until(self._cancel_all, "end of all jobs")
-        for plan in self.plans.glob("*.schedulercfg"):
+        for plan in (*self.plans.glob("*.schedulercfg"), *self.plans.glob("*.cordon")):
             plan.unlink()
 
     def _cancel_all(self) -> bool:

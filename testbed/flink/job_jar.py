@@ -41,6 +41,17 @@ def compile_own_job(name: str, home: Path, scratch: Path) -> Path:
     return compile_job(JOBS / f"{name}.java", f"testbed.jobs.{name}", home, scratch)
 
 
+def compile_file_system(name: str, home: Path, scratch: Path) -> Path:
+    """Return a folder of plug-ins with one of the testbed's file systems; see `compile_job`."""
+    folder = scratch / "plugins" / name
+    folder.mkdir(parents=True)
+    jar = _compile([JOBS / f"{name}.java"], JOBS.parents[1], "", home, folder / f"{name}.jar")
+    with zipfile.ZipFile(jar, "a") as archive:
+        service = "META-INF/services/org.apache.flink.core.fs.FileSystemFactory"
+        archive.writestr(service, f"testbed.jobs.{name}\n")
+    return folder.parent
+
+
 def compile_own_jobs(names: Sequence[str], home: Path, scratch: Path) -> Path:
     """Return one jar of several of the testbed's jobs, ``testbed-jobs.jar``; see `compile_job`.
 

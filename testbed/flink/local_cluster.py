@@ -15,6 +15,7 @@ import requests
 
 from testbed.errors import TestbedError
 from testbed.flink.config import write_config
+from testbed.flink.job_jar import compile_file_system
 from testbed.flink.rest import FlinkRest
 from testbed.flink.zookeeper import high_availability, start_zookeeper
 from testbed.network.cpu_quota import CpuQuotas, CpuUse
@@ -100,6 +101,8 @@ class LocalCluster:
         Where the JobManager runs.
     ha
         Whether jobs survive the JobManager: its state is in a ZooKeeper and the scratch folder.
+    file_system
+        One of the testbed's file systems, by its class, for checkpoints; empty for local files.
 
     Attributes
     ----------
@@ -124,12 +127,14 @@ class LocalCluster:
         settings: Mapping[str, str],
         job_manager: JobManagerSpec = JobManagerSpec(),
         ha: bool = False,
+        file_system: str = "",
     ) -> None:
         self._home = home
         self._task_managers = task_managers
         self._settings = settings
         self._job_manager = job_manager
         self._ha = ha
+        self._file_system = file_system
         self._cleanup = ExitStack()
         self._quotas: CpuQuotas | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -142,6 +147,8 @@ class LocalCluster:
                     self._quotas.create(name)
             self.scratch = cleanup.enter_context(scratch_folder())
             cleanup.callback(self._kill_all)
+            if self._file_system:
+                compile_file_system(self._file_system, self._home, self.scratch)
             self._configure()
             self.start_missing()
             # Only now: a JVM that starts on a quarter of a core takes minutes.
@@ -173,6 +180,8 @@ class LocalCluster:
             "FLINK_LOG_DIR": str(folder),
             "FLINK_PID_DIR": str(folder),
         }
+        if self._file_system:
+            environment["FLINK_PLUGINS_DIR"] = str(self.scratch / "plugins")
         # The script ends in an exec: its process id becomes the JVM's.
         command = [str(self._home / "bin" / script), "start-foreground"]
         if namespace := self._namespace(name):

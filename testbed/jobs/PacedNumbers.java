@@ -1,17 +1,21 @@
 package testbed.jobs;
 
 import java.io.File;
+import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.flink.api.connector.source.ReaderOutput;
 import org.apache.flink.api.connector.source.SourceReader;
 import org.apache.flink.api.connector.source.SourceReaderContext;
+import org.apache.flink.api.connector.source.SplitEnumerator;
+import org.apache.flink.api.connector.source.SplitEnumeratorContext;
 import org.apache.flink.api.connector.source.lib.NumberSequenceSource;
 import org.apache.flink.api.connector.source.lib.NumberSequenceSource.NumberSequenceSplit;
+import org.apache.flink.api.connector.source.lib.util.IteratorSourceEnumerator;
 import org.apache.flink.core.io.InputStatus;
 
 /**
- * The numbers from 0, at a limited rate: one range of numbers for each subtask, in ascending order.
+ * The numbers from 0, at a limited rate, in ranges of ascending order: one for each subtask, or more.
  * The position in each range is in the checkpoints, so that a restored job goes on exactly there.
  *
  * <p>Once a file appears, the rest comes at full speed: a test says when the job shall end, and
@@ -22,11 +26,28 @@ public final class PacedNumbers extends NumberSequenceSource {
 
     private final double perSubtaskAndSecond;
     private final String atFullSpeedFile;
+    /** 0: one for each subtask. */
+    private final int splits;
 
     public PacedNumbers(long count, double perSubtaskAndSecond, String atFullSpeedFile) {
+        this(count, perSubtaskAndSecond, atFullSpeedFile, 0);
+    }
+
+    public PacedNumbers(
+            long count, double perSubtaskAndSecond, String atFullSpeedFile, int splits) {
         super(0, count - 1);
         this.perSubtaskAndSecond = perSubtaskAndSecond;
         this.atFullSpeedFile = atFullSpeedFile;
+        this.splits = splits;
+    }
+
+    @Override
+    public SplitEnumerator<NumberSequenceSplit, Collection<NumberSequenceSplit>> createEnumerator(
+            SplitEnumeratorContext<NumberSequenceSplit> context) {
+        return splits == 0
+                ? super.createEnumerator(context)
+                : new IteratorSourceEnumerator<>(
+                        context, splitNumberRange(getFrom(), getTo(), splits));
     }
 
     @Override

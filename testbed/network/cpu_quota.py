@@ -1,6 +1,5 @@
 """CPU quotas of processes, by the kernel's cgroups (version 1, root needed)."""
 
-import fcntl
 import os
 import signal
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from edgeplace.model import lock
 from testbed.errors import TestbedError
 
 _ROOT_NAME = "edgeplace-testbed"
@@ -45,11 +45,9 @@ class CpuQuotas:
     def __init__(self) -> None:
         self._root = require_quotas() / _ROOT_NAME
         self._root.mkdir(exist_ok=True)
-        self._lock = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock = lock(self._root, os.O_RDONLY | os.O_DIRECTORY)
         except BlockingIOError:
-            os.close(self._lock)
             raise TestbedError("another testbed is running on this machine") from None
         self._empty()
         (self._root / "cpu.shares").write_text(str(_SHARES))

@@ -46,6 +46,21 @@ def clock(monkeypatch):
     return ticking
 
 
+def test_what_is_tried_after_the_limit_is_late_by_no_more_than_its_time(clock):
+    with limited(10.0):
+        with prolonged(0.5) as early:
+            assert 9 < early.left() < 10
+        clock.now += 9.8
+        with prolonged(0.5) as near:
+            assert 0.4 < near.left() <= 0.5
+        clock.now += 0.4
+        with prolonged(0.5) as late:
+            assert 0.2 < late.left() < 0.35
+        clock.now += 0.4
+        with prolonged(0.5) as too_late:
+            assert too_late.left() == 0
+
+
 def test_a_call_inside_a_call_has_no_more_than_what_is_left_of_it(clock):
     with limited(10.0):
         clock.now += 8

@@ -5,6 +5,7 @@ import pytest
 
 from edgeplace.model import InvalidInputError
 from edgeplace.spark_stats import BadLine, measure
+from edgeplace.spark_stats.files import log_files, mend_gzip
 
 START = 1_795_225_900_000
 
@@ -49,8 +50,9 @@ def test_a_file_of_no_known_format_is_named_with_what_is_known(tmp_path: Path, c
 
 def test_a_log_without_metrics_says_so(spark, recording):
     recording.answer(START, "/config", {"flink-version": "2.3.0"})
-    with pytest.raises(InvalidInputError, match="no metrics of a running job"):
+    with pytest.raises(InvalidInputError, match="no metrics of a running job") as e:
         measure([recording.write()], None, spark=spark)
+    assert "record for some minutes" in e.value.cure
 
 
 def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(spark, recording):
@@ -121,6 +123,24 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(spark, recording, tmp_path: P
     # The last line is cut too; both are about the same place.
     assert {b.line for b in bad} == {bad[0].line}
     assert any("gzip" in note for note in measurement.costs.notes)
+
+
+@pytest.mark.parametrize("part", [0.5, 0.99])
+def test_a_gzip_file_that_grows_while_spark_reads_it_is_read_again(
+    recording, tmp_path: Path, part: float
+):
+    grow(recording)
+    lines = "\n".join(recording.lines).encode() + b"\n"
+    packed = gzip.compress(lines) + gzip.compress(lines)
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(packed[: int(len(packed) * part)])
+    files = log_files([path])
+    path.write_bytes(packed)
+    assert mend_gzip(files)
+    [[place]] = files.by_reader.values()
+    assert Path(place).read_bytes() == 2 * lines
+    assert not files.cut_short
+    assert not mend_gzip(log_files([path]))
 
 
 def test_gzip_is_known_by_content_not_by_name(spark, recording, tmp_path: Path):

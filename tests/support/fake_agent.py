@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import schedulercfg
-from edgeplace.adapters.flink.plans.folder import key
+from edgeplace.adapters.flink.plans.cordons import cordons
+from edgeplace.adapters.flink.plans.folder import PlansFolder, key
 from edgeplace.adapters.flink.plans.parallelism import rescaled
 from edgeplace.adapters.flink.plans.plan_file import Schedulercfg
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Node, Operator, Site, TaskManager
@@ -41,6 +42,7 @@ class FakeAgent:
         """Overrides what it says of a plan: (state, reasons), or None for its own view."""
         self.on_move: Callable[[FakeJob], None] = lambda job: None
         """Called when it has moved a job."""
+        self.keeps_cordons = True
         self.lies = False
         """It says placed and moves nothing."""
         self._flink = flink
@@ -78,15 +80,22 @@ class FakeAgent:
                     {"id": t.id, "host": t.host, "slots": t.slots}
                     for t in self._flink.task_managers
                 ],
+                "cordons": self._cordons(),
             },
         )
+
+    def _cordons(self) -> list[dict[str, Any]]:
+        if not self.keeps_cordons:
+            return []
+        kept = cordons(PlansFolder(self.plans), time.time())
+        return [{"file": each.path.name, "until_s": each.expires_s} for each in kept]
 
     def _run(self) -> None:
         beaten = 0.0
         while not self._stop.wait(0.02):
             if not self.alive:
                 continue
-            if time.monotonic() - beaten > 1:
+            if time.monotonic() - beaten > 0.2:
                 self.beat()
                 beaten = time.monotonic()
             with self._flink.lock:

@@ -1,4 +1,4 @@
-"""Small random fleets, and the same written out: every copy with objects of its own."""
+"""Small random fleets, and the same written out: every replica with objects of its own."""
 
 import itertools
 import random
@@ -39,7 +39,7 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
             both_ways=True,
         )
     ]
-    made, pins, copies = [], [], {}
+    made, pins, replicas = [], [], {}
     cores = slots = traffic = 0.0
     for i, count in enumerate(counts):
         kind = f"kind-{i}"
@@ -66,7 +66,7 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
             cores += count * rate * 2 / 1000
             slots += count * 3
             traffic += count * rate * 250
-        copies[kind] = Replicas(
+        replicas[kind] = Replicas(
             count,
             rates=rates,
             cores={pis[0]: numbers.uniform(0.5, 1.5, count)},
@@ -87,10 +87,10 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
         mtu_bytes=mtu,
     )
     limit = rng.choice([350.0, 450.0, 900.0]) if latency else None
-    return Fleet(made, cluster, copies, Rules(rules=tuple(pins), max_latency_ms=limit))
+    return Fleet(made, cluster, replicas, Rules(rules=tuple(pins), max_latency_ms=limit))
 
 
-def one_shop(count, cores, free=False, passed=0, **copies):
+def one_shop(count, cores, free=False, passed=0, **replicas):
     """A Pi and a server, which runs a map, with 0.1 cores of 100 records/s, and a sink.
 
     A map that is free to run at the Pi sends twice the bytes from there. So many `passed` steps
@@ -122,7 +122,7 @@ def one_shop(count, cores, free=False, passed=0, **copies):
     )
     rules = [Pin(operators=("sink",) if free else ("map", "sink"), to="cloud", job="job")]
     rules += [Pin(operators=(s,), to="shop", job="job") for s in early]
-    return Fleet([job], cluster, {"shop": Replicas(count, **copies)}, Rules(rules=tuple(rules)))
+    return Fleet([job], cluster, {"shop": Replicas(count, **replicas)}, Rules(rules=tuple(rules)))
 
 
 def _job(rng, name, pi, rate):
@@ -157,27 +157,27 @@ def _job(rng, name, pi, rate):
 
 
 def written_out(fleet):
-    """(jobs, cluster, rules) with every copy as objects: what `solve` takes."""
+    """(jobs, cluster, rules) with every replica as objects: what `solve` takes."""
     c = fleet.cluster
     copied = set(fleet.replicas)
     sites = [s for s in c.sites if s.id not in copied]
     labels = {}
-    for kind, copies in fleet.replicas.items():
-        for i in range(copies.count):
+    for kind, replicas in fleet.replicas.items():
+        for i in range(replicas.count):
             labels[f"{kind}.{i}"] = "yes"
     nodes = [n.model_copy(update={"labels": labels}) for n in c.nodes if n.site not in copied]
     node = {n.id: n for n in c.nodes}
     tms = [t for t in c.task_managers if node[t.node].site not in copied]
     links = [a for a in c.links if a.source not in copied and a.target not in copied]
     jobs, rules = [], []
-    for kind, copies in fleet.replicas.items():
+    for kind, replicas in fleet.replicas.items():
         own_nodes = [n for n in c.nodes if n.site == kind]
         own_tms = [t for t in c.task_managers if node[t.node].site == kind]
         (link,) = (a for a in c.links if kind in (a.source, a.target))
         own_jobs = [
             j for j in fleet.jobs if {n.id for n in own_nodes} >= set(j.operators[0].born_at or ())
         ]
-        for i in range(copies.count):
+        for i in range(replicas.count):
 
             def named(name, i=i):
                 return f"{name}.{i}"
@@ -191,7 +191,7 @@ def written_out(fleet):
                     update={
                         "id": named(n.id),
                         "site": named(kind),
-                        "cores": float(value(copies.cores, n.id, n.cores)),
+                        "cores": float(value(replicas.cores, n.id, n.cores)),
                         "labels": {named(kind): "yes"},
                     }
                 )
@@ -202,7 +202,7 @@ def written_out(fleet):
                     update={
                         "id": named(t.id),
                         "node": named(t.node),
-                        "slots": int(value(copies.slots, t.id, t.slots)),
+                        "slots": int(value(replicas.slots, t.id, t.slots)),
                     }
                 )
                 for t in own_tms
@@ -212,14 +212,14 @@ def written_out(fleet):
                     update={
                         "source": named(kind) if link.source == kind else link.source,
                         "target": named(kind) if link.target == kind else link.target,
-                        "bandwidth_bytes_per_s": float(copies.bandwidth_bytes_per_s[i]),
-                        "delay_ms": float(copies.delay_ms[i]),
-                        "price_per_byte": float(copies.price_per_byte[i]),
+                        "bandwidth_bytes_per_s": float(replicas.bandwidth_bytes_per_s[i]),
+                        "delay_ms": float(replicas.delay_ms[i]),
+                        "price_per_byte": float(replicas.price_per_byte[i]),
                     }
                 )
             )
             for j in own_jobs:
-                factor = float(value(copies.rates, j.name, 1.0))
+                factor = float(value(replicas.rates, j.name, 1.0))
                 operators = []
                 for op in j.operators:
                     update = {}

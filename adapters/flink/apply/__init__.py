@@ -2,22 +2,28 @@
 
 from edgeplace.adapters.flink.apply.apply import ApplyEnd, ApplyOutcome, carry_out
 from edgeplace.adapters.flink.apply.drain import (
+    DrainedNode,
+    as_planned,
     base_places,
     drains,
+    is_off_plan,
     jobs_at,
+    names_in,
     nearest_room,
+    node_of,
     return_change,
-    task_managers_of,
     unsettled,
     until_change,
 )
 from edgeplace.adapters.flink.apply.moves import free_slots_after
 from edgeplace.adapters.flink.apply.order import in_order
 from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
+from edgeplace.adapters.flink.apply.price import MovePrice
 from edgeplace.adapters.flink.apply.proposal import (
     FileChange,
     JobNow,
     Proposal,
+    cordon_problems,
     job_now,
     plan_change,
     plan_of_now,
@@ -29,23 +35,29 @@ from edgeplace.adapters.flink.apply.proposal import (
 __all__ = [
     "ApplyEnd",
     "ApplyOutcome",
+    "DrainedNode",
     "FileChange",
     "JobNow",
+    "MovePrice",
     "Obstacle",
     "Proposal",
+    "as_planned",
     "base_places",
     "carry_out",
+    "cordon_problems",
     "drains",
     "free_slots_after",
     "in_order",
+    "is_off_plan",
     "job_now",
     "jobs_at",
+    "names_in",
     "nearest_room",
+    "node_of",
     "plan_change",
     "plan_of_now",
     "propose",
     "return_change",
-    "task_managers_of",
     "tasks_by_id",
     "too_many_moves",
     "unsettled",

@@ -1,25 +1,50 @@
 """Emptying a node for a time: who runs there, where else there is room, which files say so."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from edgeplace.adapters.flink.apply.moves import slots_needed
 from edgeplace.adapters.flink.apply.preconditions import Obstacle
 from edgeplace.adapters.flink.apply.proposal import FileChange, JobNow, places_of, rendered
+from edgeplace.adapters.flink.plans.cordons import Cordon
 from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan
-from edgeplace.adapters.flink.plans.plan_file import Places, locations
+from edgeplace.adapters.flink.plans.plan_file import Places, locations, meant_by_host
 from edgeplace.adapters.flink.rest.live import LiveFlink, LiveTaskManager, RunningJob
 from edgeplace.model import Cluster, InvalidInputError, JobGraph
 
 
-def task_managers_of(
-    node: str, task_managers: tuple[LiveTaskManager, ...], user: Cluster | None
-) -> frozenset[str]:
-    """Return the resource ids of the registered TaskManagers of a node.
+@dataclass(frozen=True)
+class DrainedNode:
+    """The TaskManagers of a node, those that are gone too."""
+
+    registered: frozenset[str]
+    """Resource ids."""
+    task_managers: Mapping[str, frozenset[str]]
+    """A name of each TaskManager -> all its names: its resource id, and its host if that has one
+    TaskManager."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What plans may call its TaskManagers."""
+        return frozenset().union(*self.task_managers.values())
+
+
+def node_of(
+    node: str,
+    task_managers: tuple[LiveTaskManager, ...],
+    user: Cluster | None,
+    known: Set[str] = frozenset(),
+) -> DrainedNode:
+    """Return the TaskManagers of a node.
 
     Parameters
     ----------
     node
         A resource id, a host, or a TaskManager, node or site of the user's cluster.
+    known
+        Names of TaskManagers that may be gone: those in the files of the folder of plans.
 
     Raises
     ------
@@ -28,20 +53,47 @@ def task_managers_of(
     """
     found = {tm.id for tm in task_managers if tm.id == node}
     found = found or {tm.id for tm in task_managers if tm.host == node}
-    if found:
-        return frozenset(found)
-    if user is None:
-        known = ", ".join(sorted(tm.id for tm in task_managers)) or "none"
+    gone: dict[str, frozenset[str]] = {}
+    if not found and user is not None and (node not in known or _has(user, node)):
+        wanted = set(user.task_managers_at(node))
+        met = {
+            tm.id: user.resolve_task_manager(tm.id) or user.resolve_task_manager(tm.host)
+            for tm in task_managers
+        }
+        found = {tm for tm, mine in met.items() if mine in wanted}
+        gone = {
+            tm.id: frozenset({tm.id, tm.host} - {""})
+            for tm in user.task_managers
+            if tm.id in wanted - set(met.values())
+        }
+    elif not found and node in known:
+        gone = {node: frozenset({node})}
+    elif not found:
+        there = {name for tm in task_managers for name in (tm.id, tm.host)}
+        registered = ", ".join(sorted(tm.id for tm in task_managers)) or "none"
+        named = ", ".join(sorted(known - there)) or "none"
         raise InvalidInputError(
-            f"no TaskManager with the id or host {node!r} is registered",
-            f"registered: {known}; give --cluster FILE for the names in it",
+            f"no TaskManager with the id or host {node!r} is registered, and no plan names one",
+            f"registered: {registered}; gone, and in plans: {named}; give --cluster FILE for the "
+            "names in it",
         )
-    wanted = user.task_managers_at(node)
-    return frozenset(
-        tm.id
+    shared = Counter(tm.host for tm in task_managers)
+    registered_names = {
+        tm.id: frozenset({tm.id} | ({tm.host} - {""} if shared[tm.host] == 1 else set()))
         for tm in task_managers
-        if (user.resolve_task_manager(tm.id) or user.resolve_task_manager(tm.host)) in wanted
-    )
+        if tm.id in found
+    }
+    return DrainedNode(frozenset(found), registered_names | gone)
+
+
+def names_in(folder: PlansFolder, closed: Iterable[Cordon]) -> frozenset[str]:
+    """Return what the plans of a folder, and its cordons, call TaskManagers."""
+    named: set[str] = set().union(*(cordon.names for cordon in closed))
+    for path in folder.plan_files():
+        # What is no plan file concerns nobody here.
+        with suppress(InvalidInputError):
+            named |= locations(folder.read(path) or "")
+    return frozenset(named)
 
 
 def jobs_at(
@@ -61,8 +113,10 @@ def jobs_at(
     )
 
 
-def unsettled(live: LiveFlink, jobs: tuple[RunningJob, ...]) -> list[Obstacle]:
+def unsettled(live: LiveFlink, folder: PlansFolder, jobs: tuple[RunningJob, ...]) -> list[Obstacle]:
     """Return which jobs do not run, or have subtasks that do not: these may come to any place.
+
+    A job that waits for the TaskManagers of its plan comes to no other.
 
     Raises
     ------
@@ -76,9 +130,63 @@ def unsettled(live: LiveFlink, jobs: tuple[RunningJob, ...]) -> list[Obstacle]:
             "wait until it runs, or cancel it",
         )
         for job in jobs
-        if job.state != "RUNNING"
-        or any(s.task_manager is None for of in live.subtasks(job.id).values() for s in of)
+        if not _waits(folder, job)
+        and (
+            job.state != "RUNNING"
+            or any(s.task_manager is None for of in live.subtasks(job.id).values() for s in of)
+        )
     ]
+
+
+def is_off_plan(folder: PlansFolder, job: RunningJob) -> bool:
+    """Tell whether subtasks of a job wait for the TaskManager of their plan, or run elsewhere.
+
+    Raises
+    ------
+    InvalidInputError
+        If the job's status file is not the agent's.
+    """
+    said = folder.status(job.id)
+    return said is not None and bool(said.waiting_for or said.away)
+
+
+def as_planned(
+    folder: PlansFolder, now: JobNow, task_managers: tuple[LiveTaskManager, ...]
+) -> JobNow:
+    """Return a job with the places of its plan for the subtasks that run nowhere.
+
+    A TaskManager that is gone has the name that the plan gives it.
+
+    Raises
+    ------
+    InvalidInputError
+        If the job's plan file cannot be read.
+    """
+    text = folder.read(now.until.path if now.until else now.plan_path)
+    planned = None if text is None else places_of(text, now.graph, task_managers)
+    if planned is None:
+        return now
+    there = {tm.id for tm in task_managers}
+    return replace(
+        now,
+        places={
+            op: tuple(
+                at if at in there else wanted for at, wanted in zip(row, planned[op], strict=True)
+            )
+            for op, row in now.places.items()
+        },
+    )
+
+
+def _has(user: Cluster, node: str) -> bool:
+    with suppress(InvalidInputError):
+        return bool(user.task_managers_at(node))
+    return False
+
+
+def _waits(folder: PlansFolder, job: RunningJob) -> bool:
+    said = folder.status(job.id)
+    return said is not None and said.state == "waiting"
 
 
 def nearest_room(
@@ -148,8 +256,10 @@ def until_change(
         If the job's plan file cannot be read.
     """
     path = folder.plan_path(now.plan_path.name.removesuffix(SUFFIX), expires_s)
-    text = rendered(after, now.graph, task_managers)
-    base = folder.read(now.plan_path) or rendered(now.places, now.graph, task_managers)
+    former = folder.read(now.plan_path)
+    by_host = meant_by_host(locations(former or ""), task_managers)
+    text = rendered(after, now.graph, task_managers, by_host)
+    base = former or rendered(now.places, now.graph, task_managers)
     return FileChange(path, folder.read(path), text, text, None, base)
 
 

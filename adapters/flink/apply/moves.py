@@ -1,17 +1,14 @@
-"""What changes between two placements of a job, what it costs, and which slots it needs."""
+"""What changes between two placements of a job, and which slots it needs."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from edgeplace.adapters.flink.rest.live import Checkpoint, LiveFlink
 from edgeplace.model import JobGraph
 
 NEW = "(new)"
 GONE = "(gone)"
-_REDEPLOY_MS = 2000.0
-"""Cancelling and deploying again took about this in our measurements, beside what state needs."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +24,6 @@ class SubtaskMove:
     """`NEW` if the operator has not had this subtask."""
     target: str
     """`GONE` if the operator will not have it."""
-
-
-@dataclass(frozen=True)
-class MovePrice:
-    """What moves cost, as far as the last checkpoint tells."""
-
-    state_bytes: int | None
-    """State that changes its TaskManager; None: no checkpoint tells."""
-    pause_ms: float | None
-    """An estimate: the last checkpoint's duration and a redeployment; None: no checkpoint yet."""
 
 
 def moves(
@@ -84,39 +71,3 @@ def free_slots_after(
     more = slots_needed(job, after)
     more.subtract(slots_needed(job, before))
     return {tm: count - max(0, more[tm]) for tm, count in free.items()}
-
-
-def price(
-    live: LiveFlink,
-    job_id: str,
-    moved: tuple[SubtaskMove, ...],
-    rescaled: frozenset[str],
-    last: Checkpoint | None,
-) -> MovePrice:
-    """Return what moves cost.
-
-    Parameters
-    ----------
-    rescaled
-        Operators whose parallelism changes: all their state is dealt anew.
-
-    Raises
-    ------
-    FlinkUnreachableError
-        If Flink does not answer.
-    """
-    if last is None:
-        return MovePrice(None, None)
-    total: int | None = 0
-    for operator in dict.fromkeys(m.operator for m in moved):
-        sizes = live.state_bytes(job_id, last.id, operator)
-        known: list[int | None] = (
-            [*sizes.values()] or [None]
-            if operator in rescaled
-            else [sizes.get(m.subtask) for m in moved if m.operator == operator]
-        )
-        if total is None or None in known:
-            total = None
-        else:
-            total += sum(size for size in known if size is not None)
-    return MovePrice(total, last.duration_ms + _REDEPLOY_MS)

@@ -1,6 +1,7 @@
 """A change of where a running job is placed: shown first, then carried out."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os.path import lexists
 from pathlib import Path
@@ -8,11 +9,10 @@ from types import MappingProxyType
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.apply.moves import (
-    MovePrice,
     SubtaskMove,
     moves,
-    price,
     rescaled_operators,
+    slots_needed,
 )
 from edgeplace.adapters.flink.apply.preconditions import (
     Obstacle,
@@ -22,9 +22,18 @@ from edgeplace.adapters.flink.apply.preconditions import (
     rescaling_problems,
     slot_problems,
 )
+from edgeplace.adapters.flink.apply.price import MovePrice, price
+from edgeplace.adapters.flink.checks.local_recovery import is_on
+from edgeplace.adapters.flink.plans.cordons import cordoned, cordons
 from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
 from edgeplace.adapters.flink.plans.parallelism import in_parallelism_of
-from edgeplace.adapters.flink.plans.plan_file import Places, Schedulercfg, planned_places
+from edgeplace.adapters.flink.plans.plan_file import (
+    Places,
+    Schedulercfg,
+    locations,
+    meant_by_host,
+    planned_places,
+)
 from edgeplace.adapters.flink.rest.live import (
     LiveFlink,
     LiveTaskManager,
@@ -36,7 +45,7 @@ from edgeplace.adapters.flink.rest.task_managers import is_generated
 from edgeplace.adapters.flink.schedulercfg.names import TaskNames
 from edgeplace.adapters.flink.schedulercfg.settings import EPOCH
 from edgeplace.adapters.flink.schedulercfg.settings import rendered as top
-from edgeplace.model import InvalidInputError, JobGraph, Operator
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 from edgeplace.model.text import first_few
 
 UNASSIGNED = "(unassigned)"
@@ -59,6 +68,8 @@ class JobNow:
     """The plan until a time that it follows now."""
     waits: bool = False
     """By its plan it waits for TaskManagers: a new plan moves it without a checkpoint."""
+    planned: bool = False
+    """It follows a plan already: then subtasks that stay keep their slots."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +144,7 @@ def job_now(
         by_id if lexists(by_id) else folder.plan_path(key_of(job.id, job_names(jobs))),
         in_force[0] if in_force else None,
         waits,
+        said is not None and said.applied_sha256 is not None,
     )
 
 
@@ -144,6 +156,7 @@ def propose(
     change: FileChange,
     task_managers: tuple[LiveTaskManager, ...],
     now_s: float,
+    cluster: Cluster | None = None,
 ) -> Proposal:
     """Compare where a job runs with where it is to run, and find what is in the way.
 
@@ -151,6 +164,8 @@ def propose(
     ----------
     after
         Operator id -> resource id of each subtask, in another parallelism if that is wanted.
+    cluster
+        The user's cluster, for the time that links take; None: it is not forecast.
 
     Raises
     ------
@@ -169,9 +184,19 @@ def propose(
         problems += checkpoint_problems(now.job, checkpoints)
         if checkpoints.interval_ms is not None and not checkpoints.completed:
             warnings.append(f"no checkpoint of {now.job.name!r} has completed yet")
-    cost = MovePrice(0, 0.0)
+    cost = MovePrice(0, {}, 0.0, 0.0)
     if moved:
-        cost = price(live, now.job.id, moved, rescaled, checkpoints.last)
+        cost = price(
+            live,
+            now.job.id,
+            now.graph,
+            now.places,
+            after,
+            moved,
+            checkpoints.last,
+            keeps_state=now.planned and is_on(live.configuration()),
+            cluster=cluster,
+        )
     return Proposal(now, after, moved, cost, change, tuple(problems), tuple(warnings))
 
 
@@ -181,6 +206,7 @@ def plan_change(
     after: Places,
     task_managers: tuple[LiveTaskManager, ...],
     settings: Mapping[str, int] = NO_SETTINGS,
+    by_host: Set[str] | None = None,
 ) -> FileChange:
     """Return the change of a job's plan file to another placement.
 
@@ -190,6 +216,8 @@ def plan_change(
     ----------
     settings
         Stand at the top of the plan. The way back has the same epoch: the agent refuses a lower.
+    by_host
+        Resource ids of the TaskManagers that go by their hosts; None: those that do so already.
 
     Raises
     ------
@@ -199,11 +227,19 @@ def plan_change(
     former = folder.read(now.plan_path)
     target = in_parallelism_of(after, now.graph)
     there = None if former is None else places_of(former, target, task_managers)
-    text = top(settings) + rendered(after, target, task_managers)
-    if former is not None and there == after and schedulercfg.settings_of(former) == settings:
+    by_host_now = meant_by_host(locations(former or ""), task_managers)
+    by_host = by_host_now if by_host is None else by_host
+    text = top(settings) + rendered(after, target, task_managers, by_host)
+    named = {tm for places in after.values() for tm in places}
+    if (
+        former is not None
+        and there == after
+        and by_host & named == by_host_now & named
+        and schedulercfg.settings_of(former) == settings
+    ):
         text = former if there == now.places else once_more(former)
     epoch = {k: v for k, v in settings.items() if k == EPOCH}
-    back: str | None = top(epoch) + rendered(now.places, now.graph, task_managers)
+    back: str | None = top(epoch) + rendered(now.places, now.graph, task_managers, by_host_now)
     was = None if former is None else places_of(former, now.graph, task_managers)
     if now.waits or (former is not None and was == now.places and not epoch):
         back = former
@@ -262,6 +298,32 @@ def until_problems(now: JobNow) -> list[Obstacle]:
     ]
 
 
+def cordon_problems(
+    live: LiveFlink,
+    folder: PlansFolder,
+    proposal: Proposal,
+    task_managers: tuple[LiveTaskManager, ...],
+    now_s: float,
+) -> list[Obstacle]:
+    """Return which TaskManagers take nothing new, and would get another slot of the job.
+
+    Raises
+    ------
+    FlinkUnreachableError
+        If Flink does not answer.
+    """
+    closed = cordoned(task_managers, cordons(folder, now_s))
+    needed = slots_needed(proposal.now.graph, proposal.after)
+    return [
+        Obstacle(
+            f"{tm!r} takes nothing new until {closed[tm].end} ({closed[tm].path.name})",
+            f"`edgeplace flink uncordon {tm}`, or place nothing more there",
+        )
+        for tm in sorted(needed.keys() & closed.keys())
+        if needed[tm] > live.slots_held(tm)[proposal.now.job.id]
+    ]
+
+
 def once_more(text: str) -> str:
     """Return a plan that says the same, and is another file: the agent judges it anew."""
     return text.removesuffix("\n") if text.endswith("\n") else f"{text}\n"
@@ -281,13 +343,25 @@ def rendered(
     places: Mapping[str, tuple[str, ...]],
     graph: JobGraph,
     task_managers: tuple[LiveTaskManager, ...],
+    by_host: Set[str] = frozenset(),
 ) -> str:
     """Return a placement as the text of a plan; empty if a TaskManager in it is not registered.
 
     TaskManagers go by their ids, which outlast a change of address, unless Flink makes those up.
+
+    Parameters
+    ----------
+    by_host
+        Resource ids of others that go by their hosts, where these have one TaskManager each.
     """
     registered = {tm.id for tm in task_managers}
     if not registered.issuperset(tm for names in places.values() for tm in names):
         return ""
-    named = tuple(tm if is_generated(tm.id) else replace(tm, host="") for tm in task_managers)
+    shared = Counter(tm.host for tm in task_managers)
+    named = tuple(
+        tm
+        if shared[tm.host] == 1 and (tm.id in by_host or is_generated(tm.id))
+        else replace(tm, host="")
+        for tm in task_managers
+    )
     return schedulercfg.render(places, graph, cluster_of(named))

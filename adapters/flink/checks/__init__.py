@@ -1,1 +1,1 @@
-"""What `apply` and `doctor` both find out before a plan is trusted to the agent."""
+"""The checks that `apply` and `doctor` share."""

@@ -1,4 +1,4 @@
-"""Would the agent of a folder of plans obey a plan? Each rule of that stands here, once."""
+"""Check whether the agent of a folder would follow a plan; each rule stands here once."""
 
 from collections.abc import Iterator, Set
 from pathlib import Path

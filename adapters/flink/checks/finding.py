@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""A finding of `doctor`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

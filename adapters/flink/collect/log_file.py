@@ -4,7 +4,6 @@ Each append is one gzip member. So a log is complete up to its last poll if the 
 and can be read while it is written.
 """
 
-import fcntl
 import gzip
 import os
 import re
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, lock
 
 _NAME = re.compile(r"metrics-([0-9]{6,})\.jsonl\.gz")
 _ROTATE_AFTER_S = 3600.0
@@ -110,18 +109,15 @@ class LogFolder:
         self._part: _Part | None = None
         try:
             self.where.mkdir(parents=True, exist_ok=True)
-            # The file is open as long as this object exists, because it holds the lock.
-            self._folder = os.open(self.where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            # The folder is open as long as this object exists, because it holds the lock.
+            self._folder = lock(self.where, os.O_RDONLY | os.O_DIRECTORY)
+        except BlockingIOError as e:
+            raise InvalidInputError(
+                f"{self.where}: another process is writing a log there", "choose another folder"
+            ) from e
         except OSError as e:
             raise InvalidInputError(
                 f"{self.where}: no folder can be made there: {e.strerror}", "choose another folder"
-            ) from e
-        try:
-            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as e:
-            os.close(self._folder)
-            raise InvalidInputError(
-                f"{self.where}: another process is writing a log there", "choose another folder"
             ) from e
 
     @property

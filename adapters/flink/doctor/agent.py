@@ -1,4 +1,4 @@
-"""Is the agent there, is it ours, and can it place anything in this JobManager?"""
+"""Check the agent: it runs, it has our version, and it can place jobs in this JobManager."""
 
 from collections.abc import Iterator
 

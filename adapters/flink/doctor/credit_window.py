@@ -11,10 +11,8 @@ On a real Flink with 50 ms of round trip, nine tenths of that were measured.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-import networkx as nx
-
+from edgeplace.adapters.flink.checks.routes import Routes
 from edgeplace.adapters.flink.rest.release import major_minor
 from edgeplace.model import Cluster, JobGraph, ShipStrategy
 
@@ -169,7 +167,7 @@ def crossings(
         total = totals.setdefault((a, b), [0.0, 0.0, 0.0, 0.0])
         for i, value in enumerate((1, count, floating, count * size)):
             total[i] += value
-    routes = _Routes(cluster)
+    routes = Routes(cluster)
     found = []
     for (a, b), (channels, count, floating, window) in totals.items():
         there, back = routes.between(a, b), routes.between(b, a)
@@ -211,29 +209,6 @@ def _feeding(strategy: ShipStrategy, p: int, q: int) -> list[range]:
             return [range(p), *[range(0)] * (q - 1)]
         case _:
             return [range(p)] * q
-
-
-class _Routes:
-    """Delay and bandwidth between sites, by the links with the least delay."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._graph: nx.DiGraph[str] = nx.DiGraph()
-        for link in cluster.directed_links():
-            self._graph.add_edge(
-                link.source,
-                link.target,
-                delay_ms=link.delay_ms,
-                bandwidth=link.bandwidth_bytes_per_s or math.inf,
-            )
-
-    def between(self, a: str, b: str) -> tuple[float, float] | None:
-        """Return one-way delay in ms and the narrowest bandwidth in bytes/s, None: no route."""
-        try:
-            path = nx.shortest_path(self._graph, a, b, weight="delay_ms")
-        except (nx.NetworkXNoPath, nx.NodeNotFound):
-            return None
-        links = [self._graph.edges[e] for e in pairwise(path)]
-        return sum(e["delay_ms"] for e in links), min(e["bandwidth"] for e in links)
 
 
 def _count(text: str | None, default: int) -> int:

@@ -1,4 +1,4 @@
-"""Examine a Flink cluster: is the agent there, and what hinders placement?"""
+"""Examine a Flink cluster: the agent, and everything that prevents placement."""
 
 from edgeplace.adapters.flink.checks.finding import Finding, Severity
 from edgeplace.adapters.flink.doctor.agent import (
@@ -14,9 +14,14 @@ from edgeplace.adapters.flink.doctor.cluster import (
     check_slots,
     check_task_managers,
 )
-from edgeplace.adapters.flink.doctor.job_moves import check_direct_memory, check_host_names
+from edgeplace.adapters.flink.doctor.job_moves import (
+    check_direct_memory,
+    check_host_names,
+    check_local_recovery,
+)
 from edgeplace.adapters.flink.doctor.jobs import (
     check_checkpoints,
+    check_cordons,
     check_drains,
     check_jobs,
     check_named_task_managers,
@@ -54,12 +59,14 @@ def examine(seen: Seen, *, version: str, cluster: Cluster | None = None) -> tupl
         *check_jobs(seen),
         *check_plans(seen),
         *check_drains(seen),
+        *check_cordons(seen),
         *check_unplanned(seen),
         *check_named_task_managers(seen),
         *check_names(seen),
         *check_checkpoints(seen),
         *check_host_names(seen),
         *check_direct_memory(seen),
+        *check_local_recovery(seen),
     ]
     if cluster is not None:
         found += [*check_cluster_file(seen, cluster), *check_credit_windows(seen, cluster)]

@@ -1,9 +1,10 @@
-"""What lets moves fail that placed well at the start: names of addresses, and direct memory."""
+"""Reasons why later moves of a job fail or last long: host names, memory, local recovery."""
 
 from collections.abc import Iterator
 from ipaddress import ip_address
 
 from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
+from edgeplace.adapters.flink.checks.local_recovery import is_on, lines
 from edgeplace.adapters.flink.doctor.snapshot import Seen
 
 RETRIEVE_HOSTNAME = "jobmanager.retrieve-taskmanager-hostname"
@@ -63,6 +64,28 @@ def check_direct_memory(seen: Seen) -> Iterator[Finding]:
             f"{OFF_HEAP}: 128m on these TaskManagers, and as much more in "
             "taskmanager.memory.process.size",
         )
+
+
+def check_local_recovery(seen: Seen) -> Iterator[Finding]:
+    """Tell whether a move reads back all state of a job, or only that of subtasks that move."""
+    if not seen.jobs:
+        return
+    if is_on(seen.configuration):
+        yield Finding(
+            Severity.OK,
+            "local recovery",
+            "a move reads back only the state of the subtasks that move",
+        )
+        return
+    yield Finding(
+        Severity.NOTE,
+        "local recovery",
+        "it is off: every move reads all keyed state of the job back from the checkpoint storage, "
+        "also that of subtasks that stay where they are",
+        "if state is large or links are slow, write into the configuration of the JobManager and "
+        f"of all TaskManagers, and restart them: {' and '.join(lines(seen.release))}. It takes "
+        "disk space for a second copy of the state",
+    )
 
 
 def _is_address(host: str) -> bool:

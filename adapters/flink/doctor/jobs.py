@@ -1,4 +1,4 @@
-"""Jobs: do they have plans, do they run where these say, and can they be moved?"""
+"""Check jobs: they have plans, run at the places of the plans, and can be moved."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -69,7 +69,8 @@ def check_plans(seen: Seen) -> Iterator[Finding]:
                 yield Finding(
                     Severity.PROBLEM,
                     "plans",
-                    f"{_of(job)} waits for {missing}: not registered, or no slot is free there",
+                    f"{_of(job)} waits for {missing}: "
+                    + (why or "not registered, or no slot is free there"),
                     "start that TaskManager, free a slot there, or apply a plan without it",
                 )
             case "away":
@@ -103,6 +104,12 @@ def check_plans(seen: Seen) -> Iterator[Finding]:
                     "plans",
                     f"{status.exact} of {status.subtasks} subtasks of {_of(job)} run where its "
                     "plan says",
+                )
+            case "unplanned" if status.reasons:
+                yield Finding(
+                    Severity.PROBLEM,
+                    "jobs without a plan",
+                    f"{_of(job)} has no plan, and {why}",
                 )
             case "unplanned":
                 pass
@@ -147,6 +154,33 @@ def check_drains(seen: Seen) -> Iterator[Finding]:
             f"{_of(job)} is kept off its usual place until {clock(drain.expires_s)} by "
             f"{drain.path.name}; it returns early by `edgeplace flink drain {node} --undo`",
         )
+
+
+def check_cordons(seen: Seen) -> Iterator[Finding]:
+    """Tell which TaskManagers take nothing new, and which cordons the agent does not keep."""
+    if seen.plans is None:
+        return
+    agent = seen.plans.agent
+    told = {c.file: c.problem for c in agent.cordons} if isinstance(agent, AgentInfo) else {}
+    for cordon in seen.plans.cordons:
+        file, names = cordon.path.name, listed(sorted(cordon.names))
+        if file in told and told[file] is None:
+            yield Finding(
+                Severity.NOTE,
+                "cordons",
+                f"{names} takes nothing new until {cordon.end} ({file})",
+                f"`edgeplace flink uncordon {min(cordon.names)}` lifts it earlier",
+            )
+        else:
+            told.setdefault(file, "the agent has not seen it")
+    for file, problem in told.items():
+        if problem is not None:
+            yield Finding(
+                Severity.WARNING,
+                "cordons",
+                f"the agent does not keep {file}: {problem}",
+                "remove it, or drain the node again",
+            )
 
 
 def check_unplanned(seen: Seen) -> Iterator[Finding]:

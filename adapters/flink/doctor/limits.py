@@ -1,4 +1,4 @@
-"""What an examination cannot see, or only roughly; it holds in order and out of order."""
+"""Notes on what `doctor` cannot check; it prints them with or without problems."""
 
 from collections.abc import Iterator
 

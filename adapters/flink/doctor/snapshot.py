@@ -1,4 +1,4 @@
-"""Everything that the checks look at, asked of Flink and read from the folder of plans once."""
+"""The input of all checks: Flink's answers and the files of the folder of plans, read once."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,8 @@ from typing import Any
 from edgeplace.adapters.flink.apply.proposal import places_of
 from edgeplace.adapters.flink.errors import AgentMissingError, FlinkNotFoundError
 from edgeplace.adapters.flink.plans.agent_files import AgentInfo, JobStatus
-from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan, sha256
+from edgeplace.adapters.flink.plans.cordons import Cordon, cordons
+from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, sha256
 from edgeplace.adapters.flink.plans.location import agent_option, find_plans_folder
 from edgeplace.adapters.flink.plans.plan_file import Places, locations
 from edgeplace.adapters.flink.rest.answer import RestAnswer, need
@@ -94,6 +95,8 @@ class SeenPlans:
         What `agent.json` says, or why it cannot be read; None: there is none.
     unreadable
         What is wrong with other files in it.
+    cordons
+        Those in force.
     """
 
     path: Path
@@ -101,6 +104,7 @@ class SeenPlans:
     locations: Mapping[str, frozenset[str]] = field(default_factory=dict)
     until: tuple[UntilPlan, ...] = ()
     unreadable: tuple[InvalidInputError, ...] = ()
+    cordons: tuple[Cordon, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,8 +291,8 @@ def _plans(folder: PlansFolder, unreadable: list[InvalidInputError], now_s: floa
     until = folder.until_plans()
     expired = {u.path for u in until if u.expires_s <= now_s}
     named = {}
-    for path in sorted(folder.path.glob(f"*{SUFFIX}")):
-        if path in expired or path.name.startswith("."):
+    for path in folder.plan_files():
+        if path in expired:
             continue
         try:
             text = folder.read(path) or ""
@@ -297,4 +301,9 @@ def _plans(folder: PlansFolder, unreadable: list[InvalidInputError], now_s: floa
             continue
         named[path.name] = frozenset(locations(text))
     to_come = tuple(u for u in until if u.path not in expired)
-    return SeenPlans(folder.path, agent, named, to_come, tuple(unreadable))
+    closed: tuple[Cordon, ...] = ()
+    try:
+        closed = cordons(folder, now_s)
+    except InvalidInputError as e:
+        unreadable.append(e)
+    return SeenPlans(folder.path, agent, named, to_come, tuple(unreadable), closed)

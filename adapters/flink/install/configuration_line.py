@@ -1,4 +1,4 @@
-"""The line of Flink's configuration that starts the agent, in the file that this release reads."""
+"""The line of Flink's configuration that starts the agent, and the file it belongs into."""
 
 import json
 import re

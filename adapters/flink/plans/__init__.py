@@ -1,5 +1,12 @@
-"""Where plans lie: the folder that edgeplace and the agent share."""
+"""The folder of plans, which edgeplace and the agent share."""
 
+from edgeplace.adapters.flink.plans.cordons import (
+    Cordon,
+    CordonChange,
+    cordoned,
+    cordons,
+    cordons_of,
+)
 from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan, clock, key
 from edgeplace.adapters.flink.plans.location import find_plans_folder
 from edgeplace.adapters.flink.plans.parallelism import rescaled
@@ -7,6 +14,8 @@ from edgeplace.adapters.flink.plans.plan_file import (
     Places,
     Schedulercfg,
     is_schedulercfg,
+    locations,
+    meant_by_host,
     plan_of_jobs,
     planned_jobs,
     planned_places,
@@ -17,14 +26,21 @@ from edgeplace.adapters.flink.plans.plan_file import (
 
 __all__ = [
     "SUFFIX",
+    "Cordon",
+    "CordonChange",
     "Places",
     "PlansFolder",
     "Schedulercfg",
     "UntilPlan",
     "clock",
+    "cordoned",
+    "cordons",
+    "cordons_of",
     "find_plans_folder",
     "is_schedulercfg",
     "key",
+    "locations",
+    "meant_by_host",
     "plan_of_jobs",
     "planned_jobs",
     "planned_places",

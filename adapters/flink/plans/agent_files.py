@@ -1,4 +1,4 @@
-"""What the agent in the JobManager writes about itself and about each job's plan."""
+"""Files of the agent in the JobManager: its own status, and the status of each job's plan."""
 
 import os
 import stat
@@ -27,6 +27,16 @@ class AgentTaskManager(_Written):
     slots: int
 
 
+class AgentCordon(_Written):
+    """A cordon that the agent has seen."""
+
+    file: str
+    until_s: int | None = None
+    """Unix time; None: until it is lifted."""
+    problem: str | None = None
+    """Why the file is of no use; the former of its name stays in force."""
+
+
 class AgentInfo(_Written):
     """`agent.json`"""
 
@@ -44,6 +54,7 @@ class AgentInfo(_Written):
     no_rescaling_because: str | None = None
     """None: it changes the parallelism of running jobs."""
     task_managers: tuple[AgentTaskManager, ...] = ()
+    cordons: tuple[AgentCordon, ...] = ()
 
     def alive(self, now_s: float) -> bool:
         """Tell whether the agent wrote this less than 30 s before a Unix time.

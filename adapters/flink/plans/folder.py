@@ -4,7 +4,6 @@ Plans are written whole or not at all.
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -24,7 +23,7 @@ from edgeplace.adapters.flink.plans.agent_files import (
 )
 from edgeplace.adapters.flink.plans.plan_size import LARGEST_PLAN_BYTES
 from edgeplace.adapters.flink.rest.job_choice import is_job_id
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, lock
 from edgeplace.model.output import put, stage
 
 SUFFIX = ".schedulercfg"
@@ -185,6 +184,10 @@ class PlansFolder:
         except OSError as e:
             raise self._not_written(e) from e
 
+    def plan_files(self) -> list[Path]:
+        """Return the plans, also expired ones."""
+        return sorted(self.path.glob(f"[!.]*{SUFFIX}"))
+
     def until_plans(self) -> tuple[UntilPlan, ...]:
         """Return the plans that hold until a time, also expired ones; last to expire first."""
         found = []
@@ -224,19 +227,15 @@ class PlansFolder:
             If another command holds the lock, or the folder may not be written to.
         """
         try:
-            handle = self._lock_file()
+            handle = self._lock()
+        except BlockingIOError:
+            raise PlanNotWrittenError(
+                f"{self.path}: another edgeplace command is at work there",
+                "wait until it has ended",
+            ) from None
         except OSError as e:
             raise self._not_written(e) from e
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise PlanNotWrittenError(
-                    f"{self.path}: another edgeplace command is at work there",
-                    "wait until it has ended",
-                ) from None
-            except OSError as e:
-                raise self._not_written(e) from e
             for left in self.path.glob(f"{_STAGED}*"):
                 # Whoever staged it was killed: the lock is ours.
                 left.unlink(missing_ok=True)
@@ -244,14 +243,14 @@ class PlansFolder:
         finally:
             os.close(handle)
 
-    def _lock_file(self) -> int:
-        path, flags = self.path / ".lock", os.O_CREAT | os.O_CLOEXEC
+    def _lock(self) -> int:
+        path = self.path / ".lock"
         try:
             # Network file systems lock only what is open for writing.
-            return os.open(path, flags | os.O_RDWR, 0o644)
+            return lock(path, os.O_CREAT | os.O_RDWR)
         except PermissionError:
             # Another user, such as root, was here first.
-            return os.open(path, flags | os.O_RDONLY, 0o644)
+            return lock(path, os.O_CREAT | os.O_RDONLY)
 
     def _sync(self) -> None:
         folder = os.open(self.path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Where a JobManager's agent looks for plans, as its JVM options tell."""
+"""Find the agent's folder of plans in the JVM options of the JobManager."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The parallelism that a plan wants: how many places it has for each task."""
+"""The parallelism of a plan: the number of its places for each task."""
 
 from collections.abc import Mapping
 

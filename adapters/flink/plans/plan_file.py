@@ -1,6 +1,6 @@
-"""The plan a user gives, a plan of ours or a schedulercfg, in the names of a running Flink."""
+"""The plan of the user, a plan file or a schedulercfg, with the names of a running Flink."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os.path import getsize, isfile
 from pathlib import Path
@@ -19,7 +19,7 @@ from edgeplace.model import (
     TaskManager,
     read,
 )
-from edgeplace.model.content import bytes_of
+from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.text import first_few
 
 Places = dict[str, tuple[str, ...]]
@@ -174,10 +174,7 @@ def planned_jobs(
     if not fit:
         raise InvalidInputError("no job runs", "submit the job first")
     if len(fit) > 1 and isinstance(plan, Schedulercfg):
-        named = frozenset(_tasks_of(plan.text))
-        of_all = fit
-        fit = [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=True)]
-        fit = fit or [j for j in of_all if _runs_tasks(j, named, graph_of, same_parallelism=False)]
+        fit = _with_the_tasks(plan, fit, graph_of)
         if not fit:
             raise InvalidInputError(
                 f"{origin} names tasks that no running job has",
@@ -191,6 +188,18 @@ def planned_jobs(
             "say which: --job NAME or --job ID",
         )
     return tuple(fit)
+
+
+def _with_the_tasks(
+    plan: Schedulercfg, jobs: Sequence[RunningJob], graph_of: Callable[[str], JobGraph]
+) -> list[RunningJob]:
+    """Return the jobs with all tasks of a plan; with its parallelism if there are such."""
+    named = frozenset(_tasks_of(plan.text))
+    for same in (True, False):
+        fit = [j for j in jobs if _runs_tasks(j, named, graph_of, same_parallelism=same)]
+        if fit:
+            return fit
+    return []
 
 
 def _of_one_name(jobs: Sequence[RunningJob]) -> list[RunningJob]:
@@ -227,10 +236,45 @@ def planned_places(
     else:
         text = plan.text
         check_plan_size(text, job, origin)
-        named = _with_strangers(text, cluster_of(task_managers))
+        named = _with_unknown(text, cluster_of(task_managers))
         places = schedulercfg.parse(text, job=job, cluster=named, dialect="modern", origin=origin)
     found = _ResourceIds(task_managers, user, as_the_agent=isinstance(plan, Schedulercfg))
     return {op: tuple(map(found.of, names)) for op, names in places.items()}
+
+
+def meant_by_host(
+    names: Set[str], task_managers: tuple[LiveTaskManager, ...], user: Cluster | None = None
+) -> frozenset[str]:
+    """Return the resource ids of the TaskManagers that names mean by their hosts.
+
+    A plan in the folder names these by their hosts too, so that a TaskManager that comes back
+    there with another id has its predecessor's place.
+
+    Parameters
+    ----------
+    names
+        The places in a plan.
+    user
+        The cluster whose names the plan uses, if those are not Flink's own.
+
+    Raises
+    ------
+    InvalidInputError
+        If the cluster has several TaskManagers of one host.
+    """
+    return frozenset(
+        tm.id
+        for tm in task_managers
+        if tm.id not in names
+        and (
+            tm.host in names
+            or (
+                user is not None
+                and user.resolve_task_manager(tm.id) is None
+                and user.resolve_task_manager(tm.host) is not None
+            )
+        )
+    )
 
 
 class _ResourceIds:
@@ -333,15 +377,15 @@ def _locations(text: str) -> Iterator[str]:
             yield location.strip()
 
 
-def _with_strangers(text: str, live: Cluster) -> Cluster:
+def _with_unknown(text: str, live: Cluster) -> Cluster:
     """Add the locations that Flink does not know: what they mean is not a question of grammar."""
     known = {name for tm in live.task_managers for name in (tm.id, tm.host)}
-    strangers = sorted(locations(text) - known)
+    unknown = sorted(locations(text) - known)
     return Cluster(
         sites=live.sites,
-        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in strangers)),
+        nodes=(*live.nodes, *(Node(id=s, site=live.sites[0].id, cores=1.0) for s in unknown)),
         task_managers=(
             *live.task_managers,
-            *(TaskManager(id=s, node=s, slots=0) for s in strangers),
+            *(TaskManager(id=s, node=s, slots=0) for s in unknown),
         ),
     )

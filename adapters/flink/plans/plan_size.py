@@ -1,4 +1,4 @@
-"""How large a plan can be: what is larger is no plan, and is refused before it is read."""
+"""The maximum size of a plan file: a larger file is refused before it is read."""
 
 from edgeplace.model import InvalidInputError, JobGraph
 

@@ -18,7 +18,7 @@ from typing import Any
 from edgeplace.adapters.flink.rest.answer import RestAnswer
 from edgeplace.adapters.flink.rest.saved_answers import AnswerKind, Placement, SavedAnswers, gather
 from edgeplace.model import InvalidInputError, JobGraph, load, looks_like, parse
-from edgeplace.model.content import opened
+from edgeplace.model.parsing.content import opened
 
 _KIND_OF_PATH: tuple[tuple[AnswerKind, re.Pattern[str]], ...] = (
     ("job", re.compile(r"/jobs/([0-9a-f]{32})")),

@@ -1,12 +1,13 @@
 """The text of a plan as the agent reads it."""
 
-from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read, render, render_capsys
+from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read
 from edgeplace.adapters.flink.schedulercfg.settings import (
     CHECKPOINT_INTERVAL_MS,
     EPOCH,
     settings_of,
     without_settings,
 )
+from edgeplace.adapters.flink.schedulercfg.writer import render
 
 __all__ = [
     "CHECKPOINT_INTERVAL_MS",
@@ -15,7 +16,6 @@ __all__ = [
     "parse",
     "read",
     "render",
-    "render_capsys",
     "settings_of",
     "without_settings",
 ]

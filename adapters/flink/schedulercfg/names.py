@@ -1,4 +1,4 @@
-"""What a task or a location means in a schedulercfg, to us and to the forks that read one."""
+"""Names of tasks and locations in a schedulercfg, for the agent and for forks of Flink."""
 
 import re
 from collections.abc import Iterator

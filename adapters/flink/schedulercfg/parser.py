@@ -38,11 +38,10 @@ from edgeplace.adapters.flink.schedulercfg.names import (
 )
 from edgeplace.adapters.flink.schedulercfg.problems import Problems, cut, did_you_mean, quoted
 from edgeplace.adapters.flink.schedulercfg.settings import is_setting, name_of, problem_of
-from edgeplace.adapters.flink.schedulercfg.writer import render, render_capsys
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, TaskManager
-from edgeplace.model.content import bytes_of
+from edgeplace.model.parsing.content import bytes_of
 
-__all__ = ["Dialect", "parse", "read", "render", "render_capsys"]
+__all__ = ["Dialect", "parse", "read"]
 
 Dialect = Literal["auto", "modern", "bu", "capsys"]
 

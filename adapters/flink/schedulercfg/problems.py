@@ -1,4 +1,4 @@
-"""What is wrong with a schedulercfg, told all at once."""
+"""All problems of a schedulercfg in one error."""
 
 import sys
 from collections.abc import Callable, Collection

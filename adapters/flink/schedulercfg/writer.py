@@ -1,15 +1,8 @@
-"""Writing a placement as a schedulercfg; module `schedulercfg` has the grammar."""
+"""Write a placement as a schedulercfg; `parser.py` has the grammar."""
 
 from collections.abc import Mapping
 
-from edgeplace.adapters.flink.schedulercfg.names import (
-    TaskNames,
-    address,
-    containing,
-    full_names,
-    is_plain,
-    task_managers_by_key,
-)
+from edgeplace.adapters.flink.schedulercfg.names import TaskNames, is_plain, task_managers_by_key
 from edgeplace.model import Cluster, InvalidInputError, JobGraph
 
 
@@ -55,50 +48,6 @@ def render(plan_of_job: Mapping[str, tuple[str, ...]], job: JobGraph, cluster: C
                     "set taskmanager.resource-id to a plain name of its own and use it as the id",
                 )
             lines.append(f"{key} ({i}/{op.parallelism}); {place[tm_id]}\n")
-    return "".join(lines)
-
-
-def render_capsys(
-    plan_of_job: Mapping[str, tuple[str, ...]], job: JobGraph, cluster: Cluster
-) -> str:
-    """Return a placement as a file of the capsys dialect, subtasks in order.
-
-    Raises
-    ------
-    InvalidInputError
-        If the placement does not fit the job and the cluster, or if the dialect cannot express
-        it: task names that contain each other, locations that do.
-    """
-    _check_fits(plan_of_job, job, cluster)
-    clashes = [
-        f"{op.name!r} is part of {other.name!r}"
-        for op in job.operators
-        for other in job.operators
-        if op is not other and any(op.name in full for full in full_names(other))
-    ]
-    clashes += [f"{o.name!r} cannot stand in a line" for o in job.operators if not is_plain(o.name)]
-    if clashes:
-        raise InvalidInputError(
-            f"the capsys dialect cannot tell the tasks of job {job.name!r} apart: "
-            + "; ".join(clashes),
-            "rename these operators in the job (.name(...)), or use the modern dialect",
-        )
-    place = {}
-    for tm in cluster.task_managers:
-        host = address(tm)
-        for location in (host, host and f"{host}:", tm.id):
-            if location and is_plain(location) and containing(location, cluster) == [tm]:
-                place[tm.id] = location
-                break
-    lines = []
-    for op in job.operators:
-        for tm_id in plan_of_job[op.id]:
-            if tm_id not in place:
-                raise InvalidInputError(
-                    f"the capsys dialect has no location that means TaskManager {tm_id!r} alone",
-                    "state its `host`, or give it a taskmanager.resource-id no other contains",
-                )
-            lines.append(f"{op.name}; {place[tm_id]}\n")
     return "".join(lines)
 
 

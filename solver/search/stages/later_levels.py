@@ -13,14 +13,14 @@ from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 
 def run(state: SearchState) -> None:
-    """Minimise level by level, as long as each is proved or near enough to go on."""
+    """Minimise the levels that have no cap yet, as long as each is proved or near enough."""
     task, first = state.task, state.first
     if first.led is not None:
         # The model of all levels is larger still.
         task.clock.check(first.led[0].model)
     may = _within_cap(state)
     form, backend = _capped(state, may)
-    for level in task.levels[1:]:
+    for level in task.levels[len(state.incumbent.caps) :]:
         # It ends as in `lead`.
         while (go_on := descend(state, form, backend, level)) is Restate.NARROWER:
             form, backend = _capped(state, may)

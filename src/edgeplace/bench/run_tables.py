@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from edgeplace.bench.record import Run
 from edgeplace.bench.summary import Summary
-from edgeplace.bench.worker import is_own
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, exact, percent, size
+from edgeplace.model import is_backend
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Columns, `>` for those aligned to the right, and rows."""
@@ -48,7 +48,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
 
 def title(backend: str) -> str:
     """Return the title of a policy in the comparison; edgeplace's own back ends are marked."""
-    return f"edgeplace ({backend})" if is_own(backend) else backend
+    return f"edgeplace ({backend})" if is_backend(backend) else backend
 
 
 def proofs_table(runs: Sequence[Run]) -> Table:

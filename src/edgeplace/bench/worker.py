@@ -3,18 +3,14 @@
 import resource
 import sys
 import time
-from importlib import import_module
 
 from edgeplace.bench.record import Request, RunAnswer, RunOutcome
 from edgeplace.instances.instance import Instance
-from edgeplace.model import Status, read, write
-from edgeplace.solver import build, evaluate, solve
+from edgeplace.model import Status, is_backend, read, write
+from edgeplace.solver import build, evaluate, loader, solve
 from edgeplace.solver.baselines import PUBLISHED, Budget
 from edgeplace.solver.tolerances import OPTIMAL_GAP
 
-OWN = ("milp", "cp-sat")
-"""Back ends of `solve` that are always installed; those of PuLP come in addition."""
-LIBRARIES = {"milp": "highs", "cp-sat": "cpsat", "pulp": "pulp_backend"}
 OUTCOMES = {
     Status.OPTIMAL: RunOutcome.OPTIMAL,
     Status.FEASIBLE: RunOutcome.FEASIBLE,
@@ -47,10 +43,9 @@ def run(instance: Instance, request: Request) -> RunAnswer:
     problem = build(list(instance.jobs), instance.cluster, instance.rules, instance.current)
     build_s = time.perf_counter() - began
     # Loading a solver's library takes a second or more, and is not part of solving.
-    library = LIBRARIES.get(request.backend.partition(":")[0], "highs")
-    import_module(f"edgeplace.solver.linear.{library}")
+    loader(request.backend if is_backend(request.backend) else "milp", seed=0, workers=None)
     began = time.perf_counter()
-    if is_own(request.backend):
+    if is_backend(request.backend):
         answer = _solve(instance, request)
     else:
         budget = Budget(time_limit_s=request.time_limit_s, seed=request.seed)
@@ -74,11 +69,6 @@ def run(instance: Instance, request: Request) -> RunAnswer:
         outcome = RunOutcome.OPTIMAL if proved else RunOutcome.FEASIBLE
         answer = answer.model_copy(update={"outcome": outcome})
     return answer.model_copy(update={"build_s": build_s, "run_s": run_s})
-
-
-def is_own(backend: str) -> bool:
-    """Return whether a back end is one of `solve`; all others are published methods."""
-    return backend in OWN or backend.startswith("pulp:")
 
 
 def _solve(instance: Instance, request: Request) -> RunAnswer:

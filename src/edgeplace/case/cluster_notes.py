@@ -1,4 +1,4 @@
-"""What is odd about a cluster file, though it is valid."""
+"""Notes on unusual values of a valid cluster file."""
 
 from edgeplace.model import Cluster, first_few
 

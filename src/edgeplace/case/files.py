@@ -1,4 +1,4 @@
-"""What commands decide and judge by, read once, at their edge: jobs, cluster, rules, plans."""
+"""Read the input files of commands, once: jobs, cluster, costs, rules, plans."""
 
 import argparse
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Tables of a fleet: which copies there are of each site, and where their subtasks run."""
+"""Tables of a fleet: the replicas of each site, and the places of their subtasks."""
 
 import csv
 import math
@@ -21,30 +21,30 @@ _PLAIN = ("bandwidth_bytes_per_s", "delay_ms", "price_per_byte")
 _KEYED = {"rates": "JOB", "cores": "NODE", "slots": "TASKMANAGER"}
 _KNOWN = ("id", "site", *_PLAIN, "rates", *(f"{k}:{of}" for k, of in _KEYED.items()))
 _BATCH = 10_000
-"""Copies whose rows are written at a time."""
+"""Replicas whose rows are written at a time."""
 PLAN_COLUMNS = ("site", "id", "job", "operator", "subtask", "task_manager")
 
 
 @dataclass(frozen=True)
 class SitesTable:
-    """The rows of a table of copies.
+    """The rows of a table of replicas.
 
     Attributes
     ----------
     path
         The file.
     ids
-        Site -> names of its copies, in the order of the file.
+        Site -> names of its replicas, in the order of the file.
     columns
-        Site -> column -> value at each copy, shape (n_copies,); of columns that have values there.
+        Site -> column -> value at each replica, shape (n_replicas,); only columns with values.
     """
 
     path: str
     ids: Mapping[str, Sequence[str]]
     columns: Mapping[str, Mapping[str, NDArray[np.float64]]]
 
-    def copies(self, jobs: Sequence[str]) -> dict[str, Replicas]:
-        """Return the copies of each site.
+    def replicas(self, jobs: Sequence[str]) -> dict[str, Replicas]:
+        """Return the replicas of each site.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class SitesTable:
                 if len(self.ids) > 1:
                     raise InvalidInputError(
                         f"{self.path}: the column 'rates' does not say which job it is of, and "
-                        f"there are copies of {len(self.ids)} sites",
+                        f"there are replicas of {len(self.ids)} sites",
                         "name it " + " or ".join(f"rates:{job}" for job in jobs),
                     )
                 keyed["rates"] = dict.fromkeys(jobs, own["rates"])
@@ -77,15 +77,15 @@ class SitesTable:
                 found[site] = Replicas(len(ids), **keyed, **plain)
             except InvalidInputError as e:
                 raise InvalidInputError(
-                    f"{self.path}: site {site!r}: {e.what} (its copies are counted from 0, in the "
-                    "order of the table)",
+                    f"{self.path}: site {site!r}: {e.what} (its replicas are counted from 0, in "
+                    "the order of the table)",
                     e.cure,
                 ) from e
         return found
 
 
 def read_sites(path: str) -> SitesTable:
-    """Read a table of copies: CSV, or Parquet by its ending.
+    """Read a table of replicas: CSV, or Parquet by its ending.
 
     Raises
     ------
@@ -107,28 +107,30 @@ def read_sites(path: str) -> SitesTable:
                 "give each row a cell for each column; it may be empty",
             )
         named = dict(zip(header, row, strict=True))
-        copy, site = named["id"], named["site"]
-        if not copy or not site:
+        replica, site = named["id"], named["site"]
+        if not replica or not site:
             raise InvalidInputError(
-                f"{at}: the row has no {'site' if copy else 'id'}", "name the copy and its site"
+                f"{at}: the row has no {'site' if replica else 'id'}",
+                "name the replica and its site",
             )
-        if copy in lines:
+        if replica in lines:
             raise InvalidInputError(
-                f"{at}: id {copy!r} is that of row {lines[copy]}, too", "give each copy its own id"
+                f"{at}: id {replica!r} is that of row {lines[replica]}, too",
+                "give each replica its own id",
             )
-        lines[copy] = number
-        ids.setdefault(site, []).append(copy)
+        lines[replica] = number
+        ids.setdefault(site, []).append(replica)
         own = cells.setdefault(site, {})
         for name in header:
             if name not in ("id", "site"):
                 own.setdefault(name, []).append(_number(named[name], name, at))
     if not ids:
-        raise InvalidInputError(f"{path}: the table has no rows", "give a row for each copy")
+        raise InvalidInputError(f"{path}: the table has no rows", "give a row for each replica")
     return SitesTable(path, ids, {s: _given(path, s, ids[s], own) for s, own in cells.items()})
 
 
 def write_plans(path: str, result: FleetResult, ids: Mapping[str, Sequence[str]]) -> None:
-    """Write where each subtask of each copy runs: CSV, or Parquet by the ending.
+    """Write where each subtask of each replica runs: CSV, or Parquet by the ending.
 
     Raises
     ------
@@ -145,8 +147,10 @@ def write_plans(path: str, result: FleetResult, ids: Mapping[str, Sequence[str]]
         n, width = places.shape
         tiled = {name: np.tile(np.array(v), n) for name, v in columns.items()}
         names = np.array(result.task_managers)[places.ravel()]
-        copies = np.repeat(np.array(ids[site], object), width)
-        parts.append(pandas.DataFrame({"site": site, "id": copies, **tiled, "task_manager": names}))
+        replicas = np.repeat(np.array(ids[site], object), width)
+        parts.append(
+            pandas.DataFrame({"site": site, "id": replicas, **tiled, "task_manager": names})
+        )
     part = Path(path).with_name(f".{Path(path).name}.{os.getpid()}")
     try:
         pandas.concat(parts).to_parquet(part, index=False)
@@ -200,13 +204,13 @@ def _lines(result: FleetResult, ids: Mapping[str, Sequence[str]]) -> Iterator[st
         for first in range(0, len(places), _BATCH):
             part = StringIO()
             writer = csv.writer(part, lineterminator="\n")
-            for copy, own in zip(
+            for replica, own in zip(
                 ids[site][first : first + _BATCH],
                 places[first : first + _BATCH].tolist(),
                 strict=True,
             ):
                 writer.writerows(
-                    (site, copy, *subtask, result.task_managers[t])
+                    (site, replica, *subtask, result.task_managers[t])
                     for subtask, t in zip(subtasks, own, strict=True)
                 )
             yield part.getvalue()
@@ -263,7 +267,7 @@ def _check_header(path: str, header: Sequence[str]) -> None:
         if name not in header:
             raise InvalidInputError(
                 f"{path}: there is no column {name!r}; the columns are {', '.join(header)}",
-                "name each copy in column 'id', and the site of the cluster that it is a copy of "
+                "name each replica in column 'id', and the site of the cluster that it replicates "
                 "in column 'site'",
             )
     for name in header:
@@ -297,7 +301,7 @@ def _number(text: str, column: str, at: str) -> float:
         raise InvalidInputError(
             f"{at}: {column} is {text!r}",
             f"give a {'whole ' if column.startswith('slots') else ''}number, or leave the column "
-            "empty at every copy of the site: it is as in the cluster then",
+            "empty at every replica of the site: it is as in the cluster then",
         )
     return value
 
@@ -314,9 +318,9 @@ def _given(
             continue
         if missing.any():
             raise InvalidInputError(
-                f"{path}: {name} of copy {ids[int(missing.argmax())]!r} is empty, and others of "
+                f"{path}: {name} of replica {ids[int(missing.argmax())]!r} is empty, and others of "
                 f"site {site!r} have a value",
-                "give each copy of the site a value, or none",
+                "give each replica of the site a value, or none",
             )
         found[name] = column
     return found

@@ -1,4 +1,4 @@
-"""What jobs that run beside those to place leave of a cluster."""
+"""The resources of a cluster that other running jobs leave free."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from edgeplace.model import DEFAULT_OBJECTIVE, OBJECTIVES
+from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PULP, is_backend
 
 GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -63,9 +63,9 @@ def add_backend(command: argparse.ArgumentParser) -> None:
 
 
 def _backend(text: str) -> str:
-    if text not in ("milp", "cp-sat") and not text.startswith("pulp:"):
+    if not is_backend(text):
         raise argparse.ArgumentTypeError(
-            f"there is no back end {text!r}: use milp, cp-sat or pulp:NAME"
+            f"there is no back end {text!r}: use {', '.join(BACKENDS)} or {PULP}NAME"
         )
     return text
 

@@ -47,7 +47,7 @@ class Command(Protocol):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line. Its result has the command's module as `module`."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="edgeplace",
         description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
         epilog="Start with: edgeplace demo\n\n" + EXIT_CODES,
@@ -86,6 +86,28 @@ def add_commands(
     commands.modules = {name: f"{package}.{modules.get(name, name)}" for name in summaries}
     for name, summary in summaries.items():
         commands.add_parser(name, help=summary)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Takes files before, between and after options: `solve job.json --costs a.json sites.yaml`.
+
+    `ArgumentParser` gives the first files to all positional arguments, and refuses the others.
+    """
+
+    _apart = False
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse options and files apart; see `ArgumentParser`."""
+        # The method below calls this one, and cannot parse commands of commands.
+        if self._apart or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._apart = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._apart = False
 
 
 class _Commands(_Subparsers):

@@ -1,1 +1,1 @@
-"""The behaviour of each command, one a file."""
+"""The commands: one file for each."""

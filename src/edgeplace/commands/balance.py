@@ -31,10 +31,10 @@ LOADS = ("edgeplace.solver.worker_load",)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command, and its help."""
     parser.description = (
-        "Place every subtask so that the fullest TaskManager is as little loaded as "
-        "can be, in cores, checkpointed bytes and sent bytes, as CAPS (EuroSys 2025) weighs them. "
-        "Slots, and where rules let subtasks run, are kept to; links, memory and latency are not "
-        "looked at: limits that the plan exceeds are named."
+        "Minimise the load of the fullest TaskManager, in cores, checkpointed bytes and sent "
+        "bytes, with the weights of CAPS (EuroSys 2025). The plan respects slots and the places "
+        "that rules allow. It does not consider links, memory and latency; the command names the "
+        "limits that the plan exceeds."
     )
     parser.epilog = (
         "example:\n  edgeplace balance job.json cluster.yaml --costs costs.json "
@@ -50,15 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Balance, compare the fullest worker with where the job runs now, and write the plan."""
+    """Find the plan, compare its fullest TaskManager with the current one's, and write it."""
     from edgeplace.solver.worker_load import balance
 
-    outputs = Outputs(
-        console,
-        {_PLAN: args.output},
-        inputs_of(args),
-        args.json,
-    )
+    outputs = Outputs(console, {_PLAN: args.output}, inputs_of(args), args.json)
     case = read_case(args)
     before, unknown = _before(case)
     with console.progress("balancing"):
@@ -83,7 +78,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 
 def _before(case: Case) -> "tuple[FullestWorker | None, str]":
-    """Return the fullest worker where the job runs now, or why it is not known."""
+    """Return the fullest TaskManager of the current plan, or why it is unknown."""
     try:
         return _fullest(case, case.current), ""
     except InvalidInputError as e:

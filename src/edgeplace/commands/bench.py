@@ -19,7 +19,14 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_taken
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
-from edgeplace.model import DEFAULT_OBJECTIVE, InvalidInputError, write, write_text
+from edgeplace.model import (
+    BACKENDS,
+    DEFAULT_OBJECTIVE,
+    PULP,
+    InvalidInputError,
+    write,
+    write_text,
+)
 
 _SITES = 8
 """Edge sites of an instance over a real network, by default."""
@@ -214,22 +221,21 @@ def _ratios(runs: Sequence[Run]) -> dict[str, list[float]]:
 
 
 def _backends(text: str | None, case: bool) -> tuple[str, ...]:
-    from edgeplace.bench.worker import OWN
     from edgeplace.solver.baselines import PUBLISHED
 
     if text is None:
-        return ("milp", *PUBLISHED) if case else OWN
-    known = (*OWN, *PUBLISHED)
+        return ("milp", *PUBLISHED) if case else BACKENDS
+    known = (*BACKENDS, *PUBLISHED)
     names = known if text == "all" else tuple(dict.fromkeys(text.split(",")))
     for name in names:
-        if name.startswith("pulp:"):
+        if name.startswith(PULP):
             from edgeplace.solver import loader
 
             loader(name, seed=0, workers=None)
         elif name not in known:
             raise InvalidInputError(
                 f"--backends: there is no back end {name!r}",
-                f"use all, or some of {', '.join(known)}, pulp:NAME",
+                f"use all, or some of {', '.join(known)}, {PULP}NAME",
             )
     return names
 

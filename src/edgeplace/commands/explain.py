@@ -1,4 +1,4 @@
-"""`edgeplace explain`: why every subtask is where it is, and what any other place would do."""
+"""`edgeplace explain`: reasons for a plan, and the effect of other places."""
 
 import argparse
 import dataclasses

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Place the jobs of a template, a cluster with one site of each kind, at every "
         "site of a table: least WAN bytes of all sites together, within what they share. The table "
-        "has a row for each copy of a site: its columns 'id' (its name) and 'site' (of which site "
-        "of the cluster it is a copy), and any of rates, rates:JOB (factor on the demand), "
+        "has a row for each replica of a site: its columns 'id' (its name) and 'site' (the site "
+        "of the cluster that it replicates), and any of rates, rates:JOB (factor on the demand), "
         "cores:NODE, slots:TASKMANAGER, bandwidth_bytes_per_s, delay_ms and price_per_byte."
     )
     parser.epilog = (
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sites",
         required=True,
         metavar="TABLE",
-        help="the copies of sites (CSV, or Parquet with pandas and pyarrow installed)",
+        help="the replicas of sites (CSV, or Parquet with pandas and pyarrow installed)",
     )
     parser.add_argument(
         "--costs",
@@ -73,13 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="TABLE",
-        help="write the TaskManager of each subtask of each copy (CSV or Parquet)",
+        help="write the TaskManager of each subtask of each replica (CSV or Parquet)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Place the jobs at every copy of every site, and write where each subtask runs."""
+    """Place the jobs at every replica of every site, and write where each subtask runs."""
     from edgeplace.case.fleet_files import check_table, read_sites, write_plans
     from edgeplace.solver.fleet import Fleet, solve_fleet
 
@@ -99,12 +99,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     for site in table.ids:
         if site not in sites:
             raise InvalidInputError(
-                f"{args.sites}: copy {table.ids[site][0]!r} is of site {site!r}, which the cluster "
-                "does not have",
+                f"{args.sites}: replica {table.ids[site][0]!r} is of site {site!r}, which the "
+                "cluster does not have",
                 f"the sites are {', '.join(sites)}: correct the name, or add the site to "
                 f"{args.cluster}",
             )
-    fleet = Fleet(jobs, cluster, table.copies([job.name for job in jobs]), rules)
+    fleet = Fleet(jobs, cluster, table.replicas([job.name for job in jobs]), rules)
     with console.progress("reading the fleet in") as tell:
         result = solve_fleet(fleet, args.gap, args.time_limit, workers=args.workers, progress=tell)
     if args.output and result.places:
@@ -152,7 +152,7 @@ def _status(result: "FleetResult", gap: float) -> ExitStatus:
 
 
 def _at_home(result: "FleetResult", cluster: Cluster) -> Mapping[str, int]:
-    """Return how many subtasks of each site's copies run at their own copy of the site."""
+    """Return how many subtasks of each site's replicas run at their own replica of the site."""
     site_of = {n.id: n.site for n in cluster.nodes}
     home = [site_of[t.node] for t in cluster.task_managers]
     return {
@@ -174,7 +174,7 @@ def _plain(result: "FleetResult", cluster: Cluster) -> dict[str, object]:
         "conflict": result.conflict,
         "sites": {
             site: {
-                "copies": len(places),
+                "replicas": len(places),
                 "subtasks": int(places.size),
                 "at_their_site": home[site],
             }
@@ -194,7 +194,7 @@ def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
         return
     home = _at_home(result, cluster)
     console.table(
-        ("site", ">copies", ">subtasks", ">at their site", ">at shared sites"),
+        ("site", ">replicas", ">subtasks", ">at their site", ">at shared sites"),
         [
             (
                 site,

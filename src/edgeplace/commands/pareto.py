@@ -1,4 +1,4 @@
-"""`edgeplace solve --pareto`: the plans that trade WAN bytes, latency and server cores."""
+"""`edgeplace solve --pareto`: the Pareto front of WAN bytes, latency and server cores."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ _PICTURE = "--pareto"
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
-    """Find the front, print it as table and picture, and draw it."""
+    """Compute the Pareto front, print it as a table and a picture, and write the SVG picture."""
     if args.output or args.schedulercfg or args.report:
         raise InvalidInputError(
             "--pareto finds several plans, and -o, --schedulercfg and --report write one",
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 
 def as_json(front: Front) -> dict[str, object]:
-    """Return the front as plain data."""
+    """Return the Pareto front as plain data, for JSON."""
     points = [
         {
             "asked": p.asked,

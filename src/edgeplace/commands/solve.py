@@ -12,6 +12,7 @@ from edgeplace.adapters.flink.plans import SUFFIX, key
 from edgeplace.case import what_if
 from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import inputs_of, read_case
+from edgeplace.case.parallelism import asked_parallelism
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_backend, add_case
@@ -31,6 +32,7 @@ from edgeplace.model import (
 )
 from edgeplace.views.tables import (
     CURRENT,
+    parallelism,
     proof,
     show_conflict,
     show_plan,
@@ -63,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "example:\n  edgeplace solve job.json cluster.yaml --costs costs.json "
         "--schedulercfg schedulercfg\n"
         "  edgeplace solve first.yaml second.yaml cluster.yaml -o plan.json\n"
-        "  edgeplace solve third.yaml cluster.yaml --taken plan.json\n\n" + EXIT_CODES
+        "  edgeplace solve third.yaml cluster.yaml --taken plan.json\n"
+        "  edgeplace solve job.json cluster.yaml --parallelism window=1..8\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_case(parser)
@@ -84,6 +87,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.svg",
         help="show the plans that trade WAN bytes, latency and server cores for one another, and "
         "draw them into a file (time limit of all searches: 60 s unless said)",
+    )
+    parser.add_argument(
+        "--parallelism",
+        action="append",
+        default=[],
+        metavar="OPERATOR=RANGE",
+        help="choose how many subtasks an operator has, together with the places: window=1..8 or "
+        "window=2,4,8; all: every other operator that may change, up to its max parallelism "
+        "(all=1..16: up to 16)",
     )
     parser.add_argument("--time-limit", metavar="S", help="wall time of the search")
     parser.add_argument("--gap", default="0", help=GAP_HELP)
@@ -133,7 +145,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         result = _solved(case, args, tell)
         compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
         unset, unknown = _unset(now, args, tell) if compare else (None, ())
-        if unset and unset.plan:
+        asked, chosen = case, result.chosen
+        if result.plan:
+            case = case.in_parallelism_of(result.plan)
+        if unset and unset.plan and unset.chosen == chosen:
             result = nearest_alike(
                 case.jobs, case.cluster, result, unset.plan, case.rules, case.current
             )
@@ -146,14 +161,18 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             plan = plan.model_copy(update=told)
             result = result.model_copy(update={"plan": plan})
             outputs.document(_PLAN, plan)
-        for option, _, job in texts:
+        for (option, _, _), job in zip(texts, jobs, strict=False):
             outputs.text(option, schedulercfg.render(plan.of(job.name), job, cluster))
     others: list[Policy] = []
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.
     if result.stopped_by is not StoppedBy.INTERRUPT:
         found = policies(jobs, cluster, rules, current)
-        others = [p for p in found if p.name in ("current", "all-server")]
+        if chosen and current:
+            # What runs now has the parallelism that runs now.
+            was = policies(asked.jobs, cluster, asked.rules, asked.current)
+            found = tuple(next((q for q in was if q.name == p.name == CURRENT), p) for p in found)
+        others = [p for p in found if p.name in (CURRENT, "all-server")]
         local = advice(jobs, cluster, result, rules, current)
         more: list[str] = []
         if result.status is Status.INFEASIBLE:
@@ -237,6 +256,7 @@ def _solved(case: Case, args: argparse.Namespace, tell: Callable[[str], None]) -
         gap=args.gap,
         backend=args.backend,
         progress=tell,
+        parallelism=asked_parallelism(args.parallelism),
     )
 
 
@@ -262,7 +282,10 @@ def _show_changes(console: Console, now: Case, then: Case, unset: Result, result
 
     if unset.plan is None:
         console.text(f"without the settings: {unset.status.value}, no plan to compare with")
+    elif unset.chosen != result.chosen and unset.chosen:
+        console.text(f"without the settings, the parallelism is {parallelism(now, unset)}")
     elif result.plan:
+        now = now.in_parallelism_of(result.plan)
         console.heading("what the settings change")
         sites = sites_of(now.cluster, then.cluster)
         show_shifts(console, shifts(now.jobs, unset.plan, result.plan, sites))
@@ -339,6 +362,8 @@ def _show(
         if said := terms.explanation():
             console.text(said, style="dim")
         console.text(fullest(case.cluster, result.evaluation, case.rules))
+        if result.chosen:
+            console.text(f"parallelism: {parallelism(case, result)}", style="bold")
         console.heading("proof")
         if full:
             show_proof(console, result)

@@ -1,4 +1,4 @@
-"""A load and the capacity that policies gave it, as SVG: a strip for each policy."""
+"""The load and the capacity of each scaling policy over time, as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tables of what binds, of one subtask's other places, of prices, and of what differs."""
+"""Tables of `edgeplace explain`: tight limits, moves of a subtask, prices, differences."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _MOST_SHIFTS = 40
 
 
 def show_tightest(console: Console, found: Sequence[Tight]) -> None:
-    """Print the fullest limits, of each kind at a site only the fullest."""
+    """Print the tightest limits: for each kind and site, the tightest one."""
     rows, styles = [], []
     for tight in found[:_MOST_LIMITS]:
         at = tight.limit
@@ -40,7 +40,7 @@ def _room(found: Limit) -> str:
 def show_moves(
     console: Console, found: Moves, objective: Sequence[ObjectiveName], terms: Terms
 ) -> None:
-    """Print every other place of a subtask, with each term and how it differs from now."""
+    """Print the other places of a subtask, with each objective term and its change."""
     here = ["now", found.site, found.task_manager]
     rows = [(*here, *(terms.value(name, found.terms[name]) for name in objective), "")]
     styles = ["bold"]
@@ -85,7 +85,7 @@ def _limits(found: Sequence[Limit], most: int = 2) -> list[str]:
 
 
 def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> str:
-    """Return a term and by how much it differs."""
+    """Return a term as text, with its change."""
     if name == "latency" and after < 0:
         return milliseconds(after)
     delta = after - before
@@ -96,7 +96,7 @@ def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> 
 
 
 def show_prices(console: Console, found: Prices, terms: Terms) -> None:
-    """Print what one more of each scarce thing is worth."""
+    """Print the value of one more unit of each scarce resource."""
     state = (
         "proved" if found.proved else f"not proved, at least {_first(terms, found, found.bound)}"
     )
@@ -151,7 +151,7 @@ def show_difference(
     names: tuple[str, str],
     terms: Terms,
 ) -> None:
-    """Print two plans side by side: terms, limits broken and cured, and who moves."""
+    """Print two plans side by side: terms, limits broken and cured, and subtasks that move."""
     rows = [
         (
             terms.title(name),
@@ -171,7 +171,7 @@ def show_difference(
 
 
 def show_shifts(console: Console, found: Sequence[Shift]) -> None:
-    """Print which subtasks go where, by operator and site."""
+    """Print the subtasks that move, by operator and site."""
     if not found:
         console.text("no subtask changes its TaskManager")
         return
@@ -196,7 +196,7 @@ def show_shifts(console: Console, found: Sequence[Shift]) -> None:
 def show_terms(
     console: Console, found: Evaluation, objective: Sequence[ObjectiveName], terms: Terms
 ) -> None:
-    """Print the terms of a plan in one line, and what it breaks."""
+    """Print the objective terms of a plan in one line, and the limits that it breaks."""
     values = (f"{terms.title(n)} {terms.value(n, found.value(n))}" for n in objective)
     console.text(", ".join(values))
     for text in _limits(found.violations, most=10):

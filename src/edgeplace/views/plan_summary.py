@@ -1,4 +1,4 @@
-"""A plan in a few lines: what runs at which kind of site, what it gains, what is fullest."""
+"""A plan in a few lines: the kinds of sites, the gain, and the fullest limit."""
 
 from collections.abc import Sequence
 from itertools import takewhile

@@ -1,4 +1,4 @@
-"""One line an operator on why it is where it is."""
+"""One line for each operator: the reason for its place."""
 
 from collections.abc import Sequence
 

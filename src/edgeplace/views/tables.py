@@ -1,11 +1,13 @@
 """Tables of costs, policies, plans and proofs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, exact, factor, milliseconds, percent, size
 from edgeplace.model import (
     RATED,
+    Case,
+    ClassCost,
     Costs,
     Evaluation,
     JobGraph,
@@ -32,29 +34,15 @@ def show_costs(console: Console, costs: Costs) -> None:
     rows = []
     for op in costs.operators:
         outgoing = [s for s in costs.streams if s.source == op.operator]
-        bytes_out = " / ".join(size(s.bytes_per_record) for s in outgoing) or "-"
-        selectivity = "source" if op.demand else count(op.selectivity)
+        own = (
+            "source" if op.demand else count(op.selectivity),
+            " / ".join(size(s.bytes_per_record) for s in outgoing) or "-",
+            size(op.state_bytes),
+            size(op.checkpointed_bytes),
+        )
         for i, c in enumerate(op.classes or (None,)):
-            first = i == 0
-            rate = "-" if c is None else count(c.true_rate_per_s)
-            if c is not None and not c.stationary:
-                rate += " drifts"
-            if c is not None and c.weak:
-                rate += " weak"
-            spread = "-" if c is None or c.relative_spread is None else percent(c.relative_spread)
-            rows.append(
-                (
-                    names.get(op.operator, op.operator) if first else "",
-                    "-" if c is None else c.node_class,
-                    rate,
-                    spread,
-                    count(c.samples) if c else "-",
-                    selectivity if first else "",
-                    bytes_out if first else "",
-                    size(op.state_bytes) if first else "",
-                    size(op.checkpointed_bytes) if first else "",
-                )
-            )
+            name = names[op.operator] if i == 0 else ""
+            rows.append((name, *_of_class(c), *(own if i == 0 else ("",) * len(own))))
     console.table(
         (
             "operator",
@@ -70,7 +58,7 @@ def show_costs(console: Console, costs: Costs) -> None:
         rows,
     )
     for op in costs.operators:
-        name = names.get(op.operator, op.operator)
+        name = names[op.operator]
         if op.demand:
             console.text(f"{name} emits {_demand(op.demand)}")
         for c in op.classes:
@@ -79,19 +67,33 @@ def show_costs(console: Console, costs: Costs) -> None:
                 console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
             if c.weak:
                 console.text(f"{name} on {c.node_class} is weak: {c.weak}", style="yellow")
+    for note, subjects in _notes(costs, names).items():
+        console.text(f"note on {', '.join(subjects)}: {note}", style="dim")
+    for note in costs.notes:
+        console.text(f"note: {note}", style="dim")
+
+
+def _of_class(c: ClassCost | None) -> tuple[str, str, str, str]:
+    """Return node class, rate, spread and number of samples as text."""
+    if c is None:
+        return "-", "-", "-", "-"
+    marks = [" drifts"] * (not c.stationary) + [" weak"] * bool(c.weak)
+    spread = "-" if c.relative_spread is None else percent(c.relative_spread)
+    return c.node_class, count(c.true_rate_per_s) + "".join(marks), spread, count(c.samples)
+
+
+def _notes(costs: Costs, names: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return note -> the operators and streams that it is on."""
     about: dict[str, list[str]] = {}
     for op in costs.operators:
         missing = (f"not in this log: {', '.join(op.not_in_log)}",) if op.not_in_log else ()
         for note in (*missing, *op.notes):
-            about.setdefault(note, []).append(names.get(op.operator, op.operator))
+            about.setdefault(note, []).append(names[op.operator])
     for s in costs.streams:
+        ends = " -> ".join(names.get(end, end) for end in (s.source, s.target))
         for note in s.notes:
-            ends = (names.get(end, end) for end in (s.source, s.target))
-            about.setdefault(note, []).append(" -> ".join(ends))
-    for note, subjects in about.items():
-        console.text(f"note on {', '.join(subjects)}: {note}", style="dim")
-    for note in costs.notes:
-        console.text(f"note: {note}", style="dim")
+            about.setdefault(note, []).append(ends)
+    return about
 
 
 def _demand(demand: SourceDemand) -> str:
@@ -250,6 +252,25 @@ def proof(result: Result) -> str:
         f"{result.status.value}, stopped by {result.stopped_by.value} after "
         f"{result.runtime_s:.2f} s ({result.backend}): {levels}"
     )
+
+
+def parallelism(case: Case, result: Result) -> str:
+    """Return the parallelism that was chosen, and over how many combinations."""
+    found = result.chosen
+    if found is None:
+        return ""
+    names = {(job.name, op.id): op.name for job in case.jobs for op in job.operators}
+    prefix = len(case.jobs) > 1
+    each = ", ".join(
+        f"{f'{job}: ' if prefix else ''}{names[job, op]} x{n}"
+        for job, own in found.parallelism.items()
+        for op, n in own.items()
+    )
+    tried = f"{found.searched:,} of {found.vectors:,} combinations searched"
+    left = (
+        f"{found.open:,} neither searched nor ruled out" if found.open else "all others ruled out"
+    )
+    return f"{each} ({tried}, {left})"
 
 
 def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:

@@ -11,7 +11,6 @@ from edgeplace.bench.processes import Processes
 from edgeplace.bench.record import Request, RunAnswer, RunOutcome
 from edgeplace.bench.user_case import compared, verdict
 from edgeplace.cli.exit_status import ExitStatus
-from edgeplace.instances.caps_json import write_caps
 from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown, Index, index
 from edgeplace.instances.instance import Instance
@@ -305,7 +304,14 @@ def test_a_crash_is_an_error_and_says_what_happened(tmp_path, edgeplace):
 
 
 def test_a_job_of_caps_can_be_a_case(edgeplace, tmp_path):
-    write_caps(generate(SMALL).jobs[0], tmp_path / "caps.json", "server")
+    common = {"parallelism": 2, "state": 10.0, "compute": 100.0}
+    source = {"id": "a", "name": "source", "network": 2.0, "outboundtype": "HASH"}
+    sink = {"id": "b", "name": "sink", "network": 0.0, "outboundtype": ""}
+    job = [
+        {**common, **source, "downNode": ["b"], "upNode": []},
+        {**common, **sink, "downNode": [], "upNode": ["a"]},
+    ]
+    (tmp_path / "caps.json").write_text(json.dumps(job))
     cluster = Cluster(
         sites=(Site(id="here", tier="cloud"),),
         nodes=tuple(Node(id=f"w{i}", site="here", cores=4) for i in range(2)),

@@ -461,7 +461,7 @@ def test_other_commands(edgeplace, files, tmp_path, monkeypatch, argv, named):
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
 def test_a_device_without_an_end_is_no_document(edgeplace, files, monkeypatch):
-    monkeypatch.setattr("edgeplace.model.content.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("edgeplace.model.parsing.content.MOST_BYTES", 1 << 20)
     refused(edgeplace("solve", files["job"], "/dev/zero"), "/dev/zero: more than 1 MiB of data")
     big = files["job"].with_suffix(".gz")
     big.write_bytes(gzip.compress(bytes(2 << 20)))

@@ -9,7 +9,7 @@ import pytest
 import edgeplace.commands
 import edgeplace.commands.control
 import edgeplace.commands.flink
-from edgeplace.cli.registry import COMMANDS
+from edgeplace.cli.registry import COMMANDS, parser
 from edgeplace.commands.control import MODULES
 
 PACKAGES = {
@@ -49,3 +49,33 @@ def test_another_name_is_refused_with_those_there_are(edgeplace):
     ran = edgeplace("solv")
     assert ran.status == 2
     assert all(f"'{name}'" in ran.err for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain a b --costs f c plan",
+        "explain --costs f a b c plan",
+        "explain a --costs f b --rules r c plan",
+        "explain a b c plan --costs f",
+        "explain --costs f -- a b c plan",
+    ],
+)
+def test_files_may_stand_before_between_and_after_options(words):
+    args = parser().parse_args(words.split())
+    assert (args.jobs, args.cluster, args.plan) == (["a", "b"], "c", "plan")
+    assert args.costs == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("explain a --costs f", "the following arguments are required: CLUSTER, PLAN"),
+        ("explain a b c --cots f", "unrecognized arguments: --cots"),
+        ("flink drain", "the following arguments are required: --jobmanager"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_named(capsys, words, named):
+    with pytest.raises(SystemExit):
+        parser().parse_args(words.split())
+    assert named in capsys.readouterr().err

@@ -58,7 +58,7 @@ def check_plans(rows, result, ids):
                 assert at[site, name, job, op, k]["task_manager"] == tm
 
 
-def test_plans_of_all_copies_are_written(place, tmp_path):
+def test_plans_of_all_replicas_are_written(place, tmp_path):
     ran = place(ROWS, "-o", tmp_path / "plans.csv")
     assert ran.status is ExitStatus.OK, ran.err
     with (tmp_path / "plans.csv").open() as f:
@@ -85,7 +85,7 @@ def test_json_is_the_summary(place):
     found = json.loads(place(ROWS, "--json").out)
     assert found["status"] == "optimal"
     assert found["wan"] == pytest.approx(known().wan)
-    assert found["sites"]["shop"]["copies"] == 3
+    assert found["sites"]["shop"]["replicas"] == 3
     assert found["prices"] == pytest.approx(dict(known().prices))
 
 
@@ -99,15 +99,15 @@ def test_several_kinds_of_sites_and_jobs(edgeplace, tmp_path):
     names = sorted({n.partition("[")[0] for c in small.replicas.values() for n, _ in c.columns()})
     assert set(names) <= {"rates", "cores", "slots", *fleet_files._PLAIN}
     rows, ids = [], {}
-    for site, copies in small.replicas.items():
-        for i in range(copies.count):
+    for site, replicas in small.replicas.items():
+        for i in range(replicas.count):
             ids.setdefault(site, []).append(f"{site}/{i}")
             row = {"id": f"{site}/{i}", "site": site}
             for kind in ("rates", "cores", "slots"):
-                row |= {f"{kind}:{k}": v[i] for k, v in getattr(copies, kind).items()}
+                row |= {f"{kind}:{k}": v[i] for k, v in getattr(replicas, kind).items()}
             for name in fleet_files._PLAIN:
-                if getattr(copies, name) is not None:
-                    row[name] = getattr(copies, name)[i]
+                if getattr(replicas, name) is not None:
+                    row[name] = getattr(replicas, name)[i]
             rows.append(row)
     with (tmp_path / "sites.csv").open("w", newline="") as f:
         writer = csv.DictWriter(f, list(dict.fromkeys(k for r in rows for k in r)), restval="")
@@ -167,9 +167,9 @@ def test_no_plan_says_why(place):
     ("table", "said", "cure"),
     [
         ("", "the file is empty", "header"),
-        ("id,site\n", "the table has no rows", "each copy"),
-        ("site\nshop\n", "there is no column 'id'", "name each copy"),
-        ("id\na\n", "there is no column 'site'", "name each copy"),
+        ("id,site\n", "the table has no rows", "each replica"),
+        ("site\nshop\n", "there is no column 'id'", "name each replica"),
+        ("id\na\n", "there is no column 'site'", "name each replica"),
         ("id,site,id\na,shop,b\n", "there are two columns 'id'", "keep one"),
         ("id,site,rate\na,shop,1\n", "column 'rate' is not known", "did you mean 'rates'"),
         ("id,site,cores:\na,shop,1\n", "column 'cores:' is not known", "cores:NODE"),
@@ -179,16 +179,16 @@ def test_no_plan_says_why(place):
         ("id,site\na,stop\n", "'a' is of site 'stop'", "the sites are cloud, shop"),
         ("id,site\na,cloud\n", "'cloud'", "cure"),
         ("id,site\na,shop\n\nb,shop\na,shop\n", ":4: id 'a' is that of row 2", "own id"),
-        ("id,site\n,shop\n", ":2: the row has no id", "name the copy"),
-        ("id,site\na,\n", ":2: the row has no site", "name the copy"),
+        ("id,site\n,shop\n", ":2: the row has no id", "name the replica"),
+        ("id,site\na,\n", ":2: the row has no site", "name the replica"),
         ("id,site\na\n", ":2: the row has 1 cells", "each column"),
         ("id,site,rates\na,shop,nan\n", ":2: rates is 'nan'", "give a number"),
         ("id,site,rates\na,shop,inf\n", ":2: rates is 'inf'", "give a number"),
         ("id,site,rates\na,shop,many\n", ":2: rates is 'many'", "give a number"),
         ("id,site,slots:pi\na,shop,1.5\n", ":2: slots:pi is '1.5'", "whole number"),
-        ("id,site,rates\na,shop,1\nb,shop,\n", "rates of copy 'b' is empty", "each copy"),
-        ("id,site,rates\na,shop,1\nb,shop,0\n", "rates['job'] is 0.0 at copy 1", "above 0"),
-        ("id,site,delay_ms\na,shop,-1\n", "delay_ms is -1.0 at copy 0", "0 or more"),
+        ("id,site,rates\na,shop,1\nb,shop,\n", "rates of replica 'b' is empty", "each replica"),
+        ("id,site,rates\na,shop,1\nb,shop,0\n", "rates['job'] is 0.0 at replica 1", "above 0"),
+        ("id,site,delay_ms\na,shop,-1\n", "delay_ms is -1.0 at replica 0", "0 or more"),
         ('id,site\n"a,shop\n', "not valid CSV", "mend the file"),
     ],
 )

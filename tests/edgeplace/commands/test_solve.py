@@ -32,6 +32,7 @@ KEYS = {
     "runtime_s",
     "backend",
     "conflict",
+    "chosen",
     "notes",
     "bound",
     "gap",

@@ -31,15 +31,15 @@ def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
 
 
 def test_where_records_are_few_so_are_watermarks():
-    """At one copy a job's source has fewer records than its interval has ticks, at one more."""
+    """At one replica a job's source has fewer records than its interval has ticks, at one more."""
     small = fleet(0, counts=(2, 1), tightness=50.0, latency=False)
     jobs = [
         j.model_copy(update={"watermark_interval_ms": 10.0, "buffer_timeout_ms": 1.0})
         for j in small.jobs
     ]
     factors = {"job-0-0": np.array([0.01, 1.5]), "job-0-1": np.array([1.5, 0.01])}
-    copies = {**small.replicas, "kind-0": replace(small.replicas["kind-0"], rates=factors)}
-    late = replace(small, jobs=jobs, replicas=copies)
+    replicas = {**small.replicas, "kind-0": replace(small.replicas["kind-0"], rates=factors)}
+    late = replace(small, jobs=jobs, replicas=replicas)
 
     found, known = solve_fleet(late), solve(*written_out(late), objective=("wan",))
 
@@ -86,7 +86,7 @@ def test_the_problem_of_the_whole_is_that_of_the_same_written_out(seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 8])
-def test_a_pattern_fits_a_copy_if_the_evaluator_says_so(seed):
+def test_a_pattern_fits_a_replica_if_the_evaluator_says_so(seed):
     small = fleet(seed, counts=(2,), tightness=50.0)
     layout = Layout.of(small)
     parts = Parts.of(layout)
@@ -103,7 +103,7 @@ def test_a_pattern_fits_a_copy_if_the_evaluator_says_so(seed):
     assert fits[0].tolist() == said
 
 
-def test_many_copies_are_placed_within_the_gap_and_prices_say_what_binds():
+def test_many_replicas_are_placed_within_the_gap_and_prices_say_what_binds():
     many = fleet(7, counts=(1500, 700), tightness=0.45, latency=False)
 
     found = solve_fleet(many)
@@ -144,8 +144,8 @@ def test_what_has_no_choice_is_no_contradiction(seed):
     every = {j.name: tuple(op.id for op in j.operators[1:]) for j in many.jobs}
     pins = tuple(Pin(operators=ids, to="cloud", job=job) for job, ids in every.items())
     wide = {
-        site: replace(copies, bandwidth_bytes_per_s=np.full(copies.count, 1e9))
-        for site, copies in many.replicas.items()
+        site: replace(replicas, bandwidth_bytes_per_s=np.full(replicas.count, 1e9))
+        for site, replicas in many.replicas.items()
     }
 
     found = solve_fleet(replace(many, replicas=wide, rules=Rules(rules=pins)))
@@ -181,7 +181,7 @@ def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.25, 0.5])
-def test_copies_that_are_all_in_two_minds_are_divided(share):
+def test_replicas_that_are_all_in_two_minds_are_divided(share):
     """At the price that divides them, all are as well off at the server as at the Pi."""
     n = 30_000
     rates = {"job": np.random.default_rng(1).uniform(0.5, 1.5, n)}
@@ -240,7 +240,7 @@ def test_without_time_the_bound_is_still_a_bound():
     assert whole.bound <= whole.wan
 
 
-def test_the_plan_of_a_copy_is_in_the_clusters_names():
+def test_the_plan_of_a_replica_is_in_the_clusters_names():
     small = fleet(0)
     found = solve_fleet(small)
     plan = found.plan("kind-1", 1)
@@ -257,14 +257,14 @@ def test_the_plan_of_a_copy_is_in_the_clusters_names():
     ("change", "says"),
     [
         ({"rates": {"job-0-0": np.ones(2)}}, "shape"),
-        ({"rates": {"job-0-0": np.array([1.0, 0.0, 1.0])}}, "at copy 1"),
+        ({"rates": {"job-0-0": np.array([1.0, 0.0, 1.0])}}, "at replica 1"),
         ({"rates": {"job-1-0": np.ones(3)}}, "job 'job-1-0', which is not there"),
         ({"cores": {"server": np.ones(3)}}, "node 'server', which is not there"),
-        ({"delay_ms": np.array([1.0, np.nan, 2.0])}, "delay_ms is nan at copy 1"),
-        ({"slots": {"kind-0-pi-0": np.array([1, -1, 2])}}, "-1 at copy 1"),
+        ({"delay_ms": np.array([1.0, np.nan, 2.0])}, "delay_ms is nan at replica 1"),
+        ({"slots": {"kind-0-pi-0": np.array([1, -1, 2])}}, "-1 at replica 1"),
         ({"slots": {"kind-0-pi-0": np.array([1.0, 2.5, 2.0])}}, "array of float64.*\n.*whole"),
         ({"rates": {"job-0-0": [1.0, 2.0, 3.0]}}, "rates.'job-0-0'. is list"),
-        ({"rates": np.ones(3)}, "rates of copies are a ndarray.*\n.*job -> array"),
+        ({"rates": np.ones(3)}, "rates of replicas are a ndarray.*\n.*job -> array"),
         ({"delay_ms": 5.0}, "delay_ms is float"),
         ({"price_per_byte": np.array(["a", "b", "c"])}, "price_per_byte is an array of <U1"),
     ],
@@ -297,9 +297,9 @@ def test_what_is_no_fleet_is_refused():
     for count in (0, 2.5, float("nan"), "3", None):
         with pytest.raises(InvalidInputError, match="times"):
             Replicas(count)
-    for copies in ({}, {"kind-0": 3}, [Replicas(3)]):
-        with pytest.raises(InvalidInputError, match="the copies of a fleet are"):
-            replace(small, replicas=copies)
+    for replicas in ({}, {"kind-0": 3}, [Replicas(3)]):
+        with pytest.raises(InvalidInputError, match="the replicas of a fleet are"):
+            replace(small, replicas=replicas)
     for wrong in ({"workers": 0}, {"seed": -1}):
         with pytest.raises(InvalidInputError, match="workers, and the seed"):
             solve_fleet(small, **wrong)
@@ -316,12 +316,12 @@ def test_a_bound_that_fleets_do_not_keep_is_refused(monkeypatch):
         Layout.of(fleet(0))
 
 
-def test_a_link_that_others_fill_at_one_copy_is_refused():
+def test_a_link_that_others_fill_at_one_replica_is_refused():
     shop = one_shop(3, 1.0, bandwidth_bytes_per_s=np.array([1e9, 5e5, 1e9]))
     (link,) = shop.cluster.links
     busy = (link.model_copy(update={"background_bytes_per_s": 1e6}),)
 
-    with pytest.raises(InvalidInputError, match=r"shop -> cloud.* of the 500000 at copy 1"):
+    with pytest.raises(InvalidInputError, match=r"shop -> cloud.* of the 500000 at replica 1"):
         solve_fleet(replace(shop, cluster=shop.cluster.model_copy(update={"links": busy})))
 
 
@@ -335,9 +335,9 @@ def test_a_plan_of_what_is_not_there_is_refused():
     found = solve_fleet(one_shop(3, 1.0))
     none = solve_fleet(one_shop(3, 0.1))
 
-    for result, site, copy in ((found, "shop", 3), (found, "shop", -1), (found, "cloud", 0)):
-        with pytest.raises(InvalidInputError, match="3 copies of 'shop', counted from 0"):
-            result.plan(site, copy)
+    for result, site, replica in ((found, "shop", 3), (found, "shop", -1), (found, "cloud", 0)):
+        with pytest.raises(InvalidInputError, match="3 replicas of 'shop', counted from 0"):
+            result.plan(site, replica)
     with pytest.raises(InvalidInputError, match="see status and conflict"):
         none.plan("shop", 0)
     assert np.isnan(none.gap)
@@ -359,7 +359,7 @@ def test_a_job_may_have_any_number_of_subtasks_that_have_no_choice():
 
 @pytest.mark.parametrize("limit", [None, 1000.0])
 @pytest.mark.parametrize(("backend", "what"), [("heap", "memory"), ("rocksdb", "disk")])
-def test_a_copy_that_cannot_keep_its_state_is_told_so(limit, backend, what):
+def test_a_replica_that_cannot_keep_its_state_is_told_so(limit, backend, what):
     shop = one_shop(3, 1.0, free=True)
     (server, pi) = shop.cluster.task_managers
     small = (server, pi.model_copy(update={"memory_bytes": 999.0, "disk_bytes": 999.0}))

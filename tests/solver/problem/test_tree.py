@@ -52,3 +52,26 @@ def test_what_lacks_a_link_or_has_one_too_many_is_no_tree(tree, data):
         extra = data.draw(st.sampled_from(missing))
         assert Tree.of(n, [*ends, extra]) is None
         assert Tree.of(n, [*ends, extra, extra[::-1]]) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees(), st.sets(st.integers(0, 11)))
+def test_idle_sites_without_links_leave_a_tree_and_have_no_routes(tree, idle):
+    n, ends = tree
+    numbers = [s for s in range(n + 3) if s not in idle][:n]
+    alone = set(range(n + 3)) - set(numbers) if len(numbers) == n else set()
+    numbers = numbers if alone else list(range(n))
+    moved = [(numbers[a], numbers[b]) for a, b in ends]
+    found = Tree.of(n + len(alone), moved, alone)
+    plain = Tree.of(n, ends)
+    assert set(np.flatnonzero(found.alone)) == alone
+    a, b = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
+    at = np.array(numbers)
+    same = [
+        sorted((i, e) for which, links in t.steps(x, y) for i, e in zip(which, links, strict=True))
+        for t, x, y in ((plain, a, b), (found, at[a], at[b]))
+    ]
+    assert same[0] == same[1]
+    for s in alone:
+        assert not list(found.steps(np.full(n, s), at))
+        assert Tree.of(n + len(alone), moved, alone - {s}) is None

@@ -37,9 +37,9 @@ from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
 from edgeplace.solver.worker_load import balance, decide
 from edgeplace.solver.worker_load.annealing import Exchanges, exchanged, spread
-from edgeplace.solver.worker_load.cpsat_model import WholeLoads
+from edgeplace.solver.worker_load.cpsat_model import LoadModel
 from edgeplace.solver.worker_load.loads import Loads
-from edgeplace.solver.worker_load.pattern_bound import pigeonhole
+from edgeplace.solver.worker_load.pattern_bound import bound_by_patterns
 from edgeplace.solver.worker_load.symmetry import Kinds
 from tests.support.seeds import cost, operator, stream
 from tests.support.strategies import instances
@@ -178,22 +178,22 @@ def test_whole_numbers_say_the_same_but_for_a_rounding_down(problem, seed, readi
     drawn = np.random.default_rng(seed).integers(0, problem.m, problem.n)
     count = kinds.counted(drawn)
     for w in range(problem.m):
-        whole = WholeLoads(loads, [w])
-        for row_, number in zip(whole.count, count[:, w].tolist(), strict=True):
-            whole.model.add(row_[0] == number)
-        whole.model.minimize(whole.limit)
-        solver, status = whole.solve(0, math.inf)
+        full = LoadModel(loads, [w])
+        for row_, number in zip(full.count, count[:, w].tolist(), strict=True):
+            full.model.add(row_[0] == number)
+        full.model.minimize(full.limit)
+        solver, status = full.solve(0, math.inf)
         fits = bool(loads.fit(count[None, :, w], w)[0])
         assert (status == cp_model.OPTIMAL) == fits
         if fits:
             said = float(loads.of_worker(count[:, w], w))
-            assert said - 1e-7 <= whole.load(solver.objective_value) <= said + 1e-12
+            assert said - 1e-7 <= full.load(solver.objective_value) <= said + 1e-12
 
 
 @pytest.mark.slow
 @some
 @given(problem=rows(most_workers=3))
-def test_pigeonholes_never_prove_too_much(problem):
+def test_patterns_never_prove_too_much(problem):
     best = least(problem)
     if best == math.inf:
         return
@@ -203,7 +203,7 @@ def test_pigeonholes_never_prove_too_much(problem):
         return
     _, patterns = exchanged(loads, start, 0, math.inf)
     # As if a plan twice as loaded were all that is known.
-    found = pigeonhole(loads, 2 * best + 0.1, patterns, 1e-7, 0, math.inf)
+    found = bound_by_patterns(loads, 2 * best + 0.1, patterns, 1e-7, 0, math.inf)
     assert found.bound <= best * (1 + 1e-9) + 1e-9
 
 
@@ -454,11 +454,11 @@ def test_ctrl_c_ends_the_search_of_cp_sat(python_handles_ctrl_c):
     # Far from proved when it is pressed; CP-SAT itself would take it for the end of its time.
     job = row([9, 7, 5, 3], [40] * 4, [ShipStrategy.HASH] * 3)
     loads = Loads.of(Kinds.find(build([job], like_workers(8, 20))))
-    whole = WholeLoads(loads, range(8))
-    for own, size in zip(whole.count, loads.kinds.size.tolist(), strict=True):
-        whole.model.add(sum(own) == size)
-    whole.model.minimize(whole.limit)
+    full = LoadModel(loads, range(8))
+    for own, size in zip(full.count, loads.kinds.size.tolist(), strict=True):
+        full.model.add(sum(own) == size)
+    full.model.minimize(full.limit)
     main = threading.main_thread().ident
     threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        whole.solve(0, math.inf)
+        full.solve(0, math.inf)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
     carry_out,
+    cordon_problems,
     job_now,
     plan_change,
     propose,
@@ -90,6 +91,7 @@ def _apply(
         change = plan_change(folder, now, after, task_managers, settings)
         proposal = propose(live, folder, now, after, change, task_managers, now_s)
         problems = [*proposal.problems, *until_problems(now)]
+        problems += cordon_problems(live, folder, proposal, task_managers, now_s)
         if problems and not proposal.nothing_to_do:
             return ApplyEnd.REFUSED, tuple(map(str, problems))
         outcome = carry_out(live, folder, proposal, timeout_s=effect.limit_s, tell=tell)

@@ -2,12 +2,12 @@
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
     Proposal,
-    carry_out,
+    cordon_problems,
     in_order,
     job_now,
     plan_change,
@@ -20,6 +20,8 @@ from edgeplace.adapters.flink.plans import (
     PlansFolder,
     Schedulercfg,
     find_plans_folder,
+    locations,
+    meant_by_host,
     planned_jobs,
     planned_places,
     read_real_plan,
@@ -71,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster",
         metavar="FILE",
-        help="cluster file, if the plan has its names of TaskManagers and not Flink's",
+        help="cluster file, if the plan has its names of TaskManagers and not Flink's; its links "
+        "and checkpoint_storage also tell how long reading state back takes",
     )
     add_change(parser)
 
@@ -115,10 +118,12 @@ class _Apply:
         )
         self._say_what_does_not_run(jobs)
         found = [self._planned(job) for job in jobs]
-        proposals, problems = in_order(self._live, found, self._live.task_managers())
+        task_managers = self._live.task_managers()
+        proposals, problems = in_order(self._live, found, task_managers)
         self._report.proposals(proposals)
         for proposal in proposals:
             own = [*proposal.problems, *until_problems(proposal.now)]
+            own += cordon_problems(self._live, self._folder, proposal, task_managers, time.time())
             if proposal.nothing_to_do:
                 # What would hinder a change does not undo what is reached already.
                 for problem in own:
@@ -152,14 +157,26 @@ class _Apply:
         task_managers = self._live.task_managers()
         target = rescaled(self._plan, graph, self._args.plan)
         places = planned_places(self._plan, target, task_managers, self._user, self._args.plan)
-        return self._proposal(job, places, self._settings)
+        names = (
+            locations(self._plan.text)
+            if isinstance(self._plan, Schedulercfg)
+            else {name for row in self._plan.of(job.name).values() for name in row}
+        )
+        by_host = meant_by_host(names, task_managers, self._user)
+        return self._proposal(job, places, self._settings, by_host)
 
-    def _proposal(self, job: RunningJob, after: Places, settings: Mapping[str, int]) -> Proposal:
+    def _proposal(
+        self,
+        job: RunningJob,
+        after: Places,
+        settings: Mapping[str, int],
+        by_host: Set[str] | None = None,
+    ) -> Proposal:
         live, folder, now_s = self._live, self._folder, time.time()
         task_managers = live.task_managers()
         now = job_now(live, folder, job, live.jobs(), now_s)
-        change = plan_change(folder, now, after, task_managers, settings)
-        return propose(live, folder, now, after, change, task_managers, now_s)
+        change = plan_change(folder, now, after, task_managers, settings, by_host)
+        return propose(live, folder, now, after, change, task_managers, now_s, self._user)
 
     def _carry_out(self, proposals: Sequence[Proposal]) -> ApplyEnd:
         """Move the jobs one after the other; if one fails, let those return that moved."""
@@ -188,15 +205,8 @@ class _Apply:
         if proposal.problems and not proposal.nothing_to_do:
             self._report.problems(proposal.problems)
             return ApplyEnd.REFUSED
-        outcome = carry_out(
-            self._live,
-            self._folder,
-            proposal,
-            timeout_s=self._args.timeout,
-            tell=self._report.say,
-        )
-        self._report.outcome(proposal, outcome)
-        return outcome.end
+        timeout_s = self._args.timeout
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
     def _returned(self, moved: Sequence[Proposal]) -> bool:
         """Let jobs return to where they were; tell whether all were seen there."""

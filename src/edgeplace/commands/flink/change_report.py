@@ -1,10 +1,19 @@
-"""What `flink apply` and `flink drain` say of changes: text for people, or one JSON document."""
+"""The report of `flink apply` and `flink drain`: text for people, or one JSON document."""
 
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 
-from edgeplace.adapters.flink.apply import ApplyEnd, ApplyOutcome, Obstacle, Proposal
+from edgeplace.adapters.flink.apply import (
+    ApplyEnd,
+    ApplyOutcome,
+    MovePrice,
+    Obstacle,
+    Proposal,
+    carry_out,
+)
+from edgeplace.adapters.flink.plans import PlansFolder
+from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
@@ -79,8 +88,11 @@ class Report:
             for problem in problems:
                 self._problem(f"  {problem.what}\n    cure: {problem.cure}")
 
-    def outcome(self, proposal: Proposal, outcome: ApplyOutcome) -> None:
-        """Show what came of a proposal."""
+    def carry_out(
+        self, live: LiveFlink, folder: PlansFolder, proposal: Proposal, timeout_s: float
+    ) -> ApplyOutcome:
+        """Apply a proposal, and show what came of it."""
+        outcome = carry_out(live, folder, proposal, timeout_s=timeout_s, tell=self.say)
         entry = self._jobs.setdefault(proposal.now.job.id, _plain(proposal))
         entry |= {"end": outcome.end.value, "reasons": list(outcome.reasons)}
         entry["warnings"] = list(outcome.warnings)
@@ -95,6 +107,7 @@ class Report:
             self._problem(f"edgeplace flink {self._command}: {job}: {_TITLES[outcome.end]}")
             for reason in outcome.reasons:
                 self._problem(f"  {reason}")
+        return outcome
 
     def end(self, end: ApplyEnd | str) -> ExitStatus:
         """Print the JSON document if it is wanted, and return the exit status.
@@ -149,12 +162,29 @@ def _show(console: Console, proposal: Proposal) -> None:
         if state is None
         else f"state that moves: {size(state)} by the last checkpoint"
     )
-    pause = proposal.price.pause_ms
+    _show_pause(console, proposal.price)
+
+
+def _show_pause(console: Console, price: MovePrice) -> None:
+    read = price.read_bytes
+    if read:
+        most = max(read, key=lambda task_manager: read[task_manager])
+        console.text(
+            f"state read back from the checkpoint storage: {size(sum(read.values()))}, most of it "
+            f"by {most}: {size(read[most])}"
+        )
+    if price.pause_ms is None:
+        console.text("expected pause: unknown, no checkpoint has completed")
+        return
+    pause = (
+        f"expected pause: about {price.pause_ms / 1000:,.1f} s, an estimate: the last checkpoint's "
+        "duration, 2 s to redeploy"
+    )
     console.text(
-        "expected pause: unknown, no checkpoint has completed"
-        if pause is None
-        else f"expected pause: about {pause / 1000:.1f} s, an estimate: the last checkpoint's "
-        "duration, and 2 s to redeploy; restoring large state takes longer"
+        f"{pause}; over slow links, reading state back takes longer: with --cluster (its links and "
+        "checkpoint_storage) that is counted"
+        if price.read_s is None
+        else f"{pause}, and {price.read_s:,.1f} s to read state back over the slowest link"
     )
 
 
@@ -174,6 +204,8 @@ def _plain(proposal: Proposal) -> dict[str, object]:
             for m in proposal.moves
         ],
         "state_bytes": proposal.price.state_bytes,
+        "read_bytes": proposal.price.read_bytes,
+        "read_s": proposal.price.read_s,
         "expected_pause_ms": proposal.price.pause_ms,
         "plan_file": str(proposal.change.path),
         "warnings": list(proposal.warnings),

@@ -2,36 +2,42 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from edgeplace.adapters.flink.apply import (
     ApplyEnd,
-    ApplyOutcome,
+    DrainedNode,
     FileChange,
     JobNow,
     Obstacle,
     Proposal,
+    as_planned,
     base_places,
-    carry_out,
     drains,
     free_slots_after,
+    is_off_plan,
     job_now,
     jobs_at,
+    names_in,
     nearest_room,
+    node_of,
     plan_change,
     propose,
     return_change,
-    task_managers_of,
     too_many_moves,
     unsettled,
     until_change,
     until_problems,
 )
 from edgeplace.adapters.flink.plans import (
+    CordonChange,
     Places,
     PlansFolder,
     UntilPlan,
     clock,
+    cordoned,
+    cordons,
+    cordons_of,
     find_plans_folder,
     key,
 )
@@ -48,8 +54,10 @@ from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, R
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what the command takes, and what its help says."""
     parser.description = (
-        "Empty a node: place every job with subtasks there anew without it, apply "
-        "that, and verify that nothing runs there. After --for, the jobs return by themselves. "
+        "Empty a node, and keep it empty: nothing new is put there, place every job with "
+        "subtasks there anew without it, apply that, and verify that nothing runs there. After "
+        "--for, the node is in use again, and the jobs return by themselves. A node that is gone "
+        "can be drained too: the jobs that wait for it run elsewhere. "
         "With --cluster and --costs the solver decides where the subtasks of the measured jobs go "
         "(fewest moves, then WAN traffic); others go to where most slots are free."
     )
@@ -75,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="how long, such as 10m, 1h, 2d (default: %(default)s)",
     )
-    parser.add_argument("--undo", action="store_true", help="let the jobs return now")
+    parser.add_argument(
+        "--undo", action="store_true", help="use the node again, and let the jobs return now"
+    )
     parser.add_argument("--cluster", metavar="FILE", help="cluster file: its names, and the solver")
     parser.add_argument(
         "--costs",
@@ -128,21 +138,22 @@ class _Drain:
         self._now_s = time.time()
         self._jobs = live.jobs()
         self._task_managers = live.task_managers()
+        self._closed = cordons(folder, self._now_s)
 
     def begin(self) -> ExitStatus:
         """Move all that runs on the node elsewhere."""
-        off = task_managers_of(self._args.node, self._task_managers, self._user)
-        nows = [self._job_now(job) for job in jobs_at(self._live, off, self._jobs)]
+        node = self._node()
+        nows = self._jobs_of(node)
         problems = [p for now in nows for p in self._not_drainable(now)]
-        problems += unsettled(self._live, self._jobs)
+        problems += unsettled(self._live, self._folder, self._jobs)
         places: list[Places] = []
         if nows and not problems:
-            places, problems = self._elsewhere(nows, off)
+            places, problems = self._elsewhere(nows, node)
         # The solver may have taken its time.
         expires_s = int(time.time()) + self._args.for_s
         self._report.facts = {
             "node": self._args.node,
-            "task_managers": sorted(off),
+            "task_managers": sorted(node.registered),
             "expires_s": expires_s,
         }
         proposals = []
@@ -157,10 +168,18 @@ class _Drain:
                 f"dry run: nothing was changed; the jobs would return at {clock(expires_s)}"
             )
             return self._report.end("dry run")
-        self._prolong(off, expires_s)
-        end = self._carry_out(proposals, clock(expires_s))
+        cordon = CordonChange(self._folder, self._args.timeout)
+        cordon.put_up(node.task_managers, expires_s)
+        self._report.say(f"nothing new is put on {self._args.node} until {clock(expires_s)}")
+        self._prolong(node, expires_s)
+        end = None
+        try:
+            end = self._carry_out(proposals, clock(expires_s))
+        finally:
+            if end is not ApplyEnd.APPLIED and not self._drains_of(node.names):
+                cordon.take_back()
         if end is ApplyEnd.APPLIED:
-            end = self._verified_empty(off)
+            end = self._verified_empty(node)
         return self._report.end(end)
 
     def undo(self) -> ExitStatus:
@@ -169,7 +188,10 @@ class _Drain:
         proposals = []
         problems: list[Obstacle] = []
         idle = []
-        for until in self._drains_of_what_may_be_gone():
+        names = self._node().names
+        closed = cordons_of(names, self._closed)
+        # A cordon knows the former id of a TaskManager that came back with another one.
+        for until in self._drains_of(names.union(*(cordon.names for cordon in closed))):
             job = next((j for j in self._jobs if until.key in (j.id, key(j.name))), None)
             now = self._job_now(job) if job else None
             if now is None or now.until != until:
@@ -182,19 +204,22 @@ class _Drain:
             proposals.append(self._proposed(now, base, return_change(self._folder, now, until)))
         if not self._may_go_on(proposals, problems):
             return self._report.end(ApplyEnd.REFUSED)
-        if not proposals and not idle:
+        if not proposals and not idle and not closed:
             self._report.say(f"nothing to undo: no plan keeps a job off {self._args.node}")
             return self._report.end(ApplyEnd.UNCHANGED)
         if self._args.dry_run:
             self._report.say("dry run: nothing was changed")
             return self._report.end("dry run")
+        cordon = CordonChange(self._folder, self._args.timeout)
+        cordon.lift(closed)
         for until in idle:
             self._folder.remove(until.path)
             self._report.say(f"{until.path} removed: no running job follows it")
         for proposal in proposals:
-            outcome = self._apply(proposal)
-            if outcome.end is not ApplyEnd.APPLIED:
-                return self._report.end(outcome.end)
+            end = self._apply(proposal)
+            if end is not ApplyEnd.APPLIED:
+                cordon.take_back()
+                return self._report.end(end)
         self._report.say(f"{self._args.node} is in use again", style="green")
         return self._report.end(ApplyEnd.APPLIED)
 
@@ -209,32 +234,29 @@ class _Drain:
             self._report.problems(list(dict.fromkeys(found)))
         return not found
 
-    def _drains_of(self, off: frozenset[str]) -> list[UntilPlan]:
-        """Return the plans until a time that keep jobs off the node."""
-        hosts = {tm.host for tm in self._task_managers if tm.id in off}
-        elsewhere = {tm.host for tm in self._task_managers if tm.id not in off}
-        names = off | (hosts - elsewhere) | {self._args.node}
-        if self._user is not None and not off:
-            at = self._user.task_managers_at(self._args.node)
-            names |= {n for tm in self._user.task_managers if tm.id in at for n in (tm.id, tm.host)}
-        return [until for until, left in drains(self._folder).items() if names & left]
+    def _node(self) -> DrainedNode:
+        known = names_in(self._folder, self._closed)
+        return node_of(self._args.node, self._task_managers, self._user, known)
 
-    def _drains_of_what_may_be_gone(self) -> list[UntilPlan]:
-        try:
-            off = task_managers_of(self._args.node, self._task_managers, self._user)
-        except InvalidInputError as unknown:
-            # It is not registered; plans may name it still.
-            found = self._drains_of(frozenset())
-            if found:
-                return found
-            left = sorted({name for names in drains(self._folder).values() for name in names})
-            raise InvalidInputError(
-                unknown.what,
-                f"plans keep jobs off {', '.join(left)}: name one of these"
-                if left
-                else "there is nothing to undo: no plan keeps jobs off a node",
-            ) from unknown
-        return self._drains_of(off)
+    def _jobs_of(self, node: DrainedNode) -> list[JobNow]:
+        """Return the jobs that run on the node, or that would if it were there."""
+        there = jobs_at(self._live, node.registered, self._jobs)
+        found = []
+        for job in self._jobs:
+            off_plan = is_off_plan(self._folder, job)
+            if job not in there and not off_plan:
+                continue
+            now = self._job_now(job)
+            if off_plan:
+                now = as_planned(self._folder, now, self._task_managers)
+            at = {place for row in now.places.values() for place in row}
+            if at & (node.names | node.registered):
+                found.append(now)
+        return found
+
+    def _drains_of(self, names: Set[str]) -> list[UntilPlan]:
+        """Return the plans until a time that keep jobs off a node of these names."""
+        return [until for until, left in drains(self._folder).items() if names & left]
 
     def _job_now(self, job: RunningJob) -> JobNow:
         return job_now(self._live, self._folder, job, self._jobs, self._now_s)
@@ -251,9 +273,11 @@ class _Drain:
         return problems
 
     def _elsewhere(
-        self, nows: Sequence[JobNow], off: frozenset[str]
+        self, nows: Sequence[JobNow], node: DrainedNode
     ) -> tuple[list[Places], list[Obstacle]]:
-        free = {tm.id: tm.free_slots for tm in self._task_managers}
+        closed = cordoned(self._task_managers, self._closed)
+        free = {tm.id: tm.free_slots for tm in self._task_managers if tm.id not in closed}
+        off = node.registered | node.names
         solved: dict[str, Places] = {}
         if self._user is not None and self._args.costs:
             from edgeplace.commands.flink.drain_solution import solved_elsewhere
@@ -261,7 +285,7 @@ class _Drain:
             costs = [read(path, Costs) for path in self._args.costs]
             rules = read(self._args.rules, Rules) if self._args.rules else None
             solved, problems = solved_elsewhere(
-                self._live, nows, off, self._user, costs, rules, self._args.timeout
+                self._live, nows, off | closed.keys(), self._user, costs, rules, self._args.timeout
             )
             if problems:
                 return [], problems
@@ -275,9 +299,9 @@ class _Drain:
         solved |= {now.job.id: places for now, places in zip(rest, found, strict=True)}
         return [solved[now.job.id] for now in nows], problems
 
-    def _prolong(self, off: frozenset[str], expires_s: int) -> None:
+    def _prolong(self, node: DrainedNode, expires_s: int) -> None:
         """Keep jobs away that left the node before and would return earlier."""
-        for until in self._drains_of(off):
+        for until in self._drains_of(node.names):
             if self._now_s < until.expires_s < expires_s:
                 self._folder.write(until.key, self._folder.read(until.path) or "", expires_s)
                 self._folder.remove(until.path)
@@ -290,7 +314,7 @@ class _Drain:
             try:
                 end = self._with_plan(proposal.now)
                 if end is ApplyEnd.APPLIED:
-                    end = self._apply(proposal).end
+                    end = self._apply(proposal)
             except EdgeplaceError as e:
                 if not done:
                     raise
@@ -312,7 +336,7 @@ class _Drain:
         if now.plan_path.exists():
             return ApplyEnd.APPLIED
         change = plan_change(self._folder, now, now.places, self._task_managers)
-        return self._apply(self._proposed(now, now.places, change)).end
+        return self._apply(self._proposed(now, now.places, change))
 
     def _undone(self, done: Sequence[Proposal], end: ApplyEnd) -> ApplyEnd:
         """Let jobs return that have moved already; return how it ended in all."""
@@ -329,34 +353,27 @@ class _Drain:
         if now.until is None or base is None:
             return False
         change = return_change(self._folder, now, now.until)
-        return self._apply(self._proposed(now, base, change)).end is ApplyEnd.APPLIED
+        return self._apply(self._proposed(now, base, change)) is ApplyEnd.APPLIED
 
-    def _apply(self, proposal: Proposal) -> ApplyOutcome:
-        outcome = carry_out(
-            self._live,
-            self._folder,
-            proposal,
-            timeout_s=self._args.timeout,
-            tell=self._report.say,
-        )
-        self._report.outcome(proposal, outcome)
-        return outcome
+    def _apply(self, proposal: Proposal) -> ApplyEnd:
+        timeout_s = self._args.timeout
+        return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
-    def _verified_empty(self, off: frozenset[str]) -> ApplyEnd:
-        node = self._args.node
+    def _verified_empty(self, node: DrainedNode) -> ApplyEnd:
+        name = self._args.node
         jobs = self._live.jobs()
-        left = jobs_at(self._live, off, jobs)
+        left = jobs_at(self._live, node.registered, jobs)
         if left:
             names = ", ".join(f"{j.name!r} ({j.id})" for j in left)
-            self._report.warn(f"{names} came to {node} meanwhile: drain it again")
+            self._report.warn(f"{names} came to {name} meanwhile: drain it again")
             return ApplyEnd.UNVERIFIED
-        moving = unsettled(self._live, jobs)
+        moving = unsettled(self._live, self._folder, jobs)
         if moving:
             for problem in moving:
                 self._report.warn(str(problem))
             return ApplyEnd.UNVERIFIED
-        self._report.say(f"{node} is empty: Flink shows no subtask of any job there", "green")
-        for until in self._drains_of(off):
+        self._report.say(f"{name} is empty: Flink shows no subtask of any job there", "green")
+        for until in self._drains_of(node.names):
             if until.expires_s > self._now_s:
                 self._report.say(f"{until.key} returns at {clock(until.expires_s)}, or by --undo")
         return ApplyEnd.APPLIED

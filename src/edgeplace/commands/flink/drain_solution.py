@@ -1,4 +1,4 @@
-"""Where jobs go while a node is drained, decided by the solver."""
+"""The solver's placement of jobs while a node is drained."""
 
 from collections.abc import Sequence, Set
 

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -19,12 +20,16 @@ import java.util.Map;
  *   <li>{@code limit TASKS}: how large a plan of a job can be; TASKS has a line {@code
  *       id|n|max n|number of its FORWARD group|name} for each task
  *   <li>{@code judge TASKS PATH}: the locations in a plan file, or what is wrong
+ *   <li>{@code cordons FOLDER NAME}: what the cordons of a folder say, and whether they close a
+ *       TaskManager of this id or host; a folder that was asked about before is looked at again
  *   <li>{@code fixed TEXT}: from now on, no parallelism can be changed, for this reason
  * </ul>
  */
 final class PlanProbe {
     /** Why no parallelism can be changed: of the last {@code fixed}, empty for none. */
     private static String fixed = "";
+
+    private static final Map<String, Cordons> CORDONS = new HashMap<>();
 
     public static void main(String[] arguments) throws Exception {
         BufferedReader in =
@@ -50,6 +55,8 @@ final class PlanProbe {
                 return tasks(given.get(0)).largestPlanBytes();
             case "judge":
                 return judged(tasks(given.get(0)), Path.of(text(given.get(1))));
+            case "cordons":
+                return closed(text(given.get(0)), text(given.get(1)));
             default:
                 return parsed(given.get(0));
         }
@@ -76,6 +83,13 @@ final class PlanProbe {
         List<Object> places = new ArrayList<>();
         match.locations.forEach(each -> places.add(List.of(each)));
         return Map.of("places", places);
+    }
+
+    private static Object closed(String folder, String name) throws Exception {
+        Cordons cordons =
+                CORDONS.computeIfAbsent(folder, x -> new Cordons(new PlansFolder(Path.of(x))));
+        cordons.review();
+        return Map.of("files", cordons.described(), "closed", cordons.close(name, ""));
     }
 
     private static JobTasks tasks(byte[] bytes) {

@@ -1,6 +1,6 @@
 import pytest
 
-from edgeplace.adapters.flink.apply.drain import nearest_room, task_managers_of
+from edgeplace.adapters.flink.apply.drain import nearest_room, node_of
 from edgeplace.adapters.flink.apply.moves import free_slots_after, moves, slots_needed
 from edgeplace.adapters.flink.apply.proposal import JobNow
 from edgeplace.adapters.flink.rest.live import LiveTaskManager, RunningJob
@@ -101,11 +101,33 @@ USER = Cluster.model_validate(
     ],
 )
 def test_what_a_node_may_be_called(node, expected):
-    assert task_managers_of(node, REGISTERED, USER) == expected
+    assert node_of(node, REGISTERED, USER).registered == expected
 
 
 @pytest.mark.parametrize(("user", "said"), [(None, "give --cluster"), (USER, "its sites are")])
 def test_a_node_that_is_unknown(user, said):
     with pytest.raises(InvalidInputError) as unknown:
-        task_managers_of("nice", REGISTERED, user)
+        node_of("nice", REGISTERED, user)
     assert said in unknown.value.cure
+
+
+def test_what_plans_may_call_a_node():
+    """A host means a TaskManager where that is the only one there."""
+    assert node_of("pi-1", REGISTERED, None).names == {"pi-1", "10.0.0.1"}
+    assert node_of("10.0.0.9", REGISTERED, None).names == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("node", "known", "names"),
+    [
+        ("pi-1", {"pi-1"}, {"pi-1"}),
+        ("mine", set(), {"mine", "10.0.0.1"}),
+        # The cluster file knows more of it than the plans do.
+        ("mine", {"mine"}, {"mine", "10.0.0.1"}),
+        ("lyon", set(), {"a", "b", "mine", "10.0.0.1"}),
+    ],
+)
+def test_a_node_that_is_gone(node, known, names):
+    found = node_of(node, REGISTERED[1:], USER, frozenset(known))
+    assert found.names == names
+    assert found.registered == names & {"a", "b"}

@@ -12,6 +12,7 @@ def test_a_cluster_in_order_has_neither_problems_nor_warnings():
     found = examine(seen(), version="0.2.0")
     assert {f.severity for f in found} == {Severity.NOTE, Severity.OK}
     assert [f.check for f in found if f.severity is Severity.NOTE] == [
+        "local recovery",
         "jobs",
         "metrics",
         "credit windows",

@@ -60,3 +60,47 @@ def test_direct_memory_below_flinks_default(off_heap_bytes, said):
     assert len(found) == len(said)
     assert all(s in f for f, s in zip(found, said, strict=True))
     assert all(f.cure for f in examine(at, version="0.2.0") if f.severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("release", "configuration"),
+    [
+        ("1.18.1", {"state.backend.local-recovery": "true"}),
+        ("1.20.3", {"state.backend.local-recovery": "true"}),
+        (
+            "2.3.0",
+            {
+                "execution.state-recovery.from-local": "true",
+                "execution.checkpointing.local-backup.enabled": "true",
+            },
+        ),
+    ],
+)
+def test_local_recovery(release, configuration):
+    assert findings(seen(release=release, configuration=configuration), "local recovery") == []
+    off = seen(release=release, configuration=dict.fromkeys(configuration, "false"))
+    assert the_finding(off, "local recovery").startswith("note: it is off: every move reads all")
+
+
+@pytest.mark.parametrize(
+    ("release", "lines"),
+    [
+        ("1.19.3", ["state.backend.local-recovery: true"]),
+        (
+            "2.3.0",
+            [
+                "execution.state-recovery.from-local: true",
+                "execution.checkpointing.local-backup.enabled: true",
+            ],
+        ),
+    ],
+)
+def test_the_lines_that_turn_local_recovery_on(release, lines):
+    at = seen(release=release)
+    (cure,) = [f.cure for f in examine(at, version="0.2.0") if f.check == "local recovery"]
+    assert " and ".join(lines) in cure
+
+
+def test_half_of_local_recovery_is_none():
+    at = seen(configuration={"execution.state-recovery.from-local": "true"})
+    assert the_finding(at, "local recovery").startswith("note: it is off")

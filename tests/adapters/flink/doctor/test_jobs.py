@@ -6,6 +6,7 @@ import pytest
 
 from edgeplace.adapters.flink.doctor.examine import examine
 from edgeplace.adapters.flink.plans.agent_files import Away
+from edgeplace.adapters.flink.plans.cordons import Cordon
 from edgeplace.adapters.flink.plans.folder import UntilPlan
 from edgeplace.adapters.flink.rest.live import Checkpoints
 from tests.support.doctor_case import (
@@ -108,6 +109,30 @@ def test_a_drain_tells_its_end_and_how_to_end_it_earlier():
     refused = status("rejected", plan_file=f"/elsewhere/{file}", reasons=["no slot"])
     assert findings(replace(with_job(status=refused), plans=plans), "drains") == []
     assert findings(seen(plans=plans), "drains") == []
+
+
+def test_cordons_and_what_the_agent_makes_of_them():
+    closed = Cordon(PLANS / "pi-1.cordon", frozenset({"pi-1", "10.0.1.11"}), int(NOW_S) + 1800)
+    unseen = Cordon(PLANS / "new.cordon", frozenset({"pi-2"}), None)
+    told = agent(
+        cordons=[
+            {"file": "pi-1.cordon", "until_s": int(NOW_S) + 1800},
+            {"file": "bad.cordon", "problem": "line 1: it is blank"},
+        ]
+    )
+    at = seen(plans=replace(seen().plans, agent=told, cordons=(closed, unseen)))
+    warned, again, noted = findings(at, "cordons")
+    assert warned == "warning: the agent does not keep bad.cordon: line 1: it is blank"
+    assert again == "warning: the agent does not keep new.cordon: the agent has not seen it"
+    assert noted.startswith("note: 10.0.1.11, pi-1 takes nothing new until 1970-01-12 ")
+    assert noted.endswith("(pi-1.cordon)")
+    assert findings(seen(), "cordons") == []
+
+
+def test_a_job_without_a_plan_that_is_kept_waiting():
+    waiting = status("unplanned", reasons=["the job waits for slots"])
+    found = findings(with_job(status=waiting), "jobs without")
+    assert found[0] == "problem: 'job' (abababab) has no plan, and the job waits for slots"
 
 
 @pytest.mark.parametrize("state", [None, "unplanned"])

@@ -80,6 +80,45 @@ def test_json_has_the_moves_and_the_end(apply):
     assert job["state_bytes"] == 2000
 
 
+SITES = """\
+sites: [{id: lyon}, {id: cloud}]
+nodes:
+  - {id: pi-1, site: lyon, cores: 4, slots: 2, host: 10.0.0.1}
+  - {id: pi-2, site: lyon, cores: 4, slots: 2, host: 10.0.0.2}
+  - {id: pi-3, site: lyon, cores: 4, slots: 2, host: 10.0.0.3}
+  - {id: server, site: cloud, cores: 4, slots: 4, host: 10.0.0.9}
+links: [{source: lyon, target: cloud, bandwidth_bytes_per_s: 500, both_ways: true}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("storage", "is_on", "planned", "read", "seconds"),
+    [
+        # Both move to where the storage is, or one does.
+        ("cloud", True, True, {"server": 1000, "pi-3": 1000}, 2.0),
+        ("lyon", True, True, {"server": 1000, "pi-3": 1000}, 2.0),
+        # All state is read back without local recovery, and by a job without a plan.
+        ("cloud", False, True, {"pi-1": 1000, "pi-2": 1000, "pi-3": 1000, "server": 2000}, 6.0),
+        ("cloud", True, False, {"pi-1": 1000, "pi-2": 1000, "pi-3": 1000, "server": 2000}, 6.0),
+        (None, True, True, {"server": 1000, "pi-3": 1000}, None),
+    ],
+)
+def test_the_pause_has_the_time_to_read_state_back(
+    apply, flink, tmp_path, storage, is_on, planned, read, seconds
+):
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(SITES + (f"checkpoint_storage: {storage}\n" if storage else ""))
+    flink.configuration["state.backend.local-recovery"] = str(is_on).lower()
+    if planned:
+        assert apply(of=write_plan(tmp_path / "now.json", START)).status is ExitStatus.OK
+    ran = apply("--dry-run", "--json", "--cluster", cluster)
+    (job,) = json.loads(ran.out)["jobs"]
+    assert (job["read_bytes"], job["read_s"]) == (read, seconds)
+    ran = apply("--dry-run", "--cluster", cluster)
+    said = "that is counted" if seconds is None else f"and {seconds:.1f} s to read state back"
+    assert said in " ".join(ran.out.split())
+
+
 def test_a_schedulercfg_is_a_plan_too(apply, flink, tmp_path):
     path = tmp_path / "schedulercfg"
     path.write_text(FORMER.replace("map (1/2); pi-1", "map (1/2); 10.0.0.9"))
@@ -87,7 +126,32 @@ def test_a_schedulercfg_is_a_plan_too(apply, flink, tmp_path):
     assert flink.jobs[0].placement[MAP] == ("server", "pi-2")
 
 
-def test_the_names_of_a_cluster_file_are_understood(apply, flink, tmp_path):
+def test_a_host_stays_a_host_in_the_file(apply, plans, tmp_path):
+    """An id dies with the pod that has it."""
+    path = tmp_path / "schedulercfg"
+    path.write_text(FORMER.replace("; pi-2", "; 10.0.0.2"))
+    assert apply(of=path).status is ExitStatus.OK
+    (text,) = files(plans).values()
+    assert text == path.read_text()
+    path.write_text(FORMER)
+    assert apply(of=path).status is ExitStatus.OK
+    (text,) = files(plans).values()
+    assert text == FORMER
+
+
+def test_a_host_of_two_task_managers_gives_way_to_ids(apply, flink, plans, tmp_path):
+    path = tmp_path / "schedulercfg"
+    path.write_text(FORMER.replace("; pi-2", "; 10.0.0.2"))
+    apply(of=path)
+    flink.task_managers.append(FakeTaskManager("pi-2b", "10.0.0.2", 2))
+    ran = apply(of=path)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "10.0.0.2" in ran.err
+    assert apply(of=write_plan(tmp_path / "ids.json", START)).status is ExitStatus.OK
+    assert files(plans)["wordcount.schedulercfg"] == FORMER
+
+
+def test_the_names_of_a_cluster_file_are_understood(apply, flink, plans, tmp_path):
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(
         "sites: [{id: lyon}]\n"
@@ -100,6 +164,8 @@ def test_the_names_of_a_cluster_file_are_understood(apply, flink, tmp_path):
     path = write_plan(tmp_path / "users.json", wanted)
     assert apply("--cluster", cluster, of=path).status is ExitStatus.OK
     assert flink.jobs[0].placement[MAP] == ("server", "server")
+    # The file names the nodes by hosts, so does the plan.
+    assert "map (1/2); 10.0.0.9\n" in files(plans)["wordcount.schedulercfg"]
 
 
 def test_jobs_of_one_name_get_plans_by_id(apply, flink, plans):

@@ -18,7 +18,7 @@ import org.apache.flink.runtime.util.EnvironmentInformation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What this JVM has one of: the folder of plans, and the thread that watches it. */
+/** The agent of this JVM: the folder of plans, and the thread that watches it. */
 public final class Agent {
     public static final String VERSION = "0.2.0";
 
@@ -30,8 +30,9 @@ public final class Agent {
 
     public final Options options;
     public final PlansFolder plans;
+    public final Cordons cordons;
     public final Turns turns = new Turns();
-    /** Why this Flink's jobs cannot be rescaled; empty: they can. */
+    /** Why this release of Flink cannot rescale jobs; empty if it can. */
     private final List<String> noRescaling;
 
     private final Map<String, PlannedJob> jobs = new ConcurrentHashMap<>();
@@ -40,7 +41,7 @@ public final class Agent {
     private volatile Runnable resourceManagerProbe = () -> {};
     private long heartbeatMs;
     private Map<String, Object> lastSaid = Map.of();
-    /** Null until this JVM proves to be a JobManager's. */
+    /** Null until a ResourceManager or a JobMaster starts in this JVM. */
     private ScheduledThreadPoolExecutor thread;
     private final Map<String, String> problems = new HashMap<>();
 
@@ -48,9 +49,10 @@ public final class Agent {
         this.options = options;
         this.noRescaling = noRescaling;
         this.plans = new PlansFolder(options.plans);
+        this.cordons = new Cordons(plans);
     }
 
-    /** Sets up the agent of this JVM; it stays idle until the JVM proves to be a JobManager's. */
+    /** Sets up the agent of this JVM. It is idle until a ResourceManager or JobMaster starts. */
     static void install(Options options, List<String> noRescaling) {
         running = new Agent(options, noRescaling);
     }
@@ -67,13 +69,13 @@ public final class Agent {
                 : "this Flink lacks what rescaling needs (" + noRescaling.get(0) + ")";
     }
 
-    /** Watches a job from now on, instead of any former JobMaster's of the same job. */
+    /** Watches a job from now on, in place of the same job under a former scheduler. */
     public void watch(PlannedJob job) {
         jobs.put(job.jobId(), job);
         wake().execute(() -> attempt(job.toString(), () -> job.prepare(planOf(job))));
     }
 
-    /** Sets what asks the ResourceManager for its TaskManagers; see {@link TaskManagers}. */
+    /** Sets the call that updates {@link TaskManagers} from the ResourceManager. */
     public void probeResourceManager(Runnable probe) {
         resourceManagerProbe = probe;
         wake();
@@ -82,8 +84,9 @@ public final class Agent {
     private synchronized ScheduledThreadPoolExecutor wake() {
         if (thread == null) {
             thread = new ScheduledThreadPoolExecutor(1, Agent::daemon);
-            // Those of jobs that died with a former JobManager; jobs that live write theirs anew.
+            // Jobs may have died with a former JobManager. Jobs that run write their status again.
             thread.execute(() -> attempt("the folder of plans", plans::removeStatuses));
+            thread.execute(() -> attempt("the cordons", cordons::review));
             thread.scheduleWithFixedDelay(
                     this::watchAll, WATCH_EVERY_MS, WATCH_EVERY_MS, TimeUnit.MILLISECONDS);
         }
@@ -96,12 +99,12 @@ public final class Agent {
         return thread;
     }
 
-    /** Returns the plan file that counts for a job now, as it is now, or null. */
+    /** Returns the plan file of a job with its present content, or null if there is none. */
     public PlanFile planOf(PlannedJob job) throws IOException {
         return planOf(job.jobId(), job.jobName(), job::largestPlanBytes);
     }
 
-    /** The same of a job that has no scheduler yet. */
+    /** Returns the same of a job that has no scheduler yet. */
     public PlanFile planOf(String jobId, String jobName, LongSupplier largestBytes)
             throws IOException {
         for (int tries = 0; tries < MOST_TRIES; tries++) {
@@ -118,40 +121,40 @@ public final class Agent {
                 planOfJob.put(jobId, read);
                 return read;
             } catch (NoSuchFileException e) {
-                continue; // It was removed or replaced between the two looks.
+                continue; // The file was removed or replaced meanwhile.
             }
         }
         return null;
     }
 
     private void watchAll() {
+        attempt("the cordons", cordons::review);
         attempt("the ResourceManager", resourceManagerProbe::run);
-        attempt("the heartbeat", this::beat);
+        attempt("the heartbeat", this::writeHeartbeat);
         for (PlannedJob job : jobs.values()) {
             attempt(job.toString(), () -> watchOnce(job));
         }
     }
 
-    private interface Duty {
+    private interface Action {
         void run() throws IOException;
     }
 
-    /** What fails for one job is no reason to leave the others alone. */
-    private void attempt(String what, Duty duty) {
+    /** Catches what fails for one job: the other jobs are watched all the same. */
+    private void attempt(String what, Action action) {
         try {
-            duty.run();
+            action.run();
             problems.remove(what);
         } catch (IOException | RuntimeException | Error e) {
-            // Errors too: without this thread, subtasks would wait for ever.
-            // Said once, not twice a second.
+            // Errors, too: without this thread, subtasks would wait for ever. Each is logged once.
             if (!String.valueOf(e).equals(problems.put(what, String.valueOf(e)))) {
                 log().warn("edgeplace: {} could not be looked after", what, e);
             }
         }
     }
 
-    /** Says that the agent is alive, and at once if what it says of itself has changed. */
-    private void beat() {
+    /** Writes the agent's file every few seconds, and at once when its content changes. */
+    private void writeHeartbeat() {
         Map<String, Object> description = description();
         long nowMs = System.currentTimeMillis();
         if (nowMs - heartbeatMs >= HEARTBEAT_EVERY_MS || !description.equals(lastSaid)) {
@@ -171,7 +174,7 @@ public final class Agent {
 
     private void watchOnce(PlannedJob job) throws IOException {
         if (job.hasEnded()) {
-            // Only if no later JobMaster of the same job has taken its place.
+            // A later scheduler of the same job may be in the map instead.
             if (jobs.remove(job.jobId(), job)) {
                 planOfJob.remove(job.jobId());
                 if (job.hasEndedForGood()) {
@@ -205,10 +208,11 @@ public final class Agent {
         said.put("no_rescaling_because", noRescalingBecause());
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
+        said.put("cordons", cordons.described());
         return said;
     }
 
-    /** Not a constant: Flink sets its logging up after the agent starts. */
+    /** This is not a constant, because Flink sets up logging after the agent has started. */
     private static Logger log() {
         return LoggerFactory.getLogger(Agent.class);
     }

@@ -25,12 +25,12 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
 /**
  * Tells whether the Flink on the class path has everything this agent uses.
  *
- * <p>Flink's scheduler is internal and may change with any release. So each hook is tried, and
- * every member of Flink's that a class of this jar names is looked up, before anything runs.
+ * <p>Flink's scheduler is internal and may change with each release. So this class tries each hook,
+ * and looks up each member of Flink that a class of this jar uses, before Flink starts.
  */
 public final class FlinkCheck {
     private static final String FLINK = "org/apache/flink/";
-    /** In this package of Flink's are the agent's classes that only rescaling needs. */
+    /** The package of the agent's classes that only rescaling needs. */
     private static final String RESCALING = FLINK + "runtime/jobmaster/";
 
     private static final String NO_RESCALING = "no rescaling: ";
@@ -38,8 +38,8 @@ public final class FlinkCheck {
     private FlinkCheck() {}
 
     /**
-     * Prints what is missing, one line each; the exit code is 1 if placement lacks anything. Run
-     * under the agent, it has the JVM verify the hooked classes too.
+     * Prints what is missing, one per line. The exit code is 1 if placement lacks something. If this
+     * runs under the agent, the JVM verifies the hooked classes, too.
      */
     public static void main(String[] arguments) throws ClassNotFoundException {
         ClassLoader loader = FlinkCheck.class.getClassLoader();
@@ -98,8 +98,8 @@ public final class FlinkCheck {
     }
 
     /**
-     * Loads all classes of this jar now: later it may have been overwritten by another version, and
-     * a class that cannot be loaded any more would keep jobs from starting.
+     * Loads all classes of this jar now. Another version may overwrite the jar later, and if a class
+     * could not be loaded then, jobs could not start.
      */
     static void loadOwnClasses(ClassLoader loader)
             throws IOException, URISyntaxException, ClassNotFoundException {
@@ -149,7 +149,7 @@ public final class FlinkCheck {
         return classes;
     }
 
-    /** Looks up each class, method and field of Flink's that a class uses. */
+    /** Looks up each class, method and field of Flink that a class uses. */
     private static final class MemberLookup extends ClassVisitor {
         private final ClassLoader loader;
         private final TreeSet<String> missing;

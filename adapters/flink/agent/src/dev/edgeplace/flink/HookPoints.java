@@ -1,6 +1,7 @@
 package dev.edgeplace.flink;
 
 import java.util.Map;
+import java.util.function.Consumer;
 
 import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassReader;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassVisitor;
@@ -10,17 +11,19 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.MethodVisitor;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
 
 /**
- * The places in Flink's byte code where calls of ours are put in.
+ * The places in Flink's byte code where the agent adds calls of its own methods.
  *
- * <p>In {@code SlotSharingExecutionSlotAllocatorFactory.createInstance}, which makes the slot
- * allocator of a job, three objects are wrapped: which subtasks share a slot, what is called before
- * slots are allocated, and who provides slots. In {@code FineGrainedSlotManager}, which serves slot
- * requests, the strategy that chooses TaskManagers is wrapped, and its start is noticed.
+ * <p>{@code SlotSharingExecutionSlotAllocatorFactory.createInstance} makes the slot allocator of a
+ * job. The agent wraps three objects there: the strategy that says which subtasks share a slot, the
+ * factory that is called before slots are allocated, and the provider of slots. {@code
+ * FineGrainedSlotManager} serves slot requests. The agent wraps its strategy that chooses
+ * TaskManagers, and is called when it starts.
  *
- * <p>Rescaling has hooks of its own; a Flink without their places is one in which jobs are placed
- * and not rescaled. In {@code DefaultSchedulerFactory.createInstance} every job graph passes before
- * a scheduler is made of it; in {@code SchedulerUtils} the checkpoints of a job are found, and a
- * former scheduler may have left them; the start of a {@code JobMaster} is noticed.
+ * <p>Rescaling has its own hooks. If a release of Flink lacks their places, the agent places jobs
+ * and does not rescale them. {@code DefaultSchedulerFactory.createInstance} makes a scheduler from a
+ * job graph: the agent sees the job graph first. {@code SchedulerUtils} finds the checkpoints of a
+ * job: the agent returns those that a former scheduler has left. The agent is called when a {@code
+ * JobMaster} starts.
  */
 final class HookPoints {
     private static final String SCHEDULER = "org/apache/flink/runtime/scheduler/";
@@ -40,7 +43,7 @@ final class HookPoints {
     private static final String JOB_GRAPH = "org/apache/flink/runtime/jobgraph/JobGraph";
     private static final String CHECKPOINTS = "org/apache/flink/runtime/checkpoint/";
 
-    /** Class to hook into for placement, and how many hooks it must get. */
+    /** The classes that placement hooks into, each with its number of hooks. */
     static final Map<String, Integer> PLACEMENT = Map.of(FACTORY, 3, MANAGER, 2);
     /** The same for rescaling. */
     static final Map<String, Integer> RESCALING =
@@ -56,7 +59,7 @@ final class HookPoints {
      */
     static byte[] hook(String internalName, byte[] bytes) {
         ClassReader reader = new ClassReader(bytes);
-        // The hooks leave types and branches as they are: frames stay valid, only stacks grow.
+        // The hooks do not change types and branches: frames stay valid, only stacks grow.
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
         int[] hooks = {0};
         reader.accept(new HookedClass(writer, internalName, hooks), 0);
@@ -88,43 +91,103 @@ final class HookPoints {
         public MethodVisitor visitMethod(
                 int access, String name, String descriptor, String signature, String[] thrown) {
             MethodVisitor next = super.visitMethod(access, name, descriptor, signature, thrown);
-            if (owner.equals(FACTORY) && name.equals("createInstance")) {
-                return new HookedCreateInstance(next, hooks);
+            switch (owner + "." + name) {
+                case FACTORY + ".createInstance":
+                    return new HookedAllocatorFactory(next, hooks);
+                case MANAGER + ".<init>":
+                    return new HookedSlotManager(next, hooks);
+                case MANAGER + ".start":
+                    // start(ResourceManagerId, Executor of the main thread, ...)
+                    return new HookedStart(next, hooks, HookPoints::slotManagerStarts);
+                case SCHEDULER_FACTORY + ".createInstance":
+                    return new HookedSchedulerFactory(next, hooks);
+                case SCHEDULER_UTILS + ".createCompletedCheckpointStoreIfCheckpointingIsEnabled":
+                    return new HookedStart(
+                            next,
+                            hooks,
+                            method -> returnLeft(method, "checkpoints", "CompletedCheckpointStore"));
+                case SCHEDULER_UTILS + ".createCheckpointIDCounterIfCheckpointingIsEnabled":
+                    return new HookedStart(
+                            next,
+                            hooks,
+                            method -> returnLeft(method, "counter", "CheckpointIDCounter"));
+                case JOB_MASTER + ".onStart":
+                    return new HookedStart(next, hooks, HookPoints::jobMasterStarts);
+                default:
+                    return next;
             }
-            if (owner.equals(MANAGER) && name.equals("<init>")) {
-                return new HookedConstructor(next, hooks);
-            }
-            if (owner.equals(MANAGER) && name.equals("start")) {
-                return new HookedStart(next, hooks);
-            }
-            if (owner.equals(SCHEDULER_FACTORY) && name.equals("createInstance")) {
-                return new HookedSchedulerFactory(next, hooks);
-            }
-            if (owner.equals(SCHEDULER_UTILS)
-                    && name.equals("createCompletedCheckpointStoreIfCheckpointingIsEnabled")) {
-                String type = CHECKPOINTS + "CompletedCheckpointStore";
-                return new HookedCheckpoints(next, hooks, "checkpoints", type);
-            }
-            if (owner.equals(SCHEDULER_UTILS)
-                    && name.equals("createCheckpointIDCounterIfCheckpointingIsEnabled")) {
-                String type = CHECKPOINTS + "CheckpointIDCounter";
-                return new HookedCheckpoints(next, hooks, "counter", type);
-            }
-            if (owner.equals(JOB_MASTER) && name.equals("onStart")) {
-                return new HookedOnStart(next, hooks);
-            }
-            return next;
         }
     }
 
-    /** In an instance method, 0 is {@code this} and 1 the first parameter. */
-    private static final class HookedCreateInstance extends MethodVisitor {
-        private static final String CONTEXT = "L" + SCHEDULER + "ExecutionSlotAllocationContext;";
+    private static void slotManagerStarts(HookedMethod method) {
+        String type = "(L" + MANAGER + ";Ljava/util/concurrent/Executor;)V";
+        method.load(0);
+        method.load(2);
+        method.call(SLOT_MANAGER + "SteeringHooks", "started", type);
+    }
+
+    private static void jobMasterStarts(HookedMethod method) {
+        method.load(0);
+        method.call(RESCALE_HOOKS, "started", "(L" + JOB_MASTER + ";)V");
+    }
+
+    /** Returns what a former scheduler of the job, the first argument, has left, unless null. */
+    private static void returnLeft(HookedMethod method, String hook, String className) {
+        String type = CHECKPOINTS + className;
+        Label nothingLeft = new Label();
+        method.load(0);
+        method.call(RESCALE_HOOKS, hook, "(L" + JOB_GRAPH + ";)L" + type + ";");
+        method.visitInsn(Opcodes.DUP);
+        method.visitJumpInsn(Opcodes.IFNULL, nothingLeft);
+        method.visitInsn(Opcodes.ARETURN);
+        method.visitLabel(nothingLeft);
+        method.visitFrame(Opcodes.F_SAME1, 0, null, 1, new Object[] {type});
+        method.visitInsn(Opcodes.POP);
+    }
+
+    /** A method of Flink that gets calls of the agent's methods. It counts them. */
+    private abstract static class HookedMethod extends MethodVisitor {
         private final int[] hooks;
 
-        HookedCreateInstance(MethodVisitor next, int[] hooks) {
+        HookedMethod(MethodVisitor next, int[] hooks) {
             super(Opcodes.ASM9, next);
             this.hooks = hooks;
+        }
+
+        /** Pushes a variable: in an instance method, 0 is {@code this}, 1 the first parameter. */
+        final void load(int variable) {
+            super.visitVarInsn(Opcodes.ALOAD, variable);
+        }
+
+        /** Calls a static method of the agent. */
+        final void call(String owner, String name, String descriptor) {
+            hooks[0]++;
+            super.visitMethodInsn(Opcodes.INVOKESTATIC, owner, name, descriptor, false);
+        }
+    }
+
+    /** Adds a call at the start of a method. */
+    private static final class HookedStart extends HookedMethod {
+        private final Consumer<HookedMethod> hook;
+
+        HookedStart(MethodVisitor next, int[] hooks, Consumer<HookedMethod> hook) {
+            super(next, hooks);
+            this.hook = hook;
+        }
+
+        @Override
+        public void visitCode() {
+            super.visitCode();
+            hook.accept(this);
+        }
+    }
+
+    /** Wraps three objects after they are on the stack. */
+    private static final class HookedAllocatorFactory extends HookedMethod {
+        private static final String CONTEXT = "L" + SCHEDULER + "ExecutionSlotAllocationContext;";
+
+        HookedAllocatorFactory(MethodVisitor next, int[] hooks) {
+            super(next, hooks);
         }
 
         @Override
@@ -151,72 +214,32 @@ final class HookPoints {
         }
 
         private void wrap(String hook, String type) {
-            hooks[0]++;
-            super.visitVarInsn(Opcodes.ALOAD, 1);
             String wrapped = "L" + type + ";";
-            super.visitMethodInsn(
-                    Opcodes.INVOKESTATIC,
-                    SCHEDULER + "PlacementHooks",
-                    hook,
-                    "(" + wrapped + CONTEXT + ")" + wrapped,
-                    false);
+            load(1);
+            call(SCHEDULER + "PlacementHooks", hook, "(" + wrapped + CONTEXT + ")" + wrapped);
         }
     }
 
-    private static final class HookedConstructor extends MethodVisitor {
-        private final int[] hooks;
-
-        HookedConstructor(MethodVisitor next, int[] hooks) {
-            super(Opcodes.ASM9, next);
-            this.hooks = hooks;
+    /** Wraps the strategy that chooses TaskManagers before it is stored. */
+    private static final class HookedSlotManager extends HookedMethod {
+        HookedSlotManager(MethodVisitor next, int[] hooks) {
+            super(next, hooks);
         }
 
         @Override
         public void visitFieldInsn(int opcode, String owner, String name, String descriptor) {
             if (opcode == Opcodes.PUTFIELD && name.equals("resourceAllocationStrategy")) {
-                hooks[0]++;
-                super.visitMethodInsn(
-                        Opcodes.INVOKESTATIC,
-                        SLOT_MANAGER + "SteeringHooks",
-                        "strategy",
-                        "(L" + STRATEGY + ";)L" + STRATEGY + ";",
-                        false);
+                String type = "(L" + STRATEGY + ";)L" + STRATEGY + ";";
+                call(SLOT_MANAGER + "SteeringHooks", "strategy", type);
             }
             super.visitFieldInsn(opcode, owner, name, descriptor);
         }
     }
 
-    private static final class HookedStart extends MethodVisitor {
-        private final int[] hooks;
-
-        HookedStart(MethodVisitor next, int[] hooks) {
-            super(Opcodes.ASM9, next);
-            this.hooks = hooks;
-        }
-
-        @Override
-        public void visitCode() {
-            super.visitCode();
-            hooks[0]++;
-            super.visitVarInsn(Opcodes.ALOAD, 0);
-            // start(ResourceManagerId, Executor of the main thread, ...)
-            super.visitVarInsn(Opcodes.ALOAD, 2);
-            super.visitMethodInsn(
-                    Opcodes.INVOKESTATIC,
-                    SLOT_MANAGER + "SteeringHooks",
-                    "started",
-                    "(L" + MANAGER + ";Ljava/util/concurrent/Executor;)V",
-                    false);
-        }
-    }
-
-    /** Shows the job graph before its parallelism is read. */
-    private static final class HookedSchedulerFactory extends MethodVisitor {
-        private final int[] hooks;
-
+    /** Shows the job graph to the agent before Flink reads its parallelism. */
+    private static final class HookedSchedulerFactory extends HookedMethod {
         HookedSchedulerFactory(MethodVisitor next, int[] hooks) {
-            super(Opcodes.ASM9, next);
-            this.hooks = hooks;
+            super(next, hooks);
         }
 
         @Override
@@ -224,68 +247,10 @@ final class HookPoints {
                 int opcode, String owner, String name, String descriptor, boolean isInterface) {
             if (name.equals("computeVertexParallelismStore")
                     && descriptor.startsWith("(L" + JOB_GRAPH + ";)")) {
-                hooks[0]++;
                 super.visitInsn(Opcodes.DUP);
-                super.visitMethodInsn(
-                        Opcodes.INVOKESTATIC,
-                        RESCALE_HOOKS,
-                        "jobGraph",
-                        "(L" + JOB_GRAPH + ";)V",
-                        false);
+                call(RESCALE_HOOKS, "jobGraph", "(L" + JOB_GRAPH + ";)V");
             }
             super.visitMethodInsn(opcode, owner, name, descriptor, isInterface);
-        }
-    }
-
-    /** Returns at once what a former scheduler of the job, the first argument, has left. */
-    private static final class HookedCheckpoints extends MethodVisitor {
-        private final int[] hooks;
-        private final String hook;
-        private final String type;
-
-        HookedCheckpoints(MethodVisitor next, int[] hooks, String hook, String type) {
-            super(Opcodes.ASM9, next);
-            this.hooks = hooks;
-            this.hook = hook;
-            this.type = type;
-        }
-
-        @Override
-        public void visitCode() {
-            super.visitCode();
-            hooks[0]++;
-            Label none = new Label();
-            super.visitVarInsn(Opcodes.ALOAD, 0);
-            super.visitMethodInsn(
-                    Opcodes.INVOKESTATIC,
-                    RESCALE_HOOKS,
-                    hook,
-                    "(L" + JOB_GRAPH + ";)L" + type + ";",
-                    false);
-            super.visitInsn(Opcodes.DUP);
-            super.visitJumpInsn(Opcodes.IFNULL, none);
-            super.visitInsn(Opcodes.ARETURN);
-            super.visitLabel(none);
-            super.visitFrame(Opcodes.F_SAME1, 0, null, 1, new Object[] {type});
-            super.visitInsn(Opcodes.POP);
-        }
-    }
-
-    private static final class HookedOnStart extends MethodVisitor {
-        private final int[] hooks;
-
-        HookedOnStart(MethodVisitor next, int[] hooks) {
-            super(Opcodes.ASM9, next);
-            this.hooks = hooks;
-        }
-
-        @Override
-        public void visitCode() {
-            super.visitCode();
-            hooks[0]++;
-            super.visitVarInsn(Opcodes.ALOAD, 0);
-            super.visitMethodInsn(
-                    Opcodes.INVOKESTATIC, RESCALE_HOOKS, "started", "(L" + JOB_MASTER + ";)V", false);
         }
     }
 }

@@ -13,7 +13,7 @@ public final class JobTasks {
         public final int parallelism;
         /** The number of its key groups: more subtasks would have no key. */
         public final int maxParallelism;
-        /** Tasks with one number are joined by FORWARD, and have one parallelism. */
+        /** FORWARD joins the tasks with the same number; they have the same parallelism. */
         public final int forwardGroup;
 
         public Task(String id, String name, int parallelism, int maxParallelism, int forwardGroup) {
@@ -25,10 +25,10 @@ public final class JobTasks {
         }
     }
 
-    /** What a line may take beside the task's name: numbers, separators, a location. */
+    /** The bytes of a line without the task's name: numbers, separators, a location. */
     private static final long BYTES_OF_A_LINE = 400;
     private static final long SMALLEST_LIMIT_BYTES = 1L << 16;
-    /** Whatever the job: reading a plan takes some ten times as much memory. */
+    /** The limit for any job: to read a plan takes about ten times as much memory. */
     private static final long LARGEST_LIMIT_BYTES = 1L << 24;
 
     /** In topological order. */

@@ -14,8 +14,8 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.MethodVisitor;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
 
 /**
- * Which members classes have, read from their byte code: loading them here would be too early for
- * the hooks.
+ * Reads from byte code which members a class has. It does not load the class: a class that is
+ * loaded now would not get its hooks.
  */
 final class Members extends ClassVisitor {
     private static final Map<String, Members> READ = new HashMap<>();

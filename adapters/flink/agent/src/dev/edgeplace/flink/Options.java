@@ -3,13 +3,13 @@ package dev.edgeplace.flink;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 
-/** What stands behind {@code -javaagent:...jar=}: {@code key=value}, separated by commas. */
+/** The options after {@code -javaagent:...jar=}: {@code key=value}, separated by commas. */
 public final class Options {
     /** What happens to subtasks whose TaskManager is gone. */
     public enum Lost {
         /** They wait for it. */
         STRICT,
-        /** They run elsewhere meanwhile, and come home. */
+        /** They run elsewhere, and return when it is back. */
         FALLBACK
     }
 
@@ -35,7 +35,7 @@ public final class Options {
     }
 
     /**
-     * @param argument what stands behind the jar's path, or null
+     * @param argument the text after the jar's path, or null
      * @param confDir {@code FLINK_CONF_DIR}, or null
      */
     static Options parse(String argument, String confDir) throws InvalidOptionException {

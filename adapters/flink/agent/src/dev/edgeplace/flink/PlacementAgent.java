@@ -17,8 +17,8 @@ public final class PlacementAgent {
     private PlacementAgent() {}
 
     /**
-     * Called by the JVM before {@code main}. Ends the JVM if placement would not work in it: a
-     * JobManager that starts would place subtasks anywhere, and nobody would know.
+     * Called by the JVM before {@code main}. Ends the JVM if placement would not work in it: else
+     * the JobManager would place subtasks anywhere, and no one would know.
      */
     public static void premain(String argument, Instrumentation instrumentation) {
         Options options = null;
@@ -73,11 +73,11 @@ public final class PlacementAgent {
                 ProtectionDomain domain,
                 byte[] bytes) {
             try {
-                // A job may bring classes of Flink's of its own.
+                // The jar of a job may contain classes of Flink, too.
                 boolean isFlinks = loader == PlacementAgent.class.getClassLoader();
                 return isFlinks && hooked.contains(name) ? HookPoints.hook(name, bytes) : null;
             } catch (Throwable e) {
-                // The check at the start passed on these very classes: this is a bug of ours.
+                // The check at the start has passed with the same classes: this is a bug.
                 refuse(List.of("hooking into " + name + " failed: " + e));
                 return null;
             }

@@ -10,21 +10,21 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 
 /**
- * A plan file as it was at one moment.
+ * The content of a plan file at one moment.
  *
- * <p>Only a regular file is opened. A link is not followed: who may write to the folder of plans,
- * and may not read the files of the JobManager's user, shall not have them read by the agent.
+ * <p>The agent opens only regular files and follows no links. A user who may write to the folder of
+ * plans cannot make the agent read other files of the JobManager's user.
  */
 public final class PlanFile {
     private static final int MOST_TRIES = 3;
 
     public final Path path;
-    /** Changes whenever the file is replaced or written to. */
+    /** Differs after the file was replaced or written to. */
     public final String stamp;
     public final byte[] bytes;
-    /** Of the bytes; null if they have not been read. */
+    /** The digest of the bytes; null if they were not read. */
     public final String sha256;
-    /** Why they have not been read, or null. */
+    /** Why the file was not read, or null. */
     public final String problem;
 
     private PlanFile(Path path, String stamp, byte[] bytes, String sha256, String problem) {
@@ -36,24 +36,39 @@ public final class PlanFile {
     }
 
     /**
-     * Reads a file, again if it was replaced meanwhile.
+     * Reads a file. Reads it again if it was replaced meanwhile.
      *
-     * @param largestBytes how large a plan of the job can be
+     * @param largestBytes the size of the largest possible plan of the job
      */
     static PlanFile read(Path path, long largestBytes) throws IOException {
+        return read(path, largestBytes, "plan", "a plan of this job");
+    }
+
+    /**
+     * Reads a file of another kind in the same way.
+     *
+     * @param kind what the file is, as its problems say
+     * @param largest what has the largest size, as its problems say
+     */
+    static PlanFile read(Path path, long largestBytes, String kind, String largest)
+            throws IOException {
         String before = "";
         for (int tries = 0; tries < MOST_TRIES; tries++) {
             BasicFileAttributes is = attributes(path);
             before = stamp(path, is);
-            String kind = kindOfNoPlan(is);
-            if (kind != null) {
+            String notRegular = kindOfNoPlan(is);
+            if (notRegular != null) {
                 return unread(
                         path,
                         before,
-                        "the plan file is " + kind + ", and is not opened: put a regular file there");
+                        "the " + kind + " file is " + notRegular
+                                + ", and is not opened: put a regular file there");
             }
+            String tooLarge =
+                    " bytes or more, and " + largest + " has " + largestBytes
+                            + " at most: replace it";
             if (is.size() > largestBytes) {
-                return tooLarge(path, before, is.size(), largestBytes);
+                return unread(path, before, "the " + kind + " file has " + is.size() + tooLarge);
             }
             byte[] bytes;
             try (InputStream in =
@@ -66,16 +81,16 @@ public final class PlanFile {
                 return unread(
                         path,
                         before,
-                        "the plan file cannot be read (" + Quote.cut(e.toString()) + "): mend that");
+                        "the " + kind + " file cannot be read (" + Quote.cut(e.toString()) + "): mend that");
             }
             if (bytes.length > largestBytes) {
-                return tooLarge(path, before, bytes.length, largestBytes);
+                return unread(path, before, "the " + kind + " file has " + bytes.length + tooLarge);
             }
             if (stamp(path).equals(before)) {
                 return new PlanFile(path, before, bytes, PlansFolder.sha256(bytes), null);
             }
         }
-        return unread(path, before, "the plan is still being written: rename it into place");
+        return unread(path, before, "the " + kind + " is still being written: rename it into place");
     }
 
     /** Returns path, time, size and identity of a file: equal only if it is the same file. */
@@ -83,7 +98,7 @@ public final class PlanFile {
         return stamp(path, attributes(path));
     }
 
-    /** Whether there is anything of this name, of whatever kind. */
+    /** Tells whether a file, a folder or a link of this name exists. */
     static boolean isThere(Path path) {
         return Files.exists(path, LinkOption.NOFOLLOW_LINKS);
     }
@@ -104,14 +119,6 @@ public final class PlanFile {
             return "a symbolic link";
         }
         return is.isDirectory() ? "a directory" : "a FIFO, a socket or a device";
-    }
-
-    private static PlanFile tooLarge(Path path, String stamp, long bytes, long largestBytes) {
-        return unread(
-                path,
-                stamp,
-                "the plan file has " + bytes + " bytes or more, and a plan of this job has "
-                        + largestBytes + " at most: replace it");
     }
 
     private static PlanFile unread(Path path, String stamp, String problem) {

@@ -9,19 +9,19 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * A plan file matched with the tasks of a job: where each subtask shall run, or what is wrong.
+ * The match of a plan file with the tasks of a job: the location of each subtask, or the problems.
  *
- * <p>It needs neither Flink nor the JobMaster's main thread. Problems name lines, and tasks by what
- * the job calls them: no word of a file is quoted that does not name a task of the job.
+ * <p>It needs neither Flink nor the JobMaster's main thread. Problems name lines by number, and
+ * tasks by the job's names. They quote no word of the file that is not the name of a task.
  */
 public final class PlanMatch {
     public final PlanFile file;
     /**
-     * Of each task, in the job's order, the location of each subtask; whole if nothing is wrong.
-     * Their number is the parallelism that the plan wants.
+     * For each task, in the job's order, the locations of its subtasks. Complete if there are no
+     * problems. The length of an array is the planned parallelism.
      */
     public final List<String[]> locations = new ArrayList<>();
-    /** The number of whoever wrote the plan last, 0 if the plan has none. */
+    /** The epoch of the plan's writer, 0 if the plan has none. */
     public final long epoch;
     /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
     public final long checkpointIntervalMs;
@@ -40,7 +40,7 @@ public final class PlanMatch {
         }
     }
 
-    /** Matches the lines of a file, if it could be read and they are lines of a plan. */
+    /** Matches the lines of a file with the tasks of a job. */
     public static PlanMatch of(PlanFile file, JobTasks tasks) {
         if (file.problem != null) {
             PlanMatch unread = new PlanMatch(file, tasks, Schedulercfg.ofNothing());
@@ -175,7 +175,7 @@ public final class PlanMatch {
         }
     }
 
-    /** Between unequal parallelisms Flink would leave subtasks without input. */
+    /** If FORWARD joins unequal parallelisms, Flink leaves subtasks without input. */
     private void checkForwardGroups() {
         Map<Integer, Integer> firstOf = new HashMap<>();
         for (int task = 0; task < tasks.all.size(); task++) {

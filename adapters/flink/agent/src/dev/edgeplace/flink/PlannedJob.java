@@ -1,31 +1,31 @@
 package dev.edgeplace.flink;
 
-/** A job that runs under a JobMaster of this JVM, as the agent's thread sees it. */
+/** A job under a JobMaster of this JVM, for the agent's thread. */
 public interface PlannedJob {
     String jobId();
 
     String jobName();
 
-    /** Returns how large a plan of it can be. */
+    /** Returns the size of the largest possible plan of the job. */
     long largestPlanBytes();
 
-    /** Whether it has ended, or its JobMaster has; then it is not called again. */
+    /** Tells whether the job, its JobMaster or its scheduler has ended. */
     boolean hasEnded();
 
-    /** Whether it has ended for good and will not be recovered. */
+    /** Tells whether the job has ended and no JobMaster will recover it. */
     boolean hasEndedForGood();
 
     /**
-     * Reads a plan file in the agent's thread, so that the job's main thread finds it read when the
-     * job starts.
+     * Reads a plan file in the agent's thread, so that the JobMaster's main thread need not read it
+     * when the job starts.
      *
      * @param plan the plan file that counts for it now, or null
      */
     void prepare(PlanFile plan);
 
     /**
-     * Looks after the job: reads a new plan file in the agent's thread, does the rest in the job's
-     * main thread.
+     * Reads a new plan file in the agent's thread, then reviews the job in the JobMaster's main
+     * thread.
      *
      * @param plan the plan file that counts for it now, or null
      */

@@ -9,11 +9,13 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The folder of plans and statuses; {@code docs/flink-agent.md} says what is in it. */
+/** The folder of plans and statuses; {@code docs/flink-agent.md} describes its files. */
 public final class PlansFolder {
     private static final String PLAN = ".schedulercfg";
     private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
@@ -27,12 +29,12 @@ public final class PlansFolder {
         this.folder = folder;
     }
 
-    /** Makes the folder if it is not there. */
+    /** Creates the folder if it does not exist. */
     void create() throws IOException {
         Files.createDirectories(folder);
     }
 
-    /** Returns what a job of this name is called in file names. */
+    /** Returns the encoded name of a job, as file names have it. */
     static String key(String jobName) {
         StringBuilder key = new StringBuilder();
         for (byte b : jobName.getBytes(StandardCharsets.UTF_8)) {
@@ -49,7 +51,7 @@ public final class PlansFolder {
         return key.substring(0, KEPT_OF_LONG_KEY) + "~" + hash.substring(0, HASH_DIGITS);
     }
 
-    /** Returns the path of what counts as the plan of a job now, of whatever kind, or null. */
+    /** Returns the path of the plan that counts for a job now, or null. It may be any file. */
     Path planPath(String jobId, String jobName) throws IOException {
         String byName = key(jobName);
         Path until = null;
@@ -84,7 +86,18 @@ public final class PlansFolder {
         return null;
     }
 
-    /** Returns the text of the plan that a job had when it was last placed by one, or null. */
+    /** Returns the cordons, of whatever kind. */
+    List<Path> cordonPaths() throws IOException {
+        List<Path> paths = new ArrayList<>();
+        if (Files.isDirectory(folder)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, "[!.]*.cordon")) {
+                files.forEach(paths::add);
+            }
+        }
+        return paths;
+    }
+
+    /** Returns a copy of the last plan that a job has followed, or null. */
     public PlanFile applied(String jobId, long largestBytes) throws IOException {
         Path file = folder.resolve(jobId + ".applied");
         return PlanFile.isThere(file) ? PlanFile.read(file, largestBytes) : null;
@@ -102,7 +115,7 @@ public final class PlansFolder {
         write("agent.json", json(agent));
     }
 
-    /** Removes what is kept of a job that has ended. */
+    /** Removes the files of a job that has ended. */
     void forget(String jobId) throws IOException {
         Files.deleteIfExists(folder.resolve(jobId + ".status.json"));
         Files.deleteIfExists(folder.resolve(jobId + ".applied"));

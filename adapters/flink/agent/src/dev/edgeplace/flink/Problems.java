@@ -3,14 +3,14 @@ package dev.edgeplace.flink;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What is wrong with a plan. Who finds a problem stops once {@link #isFull} says so. */
+/** The problems of a plan. A check stops when {@link #isFull} is true. */
 public final class Problems {
     private static final int MOST_LISTED = 20;
 
     private final List<String> found = new ArrayList<>();
     private boolean isFull;
 
-    /** Notes what is wrong, where, and the cure. */
+    /** Adds a problem: what is wrong, where, and the cure. */
     public void add(String problem) {
         if (found.size() < MOST_LISTED) {
             found.add(problem);
@@ -23,12 +23,12 @@ public final class Problems {
         return found.isEmpty();
     }
 
-    /** Whether another problem would not be listed. */
+    /** Tells whether another problem would not be listed. */
     public boolean isFull() {
         return isFull;
     }
 
-    /** Returns what is listed, in the order in which it was found. */
+    /** Returns the problems in the order in which they were found. */
     public List<String> listed() {
         List<String> listed = new ArrayList<>(found);
         if (isFull) {

@@ -1,12 +1,12 @@
 package dev.edgeplace.flink;
 
-/** Names in messages: they come from users, may be long, and end up in logs and in status files. */
+/** Quotes names in messages. Users choose the names; logs and status files show them. */
 public final class Quote {
     private static final int LONGEST = 100;
 
     private Quote() {}
 
-    /** Returns a name in quotes, of bounded length. */
+    /** Returns a name in quotes, cut at the largest length. */
     public static String of(String name) {
         return "'" + cut(name) + "'";
     }

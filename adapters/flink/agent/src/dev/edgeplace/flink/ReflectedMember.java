@@ -1,6 +1,6 @@
 package dev.edgeplace.flink;
 
-/** The private members of Flink's that the agent uses by reflection; see {@link FlinkCheck}. */
+/** The private members of Flink that the agent uses by reflection; see {@link FlinkCheck}. */
 public enum ReflectedMember {
     RESTART_TASKS("scheduler/DefaultScheduler", "restartTasksWithDelay"),
     TASK_MANAGER_TRACKER(
@@ -14,7 +14,7 @@ public enum ReflectedMember {
     DECLARATIVE_SLOT_POOL(
             "jobmaster/slotpool/DeclarativeSlotPoolService", "getDeclarativeSlotPool"),
 
-    // For rescaling.
+    // Only rescaling needs the following members.
     CANCEL_TASKS(true, "scheduler/DefaultScheduler", "cancelTasksAsync"),
     FAILURE_HANDLER(true, "scheduler/DefaultScheduler", "executionFailureHandler"),
     RESTART_STRATEGY(
@@ -37,7 +37,7 @@ public enum ReflectedMember {
     CONFIGURED_INTERVAL(
             true, "jobgraph/tasks/CheckpointCoordinatorConfiguration", "checkpointInterval");
 
-    /** Whether jobs are placed, if not rescaled, without it. */
+    /** Whether only rescaling needs this member. */
     public final boolean isForRescaling;
 
     private final String owner;

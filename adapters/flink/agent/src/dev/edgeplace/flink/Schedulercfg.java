@@ -12,13 +12,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The text of a plan, dialect "modern": {@code Task name (i/n); location}, one line a subtask.
+ * The text of a plan, dialect "modern": one line {@code Task name (i/n); location} per subtask.
  *
  * <p>Lines at its top may be settings, {@code # name: number}: {@code epoch} and {@code
  * checkpoint-interval-ms}.
  *
- * <p>The grammar is stated in {@code adapters/flink/schedulercfg/parser.py}, which reads the same. Problems
- * name lines and quote nothing: what is no plan may be a file that is nobody's business.
+ * <p>{@code adapters/flink/schedulercfg/parser.py} states the grammar and reads the same. Problems
+ * name lines and quote nothing: a file that is not a plan may be confidential.
  */
 public final class Schedulercfg {
     /** One line. */
@@ -26,7 +26,7 @@ public final class Schedulercfg {
         public final int number;
         /** A vertex's name or JobVertexID. */
         public final String task;
-        /** From 1. */
+        /** Counted from 1. */
         public final int subtask;
         public final int parallelism;
         /** A TaskManager's resource id or host. */
@@ -53,12 +53,12 @@ public final class Schedulercfg {
 
     public final List<Line> lines = new ArrayList<>();
     private final Map<String, Long> settings = new HashMap<>();
-    /** What is wrong with the text, each with its line and a cure; the lines count only if none. */
+    /** What is wrong, with line and cure. If there is a problem, the lines are not used. */
     public final Problems problems = new Problems();
 
     private Schedulercfg() {}
 
-    /** Returns the number of whoever wrote the plan last, 0 if the plan has none. */
+    /** Returns the epoch of the plan's writer, 0 if the plan has none. */
     public long epoch() {
         return settings.getOrDefault(EPOCH, 0L);
     }
@@ -68,7 +68,7 @@ public final class Schedulercfg {
         return settings.getOrDefault(CHECKPOINT_INTERVAL_MS, 0L);
     }
 
-    /** Returns what a file says that could not be read. */
+    /** Returns the text of a file that could not be read. */
     static Schedulercfg ofNothing() {
         return new Schedulercfg();
     }

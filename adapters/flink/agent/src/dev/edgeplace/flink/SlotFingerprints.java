@@ -10,12 +10,12 @@ import org.apache.flink.configuration.MemorySize;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 
 /**
- * Slot sizes that mean one TaskManager each.
+ * Slot sizes, each of which means one TaskManager.
  *
- * <p>Flink matches a slot to a request only if their resource profiles are equal. So the size of a
- * slot says where it is: that of the TaskManager's own slots, less some bytes of heap and some
- * hundred-millionths of a core. These depend on the resource id only, so that a TaskManager that
- * offers its slots to a restarted JobManager is known again.
+ * <p>Flink gives a slot to a request only if their resource profiles are equal. So the size of a
+ * slot can say where the slot is. It is the size of the TaskManager's own slots, minus some bytes of
+ * heap and some hundred-millionths of a core. These depend only on the resource id: a restarted
+ * JobManager knows the slots that the TaskManagers offer it.
  */
 public final class SlotFingerprints {
     private static final int HEAP_BITS = 16;
@@ -29,9 +29,9 @@ public final class SlotFingerprints {
     private SlotFingerprints() {}
 
     /**
-     * Returns a slot's size that means this TaskManager.
+     * Returns the size of a slot that means this TaskManager.
      *
-     * @param size what the slot shall have; less than 64 KiB and 0.0007 cores are taken off
+     * @param size the wanted size; the result has up to 64 KiB and 0.0007 cores less
      */
     public static ResourceProfile of(String resourceId, ResourceProfile size) {
         for (int probe = 0; ; probe++) {

@@ -5,13 +5,15 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 
 /**
- * The TaskManagers registered at this JVM's ResourceManager, as it saw them last: a snapshot, made
- * in its main thread and read from any other.
+ * A snapshot of the TaskManagers that are registered at this JVM's ResourceManager. Its main thread
+ * makes the snapshot. Any thread can read it.
  */
 public final class TaskManagers {
     /** One TaskManager. */
@@ -21,7 +23,7 @@ public final class TaskManagers {
         public final String host;
         public final int slots;
         public final ResourceProfile defaultSlot;
-        /** What no slot takes. */
+        /** The resources that no slot uses. */
         public final ResourceProfile available;
         public final Map<JobID, List<ResourceProfile>> slotsOfJobs;
         /** When it was first seen. */
@@ -44,7 +46,7 @@ public final class TaskManagers {
             this.sinceMs = sinceMs;
         }
 
-        /** Returns what is available to a job: what is free, and what its own slots take. */
+        /** Returns the resources that a job can use: those that are free and those of its slots. */
         public ResourceProfile availableTo(JobID job) {
             ResourceProfile sum = available;
             for (ResourceProfile slot : slotsOfJobs.getOrDefault(job, List.of())) {
@@ -53,7 +55,7 @@ public final class TaskManagers {
             return sum;
         }
 
-        /** Returns what all its slots together have. */
+        /** Returns the resources of the whole TaskManager. */
         public ResourceProfile total() {
             ResourceProfile sum = available;
             for (List<ResourceProfile> slots : slotsOfJobs.values()) {
@@ -68,11 +70,15 @@ public final class TaskManagers {
             return slotsOfJobs.values().stream().mapToInt(List::size).sum();
         }
 
-        public int slotsOfOthers(JobID job) {
-            return slotsHeld() - slotsOfJobs.getOrDefault(job, List.of()).size();
+        public int slotsOf(JobID job) {
+            return slotsOfJobs.getOrDefault(job, List.of()).size();
         }
 
-        boolean isCalled(String location) {
+        public int slotsOfOthers(JobID job) {
+            return slotsHeld() - slotsOf(job);
+        }
+
+        public boolean isCalled(String location) {
             return resourceId.equals(location) || host.equals(location);
         }
 
@@ -103,7 +109,7 @@ public final class TaskManagers {
         return latest;
     }
 
-    /** Publishes what the ResourceManager has; only it calls this. */
+    /** Replaces the snapshot; only the ResourceManager calls this. */
     public static synchronized void publish(boolean active, List<TaskManager> registered) {
         Map<String, Long> lost = new HashMap<>(latest.lostSinceMs);
         for (TaskManager former : latest.registered) {
@@ -128,18 +134,15 @@ public final class TaskManagers {
         return found;
     }
 
-    /**
-     * Returns the TaskManager at a location, or null. Of several it is the one that registered
-     * last: one that was killed stays registered until its heartbeat is missed.
-     */
+    /** Returns the TaskManager at a location, or null if it is gone, or if there are several. */
     public TaskManager at(String location) {
-        TaskManager last = null;
-        for (TaskManager each : called(location)) {
-            if (last == null || each.sinceMs > last.sinceMs) {
-                last = each;
-            }
-        }
-        return last;
+        List<TaskManager> called = called(location);
+        return called.size() == 1 ? called.get(0) : null;
+    }
+
+    /** Returns the resource ids of the TaskManagers that a location means. */
+    public Set<String> idsAt(String location) {
+        return called(location).stream().map(each -> each.resourceId).collect(Collectors.toSet());
     }
 
     /** Returns since when a location has been gone, or {@code otherwise} if it was never seen. */

@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** For how long the agent holds the main threads of JobMasters: Flink does nothing else there. */
+/** Measures how long the agent uses the main threads of JobMasters: Flink has to wait meanwhile. */
 public final class Turns {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
@@ -16,14 +16,14 @@ public final class Turns {
 
     Turns() {}
 
-    /** One turn, which has just begun. */
+    /** One turn; it begins when it is made. */
     public final class Turn {
         private final long sinceNanos = System.nanoTime();
         private final long sinceCpuNanos = THREADS.getCurrentThreadCpuTime();
 
         private Turn() {}
 
-        /** Called in the same thread. */
+        /** Ends the turn; called in the thread that began it. */
         public void end() {
             long cpuNanos = THREADS.getCurrentThreadCpuTime() - sinceCpuNanos;
             longestNanos.accumulateAndGet(System.nanoTime() - sinceNanos, Math::max);
@@ -35,7 +35,7 @@ public final class Turns {
         return new Turn();
     }
 
-    /** Returns the longest since this was asked last: passed, and spent by the thread itself. */
+    /** Returns the longest turn since the last call: its duration and its processor time. */
     Map<String, Object> longest() {
         Map<String, Object> longest = new TreeMap<>();
         longest.put("longest_turn_ms", ms(longestNanos.getAndSet(0)));

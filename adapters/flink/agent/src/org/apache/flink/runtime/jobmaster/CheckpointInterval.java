@@ -6,13 +6,13 @@ import org.apache.flink.runtime.jobgraph.tasks.CheckpointCoordinatorConfiguratio
 
 import dev.edgeplace.flink.ReflectedMember;
 
-/** How often a job takes checkpoints, changed while it runs and without a pause. */
+/** Changes the checkpoint interval of a running job, without a pause. */
 public final class CheckpointInterval {
     private CheckpointInterval() {}
 
     /**
-     * Sets the interval of a job that takes checkpoints; schedulers made later of its job graph have
-     * it too.
+     * Sets the interval of a job that takes checkpoints. Later schedulers of the same job graph have
+     * this interval, too.
      */
     public static void set(ExecutionGraph graph, long intervalMs) {
         CheckpointCoordinatorConfiguration configuration =

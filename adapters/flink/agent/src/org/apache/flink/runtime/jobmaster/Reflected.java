@@ -6,7 +6,7 @@ import java.lang.reflect.Method;
 
 import dev.edgeplace.flink.ReflectedMember;
 
-/** Private members of Flink's, which were there when the agent started. */
+/** Access to private members of Flink. {@code FlinkCheck} has found them when the agent started. */
 final class Reflected {
     private Reflected() {}
 
@@ -18,7 +18,7 @@ final class Reflected {
         }
     }
 
-    /** Sets a field, be it final: Flink reads it anew at each use. */
+    /** Sets a field. It may be final: Flink reads the field again at each use. */
     static void set(Class<?> owner, Object of, ReflectedMember member, Object value) {
         try {
             field(owner, member).set(of, value);
@@ -27,7 +27,7 @@ final class Reflected {
         }
     }
 
-    /** Returns a method by its name, of which there is one. */
+    /** Returns the only method of this name. */
     static Method method(Class<?> owner, ReflectedMember member) {
         for (Method each : owner.getDeclaredMethods()) {
             if (each.getName().equals(member.memberName)) {
@@ -38,7 +38,7 @@ final class Reflected {
         throw new IllegalStateException(owner + " has no " + member.memberName);
     }
 
-    /** Calls a method; what it throws that is no RuntimeException comes wrapped. */
+    /** Calls a method. An exception of it is the cause of an IllegalStateException. */
     static Object call(Class<?> owner, Object of, ReflectedMember member, Object... arguments) {
         try {
             return method(owner, member).invoke(of, arguments);

@@ -13,18 +13,18 @@ import org.apache.flink.runtime.scheduler.PlacementHooks;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Called from the hooks that rescaling has; see {@link SchedulerReplacement}. */
+/** The hooks of rescaling call these methods; see {@link SchedulerReplacement}. */
 public final class RescaleHooks {
     private static final Logger LOG = LoggerFactory.getLogger(RescaleHooks.class);
 
     private RescaleHooks() {}
 
-    /** A JobMaster starts, in its main thread. */
+    /** Called when a JobMaster starts, in its main thread. */
     public static void started(JobMaster master) {
-        SchedulerReplacement.know(master);
+        SchedulerReplacement.register(master);
     }
 
-    /** A default scheduler is about to be made of a job graph. */
+    /** Called before a default scheduler is made from a job graph. Sets its parallelism. */
     public static void jobGraph(JobGraph graph) {
         if (graph.getJobType() != JobType.STREAMING) {
             return;
@@ -34,7 +34,7 @@ public final class RescaleHooks {
             try {
                 wanted = PlacementHooks.parallelismAtStart(graph);
             } catch (IOException | RuntimeException e) {
-                // Whatever is wrong with its plan, the job starts.
+                // A wrong plan does not keep the job from starting.
                 LOG.error("edgeplace: {} starts in its own parallelism", graph, e);
                 return;
             }
@@ -57,7 +57,7 @@ public final class RescaleHooks {
         return SchedulerReplacement.checkpoints(graph.getJobID());
     }
 
-    /** Returns the counter of them, or null. */
+    /** Returns the counter of these checkpoints, or null. */
     public static CheckpointIDCounter counter(JobGraph graph) {
         return SchedulerReplacement.counter(graph.getJobID());
     }

@@ -36,28 +36,30 @@ import org.slf4j.LoggerFactory;
 import dev.edgeplace.flink.ReflectedMember;
 
 /**
- * The scheduler of a running job, replaced by one of another parallelism in the same JobMaster.
+ * Replaces the scheduler of a running job by one of another parallelism, in the same JobMaster.
  *
- * <p>All subtasks are cancelled; then, in one turn of the JobMaster's main thread, the former
- * scheduler is closed, and a new one is made of the same job graph. It goes on with the former's
- * checkpoints, the very objects, so that nothing is read, copied or deleted. The JobMaster, its
- * slots and its connections stay. If the new scheduler cannot be made, or a subtask fails before
- * all have run, one of the former parallelism is made in the same way, from the same checkpoint. If
- * not even that can be made, the JobMaster fails; with high availability a new one starts.
+ * <p>It first cancels all subtasks. Then, in one turn of the JobMaster's main thread, it closes the
+ * former scheduler and makes a new one from the same job graph. The new scheduler gets the
+ * checkpoint store and the checkpoint counter of the former one, so no checkpoint is read, copied or
+ * deleted. The JobMaster, its slots and its connections stay.
+ *
+ * <p>If the new scheduler cannot be made, or a subtask fails before all have run, a scheduler of the
+ * former parallelism follows, made in the same way from the same checkpoint. If this one cannot be
+ * made either, the JobMaster fails. With high availability, another JobMaster then starts.
  *
  * <p>All methods run in the JobMaster's main thread.
  */
 public final class SchedulerReplacement {
-    /** What a new scheduler has to pass: that all subtasks run under it. */
+    /** The trial of a new scheduler: it is passed once all subtasks have run. */
     public interface Trial {
         void passed();
 
-        /** Has the job go back. */
+        /** Takes the job back to its former parallelism. */
         void failed(Throwable cause);
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(SchedulerReplacement.class);
-    /** What fails in the trial is not restarted: by then the job has gone back. */
+    /** A subtask that fails in the trial does not restart: the job goes back long before. */
     private static final long NO_RESTART_MS = 3_600_000;
 
     private static final Map<JobID, WeakReference<JobMaster>> MASTERS = new ConcurrentHashMap<>();
@@ -71,11 +73,11 @@ public final class SchedulerReplacement {
     private final Map<JobVertexID, Integer> former;
     private final Consumer<Throwable> beforeFormer;
 
-    /** Of the scheduler that is being made. */
+    /** The parallelism of the scheduler that is being made. */
     private Map<JobVertexID, Integer> parallelism;
     private CompletedCheckpointStore checkpoints;
     private CheckpointIDCounter counter;
-    /** Why the job goes back; null while it does not. */
+    /** Why the job goes back to its former parallelism, or null. */
     private Throwable failure;
 
     private SchedulerReplacement(
@@ -95,7 +97,7 @@ public final class SchedulerReplacement {
         this.beforeFormer = beforeFormer;
     }
 
-    static void know(JobMaster master) {
+    static void register(JobMaster master) {
         Object scheduler =
                 Reflected.get(JobMaster.class, master, ReflectedMember.JOB_MASTERS_SCHEDULER);
         if (scheduler instanceof DefaultScheduler) {
@@ -106,32 +108,32 @@ public final class SchedulerReplacement {
         }
     }
 
-    /** Returns of what parallelism a scheduler is being made; null: it is no replacement. */
+    /** Returns the parallelism of a scheduler that replaces another, or null if none does. */
     static Map<JobVertexID, Integer> parallelism(JobID job) {
         SchedulerReplacement underWay = UNDER_WAY.get(job);
         return underWay == null ? null : underWay.parallelism;
     }
 
-    /** Returns what a new scheduler goes on with; null: it is no replacement. */
+    /** Returns the checkpoints of the scheduler that is being replaced, or null if none is. */
     static CompletedCheckpointStore checkpoints(JobID job) {
         SchedulerReplacement underWay = UNDER_WAY.get(job);
         return underWay == null ? null : underWay.checkpoints;
     }
 
-    /** Returns what a new scheduler goes on with; null: it is no replacement. */
+    /** Returns the checkpoint counter of the scheduler that is being replaced, or null. */
     static CheckpointIDCounter counter(JobID job) {
         SchedulerReplacement underWay = UNDER_WAY.get(job);
         return underWay == null ? null : underWay.counter;
     }
 
     /**
-     * Replaces the scheduler of a job that has a checkpoint to go on from.
+     * Replaces the scheduler of a job that has a checkpoint.
      *
-     * @param mainThread of the JobMaster
-     * @param wanted of each vertex, how many subtasks it shall have
-     * @param beforeWanted called just before the new scheduler is made
-     * @param former of each vertex, how many subtasks it has
-     * @param beforeFormer called just before a scheduler is made because the new one has failed
+     * @param mainThread the main thread of the JobMaster
+     * @param wanted the new parallelism of each vertex
+     * @param beforeWanted called before the new scheduler is made
+     * @param former the present parallelism of each vertex
+     * @param beforeFormer called before the job goes back, with the reason
      */
     public static void begin(
             DefaultScheduler scheduler,
@@ -180,9 +182,9 @@ public final class SchedulerReplacement {
         if (state != JobStatus.RUNNING && state != JobStatus.RESTARTING) {
             LOG.info("edgeplace: job {} is {}, and is not rescaled", job, state);
         } else if (problem != null) {
-            scheduler.handleGlobalFailure(problem); // It starts again as it was.
+            scheduler.handleGlobalFailure(problem); // The job restarts as it was.
         } else if (isAnyUp(graph)) {
-            cancel(scheduler); // A fail-over has deployed them again meanwhile.
+            cancel(scheduler); // A fail-over has deployed subtasks meanwhile.
         } else {
             replace(scheduler);
         }
@@ -197,7 +199,7 @@ public final class SchedulerReplacement {
         return false;
     }
 
-    /** Closes a scheduler whose subtasks have all ended, and makes the next. */
+    /** Closes a scheduler whose subtasks have all ended, and makes the next one. */
     private void replace(SchedulerBase ended) {
         takeCheckpoints(ended);
         JobGraph graph =
@@ -209,7 +211,7 @@ public final class SchedulerReplacement {
                 try {
                     Watch trial = new Watch();
                     beforeWanted.accept(trial);
-                    make(graph, made -> watch(made, trial));
+                    makeScheduler(graph, made -> watch(made, trial));
                     return;
                 } catch (Throwable e) {
                     LOG.error("edgeplace: job {} cannot be rescaled, and goes back", job, e);
@@ -218,7 +220,7 @@ public final class SchedulerReplacement {
             }
             parallelism = former;
             beforeFormer.accept(failure);
-            make(graph, made -> {});
+            makeScheduler(graph, made -> {});
         } catch (Throwable e) {
             LOG.error("edgeplace: job {} cannot go back", job, e);
             Reflected.call(JobMaster.class, master, ReflectedMember.FAIL_JOB_MASTER, e);
@@ -227,7 +229,7 @@ public final class SchedulerReplacement {
         }
     }
 
-    /** Takes what would end with its scheduler; what stands in its place does nothing. */
+    /** Takes store and counter away from a scheduler, which would close them when it closes. */
     private void takeCheckpoints(SchedulerBase ended) {
         Class<?> of = SchedulerBase.class;
         checkpoints =
@@ -245,10 +247,10 @@ public final class SchedulerReplacement {
                 DeactivatedCheckpointIDCounter.INSTANCE);
     }
 
-    private void make(JobGraph graph, Consumer<SchedulerBase> beforeStart)
+    private void makeScheduler(JobGraph graph, Consumer<SchedulerBase> beforeStart)
             throws ReflectiveOperationException {
         setJobGraph(graph);
-        SchedulerBase made = (SchedulerBase) createScheduler(graph, anewMetrics(graph));
+        SchedulerBase made = (SchedulerBase) createScheduler(graph, newMetricGroup(graph));
         try {
             Reflected.set(JobMaster.class, master, ReflectedMember.JOB_MASTERS_SCHEDULER, made);
             beforeStart.accept(made);
@@ -260,7 +262,7 @@ public final class SchedulerReplacement {
         }
     }
 
-    /** What was submitted may be a stream graph, of which each scheduler makes a job graph anew. */
+    /** The JobMaster may have a stream graph, from which each scheduler would make a job graph. */
     private void setJobGraph(JobGraph graph) throws IllegalAccessException {
         for (Field field : JobMaster.class.getDeclaredFields()) {
             if (field.getType().isInstance(graph) && field.getType() != Object.class) {
@@ -270,15 +272,15 @@ public final class SchedulerReplacement {
         }
     }
 
-    /** The former scheduler's gauges would stay, and the new one's be refused. */
-    private JobManagerJobMetricGroup anewMetrics(JobGraph graph) {
+    /** Makes a metric group: the old one would refuse gauges of names that it has. */
+    private JobManagerJobMetricGroup newMetricGroup(JobGraph graph) {
         ReflectedMember member = ReflectedMember.JOB_MASTERS_METRICS;
         JobManagerJobMetricGroup group =
                 (JobManagerJobMetricGroup) Reflected.get(JobMaster.class, master, member);
         group.close();
-        JobManagerJobMetricGroup anew = group.parent().addJob(job, graph.getName());
-        Reflected.set(JobMaster.class, master, member, anew);
-        return anew;
+        JobManagerJobMetricGroup made = group.parent().addJob(job, graph.getName());
+        Reflected.set(JobMaster.class, master, member, made);
+        return made;
     }
 
     private Object createScheduler(JobGraph graph, JobManagerJobMetricGroup metrics)
@@ -313,7 +315,7 @@ public final class SchedulerReplacement {
         return create.invoke(master, arguments.toArray());
     }
 
-    /** Has the first failure under a new scheduler lead back, whatever the restart strategy says. */
+    /** Takes the job back at the first failure, instead of asking the restart strategy. */
     private static void watch(SchedulerBase made, Watch trial) {
         Object handler =
                 Reflected.get(DefaultScheduler.class, made, ReflectedMember.FAILURE_HANDLER);
@@ -361,7 +363,7 @@ public final class SchedulerReplacement {
             if (failure == null) {
                 failure = cause;
                 LOG.warn("edgeplace: job {} fails when rescaled, and goes back", job, cause);
-                // Not within the scheduler's own handling of the failure.
+                // In a later turn, after the scheduler has handled the failure.
                 mainThread.execute(() -> cancel(scheduler));
             }
         }

@@ -5,36 +5,40 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 import org.apache.flink.api.common.JobID;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.jobmaster.SchedulerReplacement;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 import dev.edgeplace.flink.PlanFile;
 
-/** What the placement of a job leaves to that of its next scheduler, when the job is rescaled. */
+/** What one scheduler of a job leaves to the next, when the job is rescaled. */
 final class Handover {
     private static final Map<JobID, Handover> LEFT = new ConcurrentHashMap<>();
 
-    /** The plan file as judged last. */
+    /** The plan file that was judged last. */
     final PlanFile judged;
-    /** What is wrong with that. */
+    /** What is wrong with that file. */
     final List<String> rejections;
-    /** The plan that counts from now on; null: none, as before. */
+    /** The plan that the next scheduler follows; null: stock Flink places the job, as before. */
     final JobPlan plan;
     /** Where each subtask ran before. */
-    final Map<ExecutionVertexID, String> former;
+    final Map<ExecutionVertexID, String> formerPlaces;
+    /** The slot of each subtask of the next scheduler that was there before. */
+    final Map<ExecutionVertexID, AllocationID> formerSlots;
     final long epoch;
     final int moves;
     final long movedNanos;
-    /** For the next scheduler's subtasks. */
+    /** Slots for the subtasks of the next scheduler. */
     final HeldSlots held;
-    /** What the next scheduler has to pass; null where the job goes back to what it was. */
+    /** The trial of the next scheduler; null if the job goes back to its former parallelism. */
     final SchedulerReplacement.Trial trial;
 
     Handover(
             PlanFile judged,
             List<String> rejections,
             JobPlan plan,
-            Map<ExecutionVertexID, String> former,
+            Map<ExecutionVertexID, String> formerPlaces,
+            Map<ExecutionVertexID, AllocationID> formerSlots,
             long epoch,
             int moves,
             long movedNanos,
@@ -43,7 +47,8 @@ final class Handover {
         this.judged = judged;
         this.rejections = rejections;
         this.plan = plan;
-        this.former = former;
+        this.formerPlaces = formerPlaces;
+        this.formerSlots = formerSlots;
         this.epoch = epoch;
         this.moves = moves;
         this.movedNanos = movedNanos;
@@ -51,11 +56,11 @@ final class Handover {
         this.trial = trial;
     }
 
-    static void leave(JobID job, Handover left) {
-        LEFT.put(job, left);
+    static void leave(JobID job, Handover handover) {
+        LEFT.put(job, handover);
     }
 
-    /** Returns what has been left for a job, once, or null. */
+    /** Returns and forgets what was left for a job, or returns null. */
     static Handover take(JobID job) {
         return LEFT.remove(job);
     }

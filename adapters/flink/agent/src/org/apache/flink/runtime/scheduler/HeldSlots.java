@@ -14,17 +14,18 @@ import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
 /**
- * Slots that a job gets before it needs them: they are in its pool, and no other job can take them
- * while this one is cancelled and deployed again. All methods run in the JobMaster's main thread.
+ * Gets slots for a job before it needs them. The slots are in the job's pool, so no other job can
+ * take them while this job is cancelled and deployed again. All methods run in the JobMaster's main
+ * thread.
  *
- * <p>Where a job holds slots of another size at a TaskManager, as stock Flink gave it, these make
- * room for the new ones once the job has left them; such slots are not held before.
+ * <p>A job that stock Flink has placed holds slots of another size. These slots make room for the
+ * new ones after the job has left them. Such new slots are not held.
  */
 final class HeldSlots {
     private final DeclarativeSlotPool pool;
-    /** How many slots of each size a plan needs that the job has or is to get first. */
+    /** For each size, the number of slots that must be in the pool before the job moves. */
     private final Map<ResourceProfile, Integer> expected = new HashMap<>();
-    /** Asked for beyond what the job's subtasks have asked for. */
+    /** The requirements that this object has added to those of the job's subtasks. */
     private ResourceCounter held = ResourceCounter.empty();
 
     HeldSlots(DeclarativeSlotPool pool) {
@@ -70,13 +71,13 @@ final class HeldSlots {
                     room = room.subtract(each.getKey());
                     asked++;
                 } else if (spare > 0) {
-                    spare--; // The job itself makes room for this one.
+                    spare--; // A slot of the job makes room for this one.
                 } else {
-                    asked++; // Room may have been made since the TaskManagers were looked at.
+                    asked++; // The snapshot is old: there may be room now.
                 }
             }
             int expectedHere = there + asked;
-            // Slots that no subtask has asked for, as those of FINISHED ones, are held too.
+            // No subtask requires the slots of FINISHED subtasks: this object holds them, too.
             int more = expectedHere - required.getOrDefault(each.getKey(), 0);
             if (more > 0) {
                 held = held.add(each.getKey(), more);
@@ -85,7 +86,7 @@ final class HeldSlots {
         }
     }
 
-    /** Whether all that has been asked for is there. */
+    /** Tells whether all slots that the plan needs are in the pool. */
     boolean areThere() {
         Map<ResourceProfile, Integer> has = new HashMap<>();
         for (SlotInfo each : pool.getAllSlotsInformation()) {
@@ -95,7 +96,7 @@ final class HeldSlots {
                 .allMatch(each -> has.getOrDefault(each.getKey(), 0) >= each.getValue());
     }
 
-    /** Called before a subtask asks for a slot itself. */
+    /** Called before a subtask asks for a slot of its own. */
     void use(ResourceProfile size) {
         if (held.getResourceCount(size) > 0) {
             held = held.subtract(size, 1);
@@ -103,7 +104,7 @@ final class HeldSlots {
         }
     }
 
-    /** Gives back what no subtask has asked for. */
+    /** Gives the slots back that no subtask has asked for. */
     void giveBack() {
         expected.clear();
         if (!held.isEmpty()) {
@@ -113,9 +114,13 @@ final class HeldSlots {
         }
     }
 
-    /** Returns the size by which a slot of a plan is asked for. */
+    /** Returns the size of a planned slot; it means one TaskManager. */
     static ResourceProfile fingerprint(ResourceProfile planned, TaskManager at) {
         return SlotFingerprints.of(at.resourceId, PlannedPlace.size(planned, at.defaultSlot));
+    }
+
+    boolean hasSlotsAt(TaskManager at) {
+        return !slotsAt(at).isEmpty();
     }
 
     private Map<ResourceProfile, Integer> slotsAt(TaskManager at) {

@@ -5,11 +5,13 @@ import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.clusterframework.types.SlotProfile;
 import org.apache.flink.runtime.executiongraph.Execution;
@@ -24,7 +26,7 @@ import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 import dev.edgeplace.flink.ReflectedMember;
 
-/** What is private in Flink's scheduler, or differs between releases 1.18 and 2.3. */
+/** Access to Flink's scheduler that needs reflection: private, or different between releases. */
 final class Internals {
     private static final long LONG_AFTER_ANY_TIMEOUT_MS = 1_000_000_000_000L;
 
@@ -63,18 +65,24 @@ final class Internals {
                         });
     }
 
-    /** Returns a request that asks for a slot of another size. */
-    static PhysicalSlotRequest resized(PhysicalSlotRequest request, ResourceProfile size) {
+    /**
+     * Returns a request that asks for a slot of another size.
+     *
+     * @param preferred slots of this size, in order. Flink takes a preferred slot that is free, and
+     *     fails if its size is another
+     */
+    static PhysicalSlotRequest resized(
+            PhysicalSlotRequest request,
+            ResourceProfile size,
+            Collection<AllocationID> preferred) {
         SlotProfile asked = request.getSlotProfile();
         SlotProfile resized =
                 SlotProfile.priorAllocation(
                         size,
                         size,
                         asked.getPreferredLocations(),
-                        // Flink takes a preferred free slot whatever its size, and dies of a wrong
-                        // one; the size says where the slot is, so local state is found again.
-                        Set.of(),
-                        asked.getReservedAllocations());
+                        preferred,
+                        Set.of());
         Constructor<?> made = PhysicalSlotRequest.class.getConstructors()[0];
         List<Object> arguments = new ArrayList<>();
         for (Class<?> type : made.getParameterTypes()) {
@@ -97,8 +105,8 @@ final class Internals {
     }
 
     /**
-     * Cancels all subtasks and deploys them again from the latest checkpoint, at once and without
-     * asking the restart strategy: nothing has failed.
+     * Cancels all subtasks and deploys them again from the latest checkpoint, at once. Nothing has
+     * failed, so the restart strategy is not asked.
      */
     static void restartAll(
             DefaultScheduler scheduler, Set<ExecutionVertexID> subtasks, Throwable cause) {
@@ -117,7 +125,7 @@ final class Internals {
                 });
     }
 
-    /** Returns a FailureHandlingResult, which has moved and grown between releases. */
+    /** Returns a FailureHandlingResult. Its package and its parameters differ between releases. */
     private static Object restartable(
             Class<?> type, Set<ExecutionVertexID> subtasks, Throwable cause)
             throws ReflectiveOperationException {
@@ -148,7 +156,7 @@ final class Internals {
         throw new NoSuchMethodException(type + ".restartable");
     }
 
-    /** Gives free slots that no requirement asks for back now, not after slot.idle.timeout. */
+    /** Gives slots back that no requirement needs, now and not after slot.idle.timeout. */
     static void releaseIdleSlots(DeclarativeSlotPool pool) {
         pool.releaseIdleSlots(System.currentTimeMillis() + LONG_AFTER_ANY_TIMEOUT_MS);
     }
@@ -179,7 +187,7 @@ final class Internals {
         } catch (InvocationTargetException e) {
             throw new IllegalStateException(e.getCause());
         } catch (ReflectiveOperationException e) {
-            throw new IllegalStateException(e); // It was there when the agent started.
+            throw new IllegalStateException(e); // FlinkCheck has found it.
         }
     }
 

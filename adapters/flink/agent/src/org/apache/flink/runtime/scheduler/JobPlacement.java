@@ -8,28 +8,19 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 
 import org.apache.flink.api.common.JobStatus;
-import org.apache.flink.core.execution.CheckpointType;
-import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
-import org.apache.flink.runtime.execution.ExecutionState;
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
+import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.clusterframework.types.SlotProfile;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
-import org.apache.flink.runtime.executiongraph.ExecutionVertex;
-import org.apache.flink.runtime.jobgraph.JobVertexID;
-import org.apache.flink.runtime.jobmaster.CheckpointInterval;
-import org.apache.flink.runtime.jobmaster.SchedulerReplacement;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
-import org.apache.flink.runtime.scheduler.strategy.SchedulingExecutionVertex;
-import org.apache.flink.runtime.taskmanager.TaskManagerLocation;
-import org.apache.flink.util.ExceptionUtils;
-import org.apache.flink.util.FlinkException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Agent;
+import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
@@ -39,88 +30,56 @@ import dev.edgeplace.flink.TaskManagers.TaskManager;
 import dev.edgeplace.flink.Turns;
 
 /**
- * The placement of one job under one JobMaster: which plan it has, which it shall have, and the
- * way from one to the other. Its state belongs to the JobMaster's main thread.
+ * The placement of one job under one scheduler. It decides when the job gets a plan and when it
+ * moves, places the subtasks, and reports the status. {@link JobPlans} has the plans, {@link
+ * JobMove} moves the job.
+ *
+ * <p>Its state belongs to the JobMaster's main thread.
  */
 final class JobPlacement implements PlannedJob {
     private static final Logger LOG = LoggerFactory.getLogger(JobPlacement.class);
 
-    /** How long the way back of a move is open without a checkpoint. */
-    private static final long WAY_BACK_MS = 600_000;
-    /** Between two moves, so that a plan that changes all the time does not stop the job. */
-    private static final long REST_MS = 5_000;
-    /** Within it a plan's slots are there, or have been taken by another job. */
-    private static final long SLOTS_WITHIN_MS = 10_000;
-    private static final long LOOK_FOR_SLOTS_EVERY_MS = 20;
-    /** Within it all subtasks of a rescaled job run, or it goes back. */
-    private static final long TRIAL_MS = 60_000;
-
-    /** On the way to another placement of a running job. */
-    private enum Move {
-        NONE,
-        CHECKPOINT,
-        REDEPLOYMENT,
-        /** Ends with this object: the next scheduler has its own. */
-        RESCALING
-    }
-
     private final DefaultScheduler scheduler;
-    private final ExecutionSlotAllocationContext context;
     private final Agent agent;
     private final ExecutionGraph graph;
     private final StatusReport report;
     private final PlanReader reader;
+    private final Subtasks subtasks;
+    private final JobPlans plans;
     private PlannedSlotProvider slots;
+    private JobMove move;
 
-    /** The plan by which subtasks are placed; null: by stock Flink. */
-    private JobPlan adopted;
-    /** A good plan that is still to be adopted, or null. */
-    private JobPlan wanted;
-    /** Groups of subtasks that have been placed by a plan. */
+    /** The groups of the subtasks that were placed by a plan: each group shares a slot. */
     private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups = new HashMap<>();
-
-    /** Where each subtask ran before the last move. */
-    private Map<ExecutionVertexID, String> former = Map.of();
-
-    private PlanFile judged;
-    private List<String> rejections = List.of();
+    /** The slots where local recovery finds the state of the subtasks that start. */
+    private Map<ExecutionVertexID, AllocationID> formerSlots = Map.of();
+    /** Why the job does not move to the wanted plan now. */
     private List<String> obstacles = List.of();
-    private Move move = Move.NONE;
-    private int moves;
-    private long movedNanos;
-    private long triedToComeHomeMs;
-    /** The highest of the plans so far; one with a lower is of a controller that was replaced. */
-    private long epoch;
-    /** What a former scheduler of the job has left, until the first start; then null. */
-    private Handover left;
-    private final boolean isRescaled;
-    /** What this scheduler has to pass; null once all subtasks have run under it. */
-    private SchedulerReplacement.Trial trial;
+    private long triedToReturnMs;
+    /** What a former scheduler of the job has left; null after the first start. */
+    private Handover handover;
 
     JobPlacement(DefaultScheduler scheduler, ExecutionSlotAllocationContext context, Agent agent) {
         this.scheduler = scheduler;
-        this.context = context;
         this.agent = agent;
         this.graph = scheduler.getExecutionGraph();
         this.report = new StatusReport(agent.plans, jobId(), jobName());
         String fixedBecause = agent.noRescalingBecause();
         this.reader = new PlanReader(() -> JobShape.of(graph, context, fixedBecause));
-        this.left = Handover.take(graph.getJobID());
-        this.isRescaled = left != null;
-        if (left != null) {
-            judged = left.judged;
-            rejections = left.rejections;
-            former = left.former;
-            epoch = left.epoch;
-            moves = left.moves;
-            movedNanos = left.movedNanos;
-            trial = left.trial;
-        }
+        this.subtasks = new Subtasks(scheduler, context);
+        this.plans = new JobPlans(agent, this, graph, subtasks, reader);
+        this.handover = Handover.take(graph.getJobID());
     }
 
-    /** Returns what provides the job's slots from now on. */
+    /** Returns the provider of the job's slots from now on. */
     PlannedSlotProvider start(PhysicalSlotProvider stock) {
-        slots = new PlannedSlotProvider(stock, this, left == null ? null : left.held);
+        slots = new PlannedSlotProvider(stock, this, handover == null ? null : handover.held);
+        move = new JobMove(scheduler, agent, plans, subtasks, slots.held);
+        if (handover != null) {
+            plans.takeOver(handover);
+            move.takeOver(handover);
+            subtasks.takeOver(handover);
+        }
         agent.watch(this);
         return slots;
     }
@@ -129,44 +88,87 @@ final class JobPlacement implements PlannedJob {
         return agent.options;
     }
 
-    Collection<ExecutionVertexID> subtasks() {
-        List<ExecutionVertexID> all = new ArrayList<>();
-        for (SchedulingExecutionVertex each : context.getSchedulingTopology().getVertices()) {
-            all.add(each.getId());
-        }
-        return all;
+    /** Tells whether the job has never run: it gets no slots where nothing new is put. */
+    boolean isNew() {
+        return plans.isNew();
     }
 
-    /** Returns with whom a subtask shares a slot by plan, or null. */
+    Cordons cordons() {
+        return agent.cordons;
+    }
+
+    Collection<ExecutionVertexID> subtasks() {
+        return subtasks.all();
+    }
+
+    /** Returns the subtasks that share a slot with this one by a plan, or null. */
     ExecutionSlotSharingGroup group(ExecutionVertexID subtask) {
         return groups.get(subtask);
     }
 
     /**
      * Called before slots are allocated for subtasks, which do not run. A job that starts as a
-     * whole takes the newest plan; a part of it that is restarted goes where it was planned.
+     * whole follows the newest plan. A part of a job that is restarted stays at its planned places.
      */
     void beforeAllocation(Set<ExecutionVertexID> starting) {
         Turns.Turn turn = agent.turns.begin();
+        boolean isWholeStart = subtasks.isWholeStart(starting);
         try {
-            if (isWholeStart(starting)) {
+            if (isWholeStart) {
                 adoptAtStart();
             }
         } catch (IOException | RuntimeException e) {
-            // Whatever is wrong, the job starts: as it was placed before.
+            // The job starts in any case, where it was placed before.
             LOG.error("edgeplace: the plan of {} cannot be used", this, e);
-            rejections = List.of("the plan cannot be used: " + e);
+            plans.fail(e);
         }
-        if (adopted != null) {
+        if (plans.adopted() != null) {
+            formerSlots = formerSlots();
+            if (isWholeStart) {
+                plans.keep(formerSlots::get);
+            }
             for (ExecutionVertexID each : starting) {
-                groups.put(each, adopted.group(each));
+                groups.put(each, plans.adopted().group(each));
             }
         }
-        if (move == Move.REDEPLOYMENT || move == Move.RESCALING) {
-            // It has its slots, or waits for them: another plan is looked at from here on.
-            move = Move.NONE;
-        }
+        move.slotsAreAsked();
         turn.end();
+    }
+
+    /** Returns the slot that each subtask had, if the job holds it and it is where the plan says. */
+    private Map<ExecutionVertexID, AllocationID> formerSlots() {
+        Map<ExecutionVertexID, AllocationID> found = new HashMap<>();
+        Map<AllocationID, String> held = slots.slots();
+        TaskManagers seen = TaskManagers.latest();
+        plans.adopted().locations.forEach(
+                (subtask, location) -> {
+                    AllocationID slot = subtasks.slot(subtask);
+                    if (slot != null && seen.idsAt(location).contains(held.get(slot))) {
+                        found.put(subtask, slot);
+                    }
+                });
+        return found;
+    }
+
+    /** Asks for the slot where local recovery finds the most state of a group, if it is planned. */
+    SlotProfile preferFormerSlot(ExecutionSlotSharingGroup group, SlotProfile asked) {
+        ResourceProfile size = asked.getPhysicalSlotResourceProfile();
+        if (PlannedPlace.location(size) == null) {
+            return asked;
+        }
+        Map<AllocationID, Integer> counts = new HashMap<>();
+        for (ExecutionVertexID each : group.getExecutionVertexIds()) {
+            AllocationID slot = formerSlots.get(each);
+            if (slot != null) {
+                counts.merge(slot, 1, Integer::sum);
+            }
+        }
+        List<AllocationID> preferred = new ArrayList<>();
+        counts.entrySet().stream()
+                .max(Map.Entry.comparingByValue())
+                .ifPresent(most -> preferred.add(most.getKey()));
+        return SlotProfile.priorAllocation(
+                size, size, asked.getPreferredLocations(), preferred, Set.of());
     }
 
     @Override
@@ -218,20 +220,28 @@ final class JobPlacement implements PlannedJob {
         }
         Turns.Turn turn = agent.turns.begin();
         try {
-            if (!isJudged(plan == null ? null : plan.file)) {
-                judge(plan);
+            if (plans.judge(plan)) {
+                obstacles = List.of();
+            }
+            if (subtasks.areAllUp()) {
+                plans.hasRun();
             }
             slots.review();
-            watchTrial();
-            if (move == Move.NONE && slots.waitingFor().isEmpty()) {
+            if (move.watchTrial(slots.waitingFor())) {
+                obstacles = List.of();
+                if (plans.adopted() != null) {
+                    plans.settle();
+                }
+            }
+            if (!move.isUnderWay() && slots.waitingFor().isEmpty()) {
                 slots.held.giveBack();
             }
-            if (trial != null) {
+            if (move.isOnTrial()) {
                 obstacles = List.of("the job is being rescaled");
-            } else if (wanted != null && move == Move.NONE) {
-                pursue();
-            } else if (adopted != null && move == Move.NONE && isAllRunning()) {
-                comeHome();
+            } else if (plans.wanted() != null && !move.isUnderWay()) {
+                follow(plans.wanted());
+            } else if (plans.adopted() != null && !move.isUnderWay() && subtasks.areAllUp()) {
+                returnFromFallback();
             }
             reportStatus();
         } catch (IOException | RuntimeException e) {
@@ -240,467 +250,105 @@ final class JobPlacement implements PlannedJob {
         turn.end();
     }
 
-    private void watchTrial() {
-        if (trial == null) {
-            return;
-        }
-        if (isAllRunning()) {
-            trial.passed();
-            trial = null;
-            obstacles = List.of();
-            if (adopted != null) {
-                settle(adopted);
-            }
-        } else if (msSince(movedNanos) > TRIAL_MS) {
-            trial.failed(
-                    new FlinkException(
-                            "not all subtasks run after " + TRIAL_MS / 1000
-                                    + " s, they wait for slots of " + slots.waitingFor()));
-        }
-    }
-
-    private boolean isJudged(PlanFile plan) {
-        return plan == null
-                ? judged == null
-                : judged != null && judged.stamp.equals(plan.stamp);
-    }
-
-    private List<String> problems(PlanReader.Read read, boolean isRunning) {
-        return read.plan == null ? read.problems : problems(read.plan, isRunning);
-    }
-
-    private List<String> problems(JobPlan plan, boolean isRunning) {
-        if (plan.epoch > 0 && plan.epoch < epoch) {
-            return List.of(
-                    "the plan's epoch is " + plan.epoch + ", and a plan of epoch " + epoch
-                            + " was here before: another controller has taken over, end this one");
-        }
-        epoch = Math.max(epoch, plan.epoch);
-        return PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), isRunning);
-    }
-
-    /** Takes note of a new, changed or removed plan file. */
-    private void judge(PlanReader.Read plan) {
-        judged = plan == null ? null : plan.file;
-        wanted = null;
-        rejections = List.of();
-        obstacles = List.of();
-        if (plan == null) {
-            return; // A job keeps the plan it has.
-        }
-        List<String> problems = problems(plan, graph.getState() == JobStatus.RUNNING);
-        if (problems.isEmpty()) {
-            wanted = plan.plan;
-        } else {
-            reject(problems);
-        }
-    }
-
-    private void reject(List<String> problems) {
-        wanted = null;
-        rejections = problems;
-        LOG.error(
-                "edgeplace: the plan {} is rejected as a whole, {} stays as it is placed:\n\t{}",
-                judged.path,
-                this,
-                String.join("\n\t", problems));
-    }
-
     private void adoptAtStart() throws IOException {
-        if (left != null) {
-            if (left.plan != null) {
-                adopt(left.plan);
-                // Slots of the former placement may be in the way of others, and of this one.
-                scheduler.getMainThreadExecutor().execute(slots::releaseIdleSlots);
+        JobPlan before = plans.adopted();
+        if (handover == null) {
+            plans.chooseAtStart();
+        } else {
+            if (handover.plan != null) {
+                plans.adopt(handover.plan);
             }
-            left = null;
+            handover = null;
+        }
+        if (plans.adopted() == before) {
             return;
         }
-        JobPlan former = adopted;
-        PlanFile newest = agent.planOf(this);
-        PlanFile last =
-                adopted == null ? agent.plans.applied(jobId(), largestPlanBytes()) : null;
-        if (newest != null && !isJudged(newest)) {
-            // The agent's thread has read it, unless it has just changed.
-            PlanReader.Read read = reader.read(newest);
-            judged = newest;
-            // A job that has run has a place to go back to, and does not wait for a new plan's.
-            List<String> problems = problems(read, hasRun());
-            if (problems.isEmpty()) {
-                rejections = List.of();
-                wanted = read.plan;
-            } else {
-                reject(problems);
-            }
-        }
-        if (wanted != null && isOfThisParallelism(wanted)) {
-            adopt(wanted);
-        } else if (last != null) {
-            // The JobManager was restarted, and the plan file is gone or has become unusable, or
-            // wants another parallelism, which comes once the job runs.
-            PlanReader.Read read = reader.read(last);
-            if (problems(read, false).isEmpty() && isOfThisParallelism(read.plan)) {
-                JobPlan next = wanted;
-                adopt(read.plan);
-                wanted = next;
-            }
-        }
-        if (adopted != former) {
-            // Slots of the former placement that nobody wants any more may be in the way of others;
-            // once all requests of this start have been made, it is known which.
-            scheduler.getMainThreadExecutor().execute(slots::releaseIdleSlots);
-        }
-    }
-
-    private void adopt(JobPlan plan) {
-        adopted = plan;
-        wanted = null;
         obstacles = List.of();
-        LOG.info("edgeplace: {} is placed by {}", this, plan.file.path);
-        if (trial == null) {
-            settle(plan);
+        if (!move.isOnTrial()) {
+            plans.settle();
         }
+        // Unused slots of the former placement may be in the way of other jobs and of this one.
+        // After all requests of this start are made, it is known which slots these are.
+        scheduler.getMainThreadExecutor().execute(slots::releaseIdleSlots);
     }
 
-    /** Does what a plan asks for beside places, and keeps it for the next JobManager. */
-    private void settle(JobPlan plan) {
-        if (plan.checkpointIntervalMs > 0 && isCheckpointed() && agent.noRescalingBecause() == null) {
-            CheckpointInterval.set(graph, plan.checkpointIntervalMs);
-        }
-        try {
-            agent.plans.writeApplied(jobId(), plan.file.bytes);
-        } catch (IOException e) {
-            // The copy serves the next JobManager only: no reason not to place the job now.
-            LOG.warn(
-                    "edgeplace: {} is not kept for {}: after a restart of the JobManager the job is"
-                            + " placed by its plan file only, if that is there and good then",
-                    plan.file.path,
-                    this,
-                    e);
-        }
+    private void adoptWithoutMove(JobPlan plan) {
+        plans.adopt(plan);
+        plans.settle();
+        obstacles = List.of();
     }
 
-    /** Brings a running job to the wanted plan. */
-    private void pursue() {
+    /** Brings a running job to a plan. */
+    private void follow(JobPlan wanted) {
+        JobPlan adopted = plans.adopted();
+        boolean isWaiting = !slots.waitingFor().isEmpty();
         if (adopted != null && wanted.locations.equals(adopted.locations)) {
-            adopt(adopted.as(wanted)); // The same: the slots that are shared stay shared.
-        } else if (isOfThisParallelism(wanted) && isAllRunning() && away(wanted).isEmpty()) {
-            adopt(wanted); // Without a move; it counts at the next fail-over.
+            // The places are the same, so subtasks that share a slot go on to share it.
+            adoptWithoutMove(adopted.as(wanted));
+        } else if (subtasks.areThoseOf(wanted)
+                && subtasks.areAllUp()
+                && subtasks.away(wanted).isEmpty()) {
+            adoptWithoutMove(wanted); // The next fail-over follows it.
         } else if (graph.getState() != JobStatus.RUNNING) {
             obstacles = List.of("the job is " + graph.getState() + ": the plan counts at its start");
-        } else if (!slots.waitingFor().isEmpty() && (isCheckpointed() || !isAnyRunning())) {
-            // Subtasks wait for slots they may never get. No checkpoint can be taken.
-            if (isRested() && stillGood(wanted)) {
-                go(wanted, "another plan, for a job that waits for slots");
+        } else if (isWaiting && (subtasks.areCheckpointed() || !subtasks.isAnyRunning())) {
+            // Subtasks wait for slots that may never come. No checkpoint can be taken.
+            if (canMoveTo(wanted)) {
+                move.skipCheckpoint(wanted, "another plan, for a job that waits for slots");
             }
-        } else if (!isCheckpointed()) {
+        } else if (!subtasks.areCheckpointed()) {
             obstacles =
                     List.of(
                             "checkpointing is off, so a move would lose the job's state: set"
                                     + " execution.checkpointing.interval, or stop the job with a"
                                     + " savepoint and start it from there");
-        } else if (isAllRunning()) {
-            if (isRested() && stillGood(wanted)) {
-                moveTo(wanted, "another plan");
-            }
-        } else {
+        } else if (!subtasks.areAllUp()) {
             obstacles = List.of("not all subtasks run yet");
+        } else if (canMoveTo(wanted)) {
+            obstacles = List.of();
+            move.begin(wanted, "another plan");
         }
     }
 
-    /** Whether the last move is long enough ago; of the plans that come meanwhile the last is used. */
-    private boolean isRested() {
-        boolean isRested = moves == 0 || msSince(movedNanos) >= REST_MS;
-        if (!isRested) {
-            obstacles =
-                    List.of(
-                            "the job was moved a moment ago: there are "
-                                    + REST_MS / 1000 + " s at least between two moves");
+    private boolean canMoveTo(JobPlan plan) {
+        String restNeeded = move.restNeeded();
+        if (restNeeded != null) {
+            obstacles = List.of(restNeeded);
         }
-        return isRested;
+        return restNeeded == null && plans.isStillGood(plan);
     }
 
-    private static long msSince(long nanos) {
-        return (System.nanoTime() - nanos) / 1_000_000;
-    }
-
-    /** Moves subtasks that run elsewhere back, once their TaskManager has been back for a while. */
-    private void comeHome() {
-        if (System.currentTimeMillis() - triedToComeHomeMs < agent.options.fallbackAfterMs) {
+    /** Moves subtasks back that run elsewhere, some time after their TaskManager is back. */
+    private void returnFromFallback() {
+        if (System.currentTimeMillis() - triedToReturnMs < agent.options.fallbackAfterMs) {
             return;
         }
-        for (ExecutionVertexID each : away(adopted).keySet()) {
-            TaskManager home = TaskManagers.latest().at(adopted.locations.get(each));
+        JobPlan adopted = plans.adopted();
+        for (ExecutionVertexID each : subtasks.away(adopted).keySet()) {
+            TaskManager planned = TaskManagers.latest().at(adopted.locations.get(each));
             boolean isBack =
-                    home != null
-                            && System.currentTimeMillis() - home.sinceMs
+                    planned != null
+                            && System.currentTimeMillis() - planned.sinceMs
                                     >= agent.options.fallbackAfterMs;
             if (isBack) {
-                triedToComeHomeMs = System.currentTimeMillis();
-                if (isCheckpointed() && stillGood(adopted)) {
-                    moveTo(adopted, home + " is back");
+                triedToReturnMs = System.currentTimeMillis();
+                if (subtasks.areCheckpointed() && plans.isStillGood(adopted)) {
+                    move.begin(adopted, planned + " is back");
                 }
                 return;
             }
         }
     }
 
-    private void moveTo(JobPlan plan, String why) {
-        LOG.info("edgeplace: {} takes a checkpoint, then is moved: {}", this, why);
-        CompletableFuture<?> checkpoint = scheduler.triggerCheckpoint(CheckpointType.CONFIGURED);
-        // Only now: it may have thrown. What comes after the checkpoint waits for this thread.
-        move = Move.CHECKPOINT;
-        obstacles = List.of();
-        slots.held.ask(plan, TaskManagers.latest());
-        CompletableFuture<Boolean> areSlotsHeld = new CompletableFuture<>();
-        lookForSlots(System.nanoTime(), areSlotsHeld);
-        CompletableFuture.allOf(checkpoint, areSlotsHeld)
-                .whenCompleteAsync(
-                        (completed, failure) -> {
-                            Turns.Turn turn = agent.turns.begin();
-                            try {
-                                afterCheckpoint(plan, why, failure, areSlotsHeld.join());
-                            } catch (RuntimeException e) {
-                                // Nobody asks what became of this future.
-                                LOG.error("edgeplace: {} could not be moved", this, e);
-                            }
-                            turn.end();
-                        },
-                        scheduler.getMainThreadExecutor());
-    }
-
-    /** Completes a future with whether the slots asked for have come in time. */
-    private void lookForSlots(long sinceNanos, CompletableFuture<Boolean> found) {
-        if (slots.held.areThere()) {
-            found.complete(true);
-        } else if (msSince(sinceNanos) > SLOTS_WITHIN_MS || hasEnded()) {
-            found.complete(false);
-        } else {
-            scheduler
-                    .getMainThreadExecutor()
-                    .schedule(
-                            () -> lookForSlots(sinceNanos, found),
-                            LOOK_FOR_SLOTS_EVERY_MS,
-                            TimeUnit.MILLISECONDS);
-        }
-    }
-
-    private void afterCheckpoint(
-            JobPlan plan, String why, Throwable failure, boolean areSlotsHeld) {
-        move = Move.NONE;
-        if (!areSlotsHeld) {
-            slots.held.giveBack();
-            String problem =
-                    "its slots did not come within " + SLOTS_WITHIN_MS / 1000 + " s, another job"
-                            + " may have taken them: nothing has moved, write the plan again";
-            if (plan == wanted) {
-                reject(List.of(problem));
-            } else {
-                LOG.warn("edgeplace: {} is not moved: {}", this, problem);
-            }
-            return;
-        }
-        if (plan != wanted && plan != adopted) {
-            return; // Another plan came meanwhile; the next review goes for it.
-        }
-        if (failure != null && leadsBack(plan)) {
-            // Checkpoints may fail for good at the new places: back, as after any failure.
-            if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
-                LOG.warn("edgeplace: {} goes back without a new checkpoint", this, failure);
-                go(plan, why + ", without a new checkpoint");
-            }
-        } else if (failure != null) {
-            String cause = ExceptionUtils.stripCompletionException(failure).toString();
-            if (plan == wanted) {
-                reject(List.of("the checkpoint before the move failed: " + cause));
-            } else {
-                LOG.warn("edgeplace: {} is not moved, its checkpoint failed: {}", this, cause);
-            }
-        } else if (graph.getState() == JobStatus.RUNNING && stillGood(plan)) {
-            go(plan, why);
-        }
-    }
-
-    private void go(JobPlan plan, String why) {
-        if (isOfThisParallelism(plan)) {
-            redeploy(why);
-        } else {
-            try {
-                rescale(plan, why);
-            } catch (IllegalStateException e) {
-                slots.held.giveBack();
-                reject(List.of("the job cannot be rescaled: " + Quote.cut(e.getMessage())));
-            }
-        }
-    }
-
-    private boolean isOfThisParallelism(JobPlan plan) {
-        return plan.locations.keySet().equals(Set.copyOf(subtasks()));
-    }
-
-    /** Judges a plan again just before it is used: others may have taken its slots meanwhile. */
-    private boolean stillGood(JobPlan plan) {
-        List<String> problems = problems(plan, true);
-        if (!problems.isEmpty() && plan == wanted) {
-            reject(problems);
-        }
-        return problems.isEmpty();
-    }
-
-    /** Tells whether a plan is the placement that the last move has left. */
-    private boolean leadsBack(JobPlan plan) {
-        if (msSince(movedNanos) > WAY_BACK_MS) {
-            return false; // Too much would be done again.
-        }
-        if (!plan.locations.keySet().equals(former.keySet())) {
-            return false;
-        }
-        TaskManagers seen = TaskManagers.latest();
-        for (Map.Entry<ExecutionVertexID, String> each : plan.locations.entrySet()) {
-            TaskManager planned = seen.at(each.getValue());
-            if (planned == null || !planned.resourceId.equals(former.get(each.getKey()))) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private Map<ExecutionVertexID, String> placesNow() {
-        Map<ExecutionVertexID, String> places = new HashMap<>();
-        for (ExecutionVertexID each : subtasks()) {
-            places.put(each, runsAt(each));
-        }
-        return places;
-    }
-
-    private void redeploy(String why) {
-        Map<ExecutionVertexID, String> places = placesNow();
-        Internals.restartAll(
-                scheduler, Set.copyOf(subtasks()), new PlacementChangedException(why));
-        // Only now: it may have thrown. Slots are allocated in a later turn of this thread, once
-        // all subtasks are cancelled, so beforeAllocation() finds this.
-        former = places;
-        move = Move.REDEPLOYMENT;
-        moves++;
-        movedNanos = System.nanoTime();
-    }
-
-    /** Has the scheduler replaced by one for the plan, or failing that by one like this again. */
-    private void rescale(JobPlan plan, String why) {
-        LOG.info("edgeplace: {} is rescaled: {}", this, why);
-        Map<ExecutionVertexID, String> places = placesNow();
-        Map<JobVertexID, Integer> parallelism = new HashMap<>();
-        places.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
-        PlanFile file = judged;
-        JobPlan own = adopted;
-        long nowNanos = System.nanoTime();
-        SchedulerReplacement.begin(
-                scheduler,
-                scheduler.getMainThreadExecutor(),
-                plan.parallelism,
-                next ->
-                        Handover.leave(
-                                graph.getJobID(),
-                                new Handover(
-                                        file, List.of(), plan, places, epoch, moves + 1, nowNanos,
-                                        slots.held, next)),
-                parallelism,
-                cause ->
-                        Handover.leave(
-                                graph.getJobID(),
-                                new Handover(
-                                        file, wentBack(cause), own, Map.of(), epoch, moves + 2,
-                                        System.nanoTime(), slots.held, null)));
-        // Only now: it may have thrown.
-        move = Move.RESCALING;
-    }
-
-    private static List<String> wentBack(Throwable cause) {
-        return List.of(
-                "the job did not run in the plan's parallelism, and went back to its former one: "
-                        + Quote.cut(String.valueOf(cause)));
-    }
-
-    private boolean isCheckpointed() {
-        CheckpointCoordinator coordinator = graph.getCheckpointCoordinator();
-        return coordinator != null && coordinator.isPeriodicCheckpointingConfigured();
-    }
-
-    private boolean isWholeStart(Set<ExecutionVertexID> starting) {
-        for (ExecutionVertexID each : subtasks()) {
-            if (!starting.contains(each) && state(each) != ExecutionState.CREATED) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private boolean hasRun() {
-        return adopted != null
-                || isRescaled
-                || subtasks().stream()
-                        .anyMatch(
-                                each ->
-                                        scheduler
-                                                        .getExecutionVertex(each)
-                                                        .getCurrentExecutionAttempt()
-                                                        .getAttemptNumber()
-                                                > 0);
-    }
-
-    private boolean isAnyRunning() {
-        return subtasks().stream().anyMatch(each -> state(each) == ExecutionState.RUNNING);
-    }
-
-    private boolean isAllRunning() {
-        return graph.getState() == JobStatus.RUNNING
-                && subtasks().stream().allMatch(each -> isUp(state(each)));
-    }
-
-    private static boolean isUp(ExecutionState state) {
-        return state == ExecutionState.RUNNING || state == ExecutionState.FINISHED;
-    }
-
-    private ExecutionState state(ExecutionVertexID subtask) {
-        return scheduler.getExecutionVertex(subtask).getExecutionState();
-    }
-
-    /** Returns where subtasks run that do not run where a plan has them, "" for nowhere. */
-    private Map<ExecutionVertexID, String> away(JobPlan plan) {
-        TaskManagers seen = TaskManagers.latest();
-        Map<String, String> idOf = new HashMap<>();
-        Map<ExecutionVertexID, String> away = new LinkedHashMap<>();
-        plan.locations.forEach(
-                (subtask, location) -> {
-                    String planned =
-                            idOf.computeIfAbsent(
-                                    location,
-                                    x -> seen.at(x) == null ? "(gone)" : seen.at(x).resourceId);
-                    String runsAt = runsAt(subtask);
-                    if (!planned.equals(runsAt)) {
-                        away.put(subtask, runsAt);
-                    }
-                });
-        return away;
-    }
-
-    private String runsAt(ExecutionVertexID subtask) {
-        ExecutionVertex vertex = scheduler.getExecutionVertex(subtask);
-        TaskManagerLocation location =
-                isUp(vertex.getExecutionState()) ? vertex.getCurrentAssignedResourceLocation() : null;
-        return location == null ? "" : location.getResourceID().toString();
-    }
-
     private void reportStatus() throws IOException {
-        Map<ExecutionVertexID, String> away = adopted == null ? Map.of() : away(adopted);
+        JobPlan adopted = plans.adopted();
+        Map<ExecutionVertexID, String> away = adopted == null ? Map.of() : subtasks.away(adopted);
         List<Map<String, Object>> elsewhere = new ArrayList<>();
         away.forEach(
                 (subtask, runsAt) -> {
                     if (!runsAt.isEmpty()) {
                         Map<String, Object> one = new LinkedHashMap<>();
-                        one.put(
-                                "task",
-                                scheduler.getExecutionVertex(subtask).getTaskNameWithSubtaskIndex());
+                        one.put("task", subtasks.name(subtask));
                         one.put("planned", Quote.cut(adopted.locations.get(subtask)));
                         one.put("runs_at", runsAt);
                         elsewhere.add(one);
@@ -709,40 +357,50 @@ final class JobPlacement implements PlannedJob {
         int all = subtasks().size();
         report.write(
                 stateName(away.isEmpty()),
-                judged,
+                plans.judged(),
                 adopted == null ? null : adopted.file.sha256,
                 reasons(),
                 slots.waitingFor(),
                 elsewhere,
                 all,
                 adopted == null ? 0 : all - away.size(),
-                moves);
+                move.count());
     }
 
     private List<String> reasons() {
-        if (!rejections.isEmpty()) {
-            return rejections;
+        if (!plans.rejections().isEmpty()) {
+            return plans.rejections();
         }
-        boolean isRecovering = wanted == null && move == Move.NONE && !isAllRunning();
-        return isRecovering && adopted != null && slots.waitingFor().isEmpty()
+        List<String> whyWaiting = slots.whyWaiting();
+        if (!whyWaiting.isEmpty()) {
+            return whyWaiting;
+        }
+        String keptWaiting = agent.cordons.whyKeptWaiting(jobId());
+        if (plans.adopted() == null && keptWaiting != null) {
+            return List.of(keptWaiting);
+        }
+        boolean isRecovering =
+                plans.wanted() == null && !move.isUnderWay() && !subtasks.areAllUp();
+        return isRecovering && plans.adopted() != null && slots.waitingFor().isEmpty()
                 ? List.of("no plan has changed: the job is starting or recovering from a failure")
                 : obstacles;
     }
 
     private String stateName(boolean isExact) {
-        if (!rejections.isEmpty()) {
+        boolean isWaiting = !slots.waitingFor().isEmpty();
+        if (!plans.rejections().isEmpty()) {
             return "rejected";
         }
-        if (wanted != null) {
-            return isCheckpointed() || !slots.waitingFor().isEmpty() ? "moving" : "pending";
+        if (plans.wanted() != null) {
+            return subtasks.areCheckpointed() || isWaiting ? "moving" : "pending";
         }
-        if (adopted == null) {
+        if (plans.adopted() == null) {
             return "unplanned";
         }
-        if (!slots.waitingFor().isEmpty()) {
+        if (isWaiting) {
             return "waiting";
         }
-        if (move != Move.NONE || !isAllRunning()) {
+        if (move.isUnderWay() || !subtasks.areAllUp()) {
             return "moving";
         }
         return isExact ? "placed" : "away";

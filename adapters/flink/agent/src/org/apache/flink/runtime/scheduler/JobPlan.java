@@ -1,8 +1,12 @@
 package org.apache.flink.runtime.scheduler;
 
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.jobgraph.JobVertexID;
 import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
@@ -11,25 +15,20 @@ import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlanMatch;
 
-/**
- * A plan that fits a job: where each subtask shall run, and with whom it shares a slot.
- *
- * <p>Subtasks share a slot if they are of one slot sharing group, are planned at one location, and
- * each is the k-th of its vertex there: as many slots as the vertex with most subtasks there needs,
- * just as stock Flink counts slots.
- */
+/** A plan that fits a job: where each subtask shall run, and which subtasks share its slot. */
 final class JobPlan {
     final PlanFile file;
     /** In the order of the job's topology. */
     final Map<ExecutionVertexID, String> locations;
-    /** Of each vertex, how many subtasks the plan wants. */
+    /** The parallelism of each vertex. */
     final Map<JobVertexID, Integer> parallelism;
-    /** The number of whoever wrote the plan last, 0 if the plan has none. */
+    /** The epoch of the plan's writer, 0 if the plan has none. */
     final long epoch;
     /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
     final long checkpointIntervalMs;
 
-    private final Map<ExecutionVertexID, ExecutionSlotSharingGroup> groups;
+    private final Iterable<SlotSharingGroup> sharing;
+    private final SharedSlots slots;
 
     JobPlan(
             PlanMatch match,
@@ -41,57 +40,38 @@ final class JobPlan {
         this.locations = locations;
         this.parallelism = new HashMap<>();
         locations.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
-        this.groups = new HashMap<>();
-        Map<Object, Integer> count = new HashMap<>();
-        Map<Object, ExecutionSlotSharingGroup> made = new HashMap<>();
-        locations.forEach(
-                (subtask, location) -> {
-                    SlotSharingGroup of = sharingGroup(sharing, subtask);
-                    int k = count.merge(subtask.getJobVertexId() + "@" + location, 1, Integer::sum);
-                    String key = System.identityHashCode(of) + "/" + k + "@" + location;
-                    ResourceProfile asked =
-                            of == null ? ResourceProfile.UNKNOWN : of.getResourceProfile();
-                    ExecutionSlotSharingGroup group =
-                            made.computeIfAbsent(
-                                    key,
-                                    x -> Internals.group(PlannedPlace.profile(location, asked)));
-                    group.addVertex(subtask);
-                    groups.put(subtask, group);
-                });
+        this.sharing = sharing;
+        this.slots = new SharedSlots(locations, sharing, subtask -> null);
     }
 
-    private JobPlan(JobPlan said, JobPlan same) {
-        this.file = said.file;
-        this.epoch = said.epoch;
-        this.checkpointIntervalMs = said.checkpointIntervalMs;
-        this.locations = same.locations;
-        this.parallelism = same.parallelism;
-        this.groups = same.groups;
+    private JobPlan(JobPlan plan, SharedSlots slots) {
+        this.file = plan.file;
+        this.epoch = plan.epoch;
+        this.checkpointIntervalMs = plan.checkpointIntervalMs;
+        this.locations = plan.locations;
+        this.parallelism = plan.parallelism;
+        this.sharing = plan.sharing;
+        this.slots = slots;
     }
 
-    /** Returns this placement, as another plan of the same placement says it. */
+    /** Returns the other plan, which has the same places, with the slot sharing of this one. */
     JobPlan as(JobPlan other) {
-        return new JobPlan(other, this);
+        return new JobPlan(other, slots);
+    }
+
+    /** Returns this plan; subtasks that had a slot at their location share that slot again. */
+    JobPlan keeping(Function<ExecutionVertexID, AllocationID> formerSlots) {
+        return new JobPlan(this, new SharedSlots(locations, sharing, formerSlots));
     }
 
     ExecutionSlotSharingGroup group(ExecutionVertexID subtask) {
-        return groups.get(subtask);
+        return slots.of(subtask);
     }
 
-    /** Returns each slot that the plan needs: its location and what the user asked of it. */
+    /** Returns each slot that the plan needs: its location and the resources asked for. */
     Iterable<ResourceProfile> slots() {
-        Map<ExecutionSlotSharingGroup, ResourceProfile> slots = new HashMap<>();
-        groups.values().forEach(group -> slots.put(group, group.getResourceProfile()));
-        return slots.values();
-    }
-
-    private static SlotSharingGroup sharingGroup(
-            Iterable<SlotSharingGroup> all, ExecutionVertexID subtask) {
-        for (SlotSharingGroup each : all) {
-            if (each.getJobVertexIds().contains(subtask.getJobVertexId())) {
-                return each;
-            }
-        }
-        return null;
+        List<ResourceProfile> profiles = new ArrayList<>();
+        slots.all().forEach(each -> profiles.add(each.getResourceProfile()));
+        return profiles;
     }
 }

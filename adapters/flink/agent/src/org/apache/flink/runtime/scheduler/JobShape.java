@@ -16,7 +16,7 @@ import org.apache.flink.runtime.jobmanager.scheduler.SlotSharingGroup;
 
 import dev.edgeplace.flink.JobTasks;
 
-/** What a plan must know of a job: its tasks, and which of them may share a slot. */
+/** What a plan is matched with: the tasks of a job, and the tasks that may share a slot. */
 final class JobShape {
     private static final String FORWARD = "FORWARD";
     private static final int UNSET = -1;
@@ -25,7 +25,7 @@ final class JobShape {
     final List<JobVertexID> vertices = new ArrayList<>();
     final JobTasks tasks;
     final Collection<SlotSharingGroup> sharing;
-    /** Whether subtasks have to run beside each other: an iteration. */
+    /** Whether subtasks must share a slot, as those of an iteration. */
     final boolean isCoLocated;
 
     private JobShape(
@@ -40,7 +40,7 @@ final class JobShape {
     }
 
     /**
-     * Returns that of a job that has a scheduler.
+     * Returns the shape of a job that has a scheduler.
      *
      * @param fixedBecause why its parallelism cannot be changed, or null
      */
@@ -65,7 +65,7 @@ final class JobShape {
                 !context.getCoLocationGroups().isEmpty());
     }
 
-    /** Returns that of a job of which a scheduler is to be made. */
+    /** Returns the shape of a job before its scheduler is made. */
     static JobShape of(JobGraph graph) {
         List<JobVertex> vertices = new ArrayList<>();
         graph.getVertices().forEach(vertices::add);
@@ -94,7 +94,7 @@ final class JobShape {
                 groups.get(vertex.getID()));
     }
 
-    /** Returns a number for each vertex, the same for those that FORWARD joins. */
+    /** Returns a number for each vertex; vertices that FORWARD joins have the same number. */
     private static Map<JobVertexID, Integer> forwardGroups(List<JobVertex> vertices) {
         Map<JobVertexID, Integer> groups = new HashMap<>();
         vertices.forEach(each -> groups.put(each.getID(), groups.size()));

@@ -2,7 +2,7 @@ package org.apache.flink.runtime.scheduler;
 
 import org.apache.flink.util.FlinkException;
 
-/** Stands in a job's exception history for each move of it: a redeployment, not a failure. */
+/** Marks a move in a job's exception history: the job was redeployed, it did not fail. */
 final class PlacementChangedException extends FlinkException {
     private static final long serialVersionUID = 1L;
 

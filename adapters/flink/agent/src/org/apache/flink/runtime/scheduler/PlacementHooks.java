@@ -15,17 +15,17 @@ import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.TaskManagers;
 
 /**
- * The JobMaster's side: called from the hooks in {@code SlotSharingExecutionSlotAllocatorFactory},
- * once each for every job, in this order.
+ * The hooks in {@code SlotSharingExecutionSlotAllocatorFactory}, on the JobMaster's side, call these
+ * methods. For each scheduler, each hook is called once, in the order of the methods.
  */
 public final class PlacementHooks {
-    /** Jobs between the first hook and the last. */
+    /** The jobs between the first and the last hook. */
     private static final Map<ExecutionSlotAllocationContext, JobPlacement> JOBS =
             new ConcurrentHashMap<>();
 
     private PlacementHooks() {}
 
-    /** Wraps what says which subtasks share a slot. */
+    /** Wraps the strategy that says which subtasks share a slot. */
     public static SlotSharingStrategy strategy(
             SlotSharingStrategy stock, ExecutionSlotAllocationContext context) {
         JobPlacement job = new JobPlacement(Internals.scheduler(context), context, Agent.get());
@@ -33,36 +33,38 @@ public final class PlacementHooks {
         return new PlannedSlotSharing(stock, job);
     }
 
-    /** Wraps what is called before slots are allocated for some subtasks. */
+    /** Wraps the factory that is called before slots are allocated for some subtasks. */
     public static SharedSlotProfileRetrieverFactory retriever(
             SharedSlotProfileRetrieverFactory stock, ExecutionSlotAllocationContext context) {
         JobPlacement job = JOBS.get(context);
         return subtasks -> {
             job.beforeAllocation(subtasks);
-            return stock.createFromBulk(subtasks);
+            SharedSlotProfileRetriever retriever = stock.createFromBulk(subtasks);
+            return (group, size) ->
+                    job.preferFormerSlot(group, retriever.getSlotProfile(group, size));
         };
     }
 
-    /** Wraps what provides slots. */
+    /** Wraps the provider of slots. */
     public static PhysicalSlotProvider provider(
             PhysicalSlotProvider stock, ExecutionSlotAllocationContext context) {
         JobPlacement job = JOBS.remove(context);
         return job.start(stock);
     }
 
-    /** Returns the parallelism that a job starts with by its plan; empty: with its own. */
+    /** Returns the parallelism that a plan gives a job which starts; empty if there is no plan. */
     public static Map<JobVertexID, Integer> parallelismAtStart(JobGraph graph) throws IOException {
         Agent agent = Agent.get();
         String id = graph.getJobID().toString();
         PlanReader reader = new PlanReader(() -> JobShape.of(graph));
-        // A job that was running keeps what it had; another plan's parallelism comes while it runs,
-        // with a way back.
+        // A job that was running keeps its parallelism. If the plan file has another one, the job is
+        // rescaled while it runs, so that it can go back.
         PlanFile kept = agent.plans.applied(id, reader.largestPlanBytes());
         PlanFile newest = agent.planOf(id, graph.getName(), reader::largestPlanBytes);
         for (PlanFile each : Arrays.asList(kept, newest)) {
             JobPlan plan = each == null ? null : reader.read(each).plan;
             if (plan != null
-                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), false)
+                    && PlanJudge.problems(plan, graph.getJobID(), TaskManagers.latest(), null, false)
                             .isEmpty()) {
                 return plan.parallelism;
             }

@@ -9,28 +9,34 @@ import java.util.Set;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 
+import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.Problems;
 import dev.edgeplace.flink.Quote;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
-/** Judges a plan that fits its job by the TaskManagers that are there. */
+/** Checks a plan that fits its job: are its TaskManagers registered, and have they enough slots? */
 final class PlanJudge {
     private PlanJudge() {}
 
     /**
      * Returns what is wrong with a plan, where, and the cure; empty if it can be used.
      *
+     * @param closed the TaskManagers where nothing new is put; null if the plan leads back
      * @param isRunning whether the job runs now; then all that the plan needs must be there, while
      *     a job that starts can wait for TaskManagers and slots
      */
     static List<String> problems(
-            JobPlan plan, JobID job, TaskManagers taskManagers, boolean isRunning) {
+            JobPlan plan,
+            JobID job,
+            TaskManagers taskManagers,
+            Cordons closed,
+            boolean isRunning) {
         Problems problems = new Problems();
         checkLocations(
                 new LinkedHashSet<>(plan.locations.values()), taskManagers, isRunning, problems);
         if (problems.isEmpty()) {
-            checkRoom(plan, job, taskManagers, isRunning, problems);
+            checkRoom(plan, job, taskManagers, closed, isRunning, problems);
         }
         return problems.listed();
     }
@@ -66,6 +72,7 @@ final class PlanJudge {
             JobPlan plan,
             JobID job,
             TaskManagers taskManagers,
+            Cordons closed,
             boolean isRunning,
             Problems problems) {
         Map<TaskManager, ResourceProfile> left = new HashMap<>();
@@ -74,7 +81,7 @@ final class PlanJudge {
         for (ResourceProfile slot : plan.slots()) {
             TaskManager at = taskManagers.at(PlannedPlace.location(slot));
             if (at == null) {
-                continue; // The job starts, and waits for it.
+                continue; // The job starts, and waits for this TaskManager.
             }
             ResourceProfile size = PlannedPlace.size(slot, at.defaultSlot);
             ResourceProfile room =
@@ -85,6 +92,14 @@ final class PlanJudge {
             } else {
                 full.add(at);
             }
+        }
+        if (isRunning && closed != null) {
+            needed.forEach(
+                    (at, slots) -> {
+                        if (slots > at.slotsOf(job) && closed.close(at.resourceId, at.host)) {
+                            problems.add(closed.reason(at.resourceId, at.host));
+                        }
+                    });
         }
         for (TaskManager at : full) {
             int others = isRunning ? at.slotsOfOthers(job) : 0;

@@ -11,12 +11,13 @@ import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlanMatch;
 
 /**
- * Reads the plan files of one job, in any thread: its shape does not change under one scheduler.
+ * Matches the plan files of one job with its tasks, in any thread. The tasks of a job do not change
+ * under one scheduler.
  *
- * <p>A file that has been read is not read again, whoever asks.
+ * <p>It keeps the last result, so a file that has not changed is matched once.
  */
 final class PlanReader {
-    /** What a plan file says. */
+    /** The content of a plan file. */
     static final class Read {
         final PlanFile file;
         /** Null if there are problems. */
@@ -32,7 +33,7 @@ final class PlanReader {
     }
 
     private final Supplier<JobShape> shapes;
-    /** Null until a plan is to be read: most jobs have none. */
+    /** Null until the first plan is read: most jobs have no plan. */
     private JobShape shape;
     private Read last;
 
@@ -44,7 +45,7 @@ final class PlanReader {
         return shape().tasks.largestPlanBytes();
     }
 
-    /** Reads a file; what it says of TaskManagers is for {@link PlanJudge}. */
+    /** Reads a file. {@link PlanJudge} checks the TaskManagers that it names. */
     synchronized Read read(PlanFile file) {
         if (last == null || !last.file.stamp.equals(file.stamp)) {
             last = readAnew(file);

@@ -4,15 +4,15 @@ import org.apache.flink.api.common.resources.ExternalResource;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 
 /**
- * A location, carried through the scheduler in the resource profile of a slot sharing group. It
- * never leaves the JobMaster: {@link PlannedSlotProvider} asks for real sizes.
+ * Carries a location through the scheduler, in the resource profile of a slot sharing group. Such a
+ * profile does not leave the JobMaster: {@link PlannedSlotProvider} asks for real sizes.
  */
 final class PlannedPlace {
     private static final String MARK = "edgeplace/";
 
     private PlannedPlace() {}
 
-    /** Returns a profile that carries a location beside what the user asked of the slots. */
+    /** Returns a profile with a location and with the resources that the user asked for. */
     static ResourceProfile profile(String location, ResourceProfile asked) {
         ResourceProfile.Builder profile =
                 isUnknown(asked) ? ResourceProfile.newBuilder() : ResourceProfile.newBuilder(asked);
@@ -32,7 +32,7 @@ final class PlannedPlace {
         return null;
     }
 
-    /** Returns the size of a slot: what the user asked for, or else one of the TaskManager's. */
+    /** Returns the resources that the user asked for, or else those of the TaskManager's slots. */
     static ResourceProfile size(ResourceProfile asked, ResourceProfile defaultSlot) {
         if (isUnknown(asked)) {
             return defaultSlot;

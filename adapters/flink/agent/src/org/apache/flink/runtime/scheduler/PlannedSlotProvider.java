@@ -2,6 +2,8 @@ package org.apache.flink.runtime.scheduler;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -9,7 +11,9 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
+import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
+import org.apache.flink.runtime.jobmaster.SlotInfo;
 import org.apache.flink.runtime.jobmaster.SlotRequestId;
 import org.apache.flink.runtime.jobmaster.slotpool.DeclarativeSlotPool;
 import org.apache.flink.runtime.jobmaster.slotpool.PhysicalSlotProvider;
@@ -26,8 +30,8 @@ import dev.edgeplace.flink.TaskManagers.TaskManager;
 /**
  * Asks the stock provider for slots of the planned TaskManagers' own sizes.
  *
- * <p>A request for a TaskManager that is not registered is kept back: its size is not known yet,
- * and it may not come. All methods run in the JobMaster's main thread.
+ * <p>It keeps a request for a TaskManager that is not registered: the size of its slots is not
+ * known, and it may never register. All methods run in the JobMaster's main thread.
  */
 final class PlannedSlotProvider implements PhysicalSlotProvider {
     private static final Logger LOG = LoggerFactory.getLogger(PlannedSlotProvider.class);
@@ -35,6 +39,8 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private final PhysicalSlotProvider stock;
     private final JobPlacement job;
     private final Map<SlotRequestId, Open> open = new LinkedHashMap<>();
+    /** Location -> the resource id of the TaskManager that was last asked for a slot there. */
+    private final Map<String, String> formerIds = new HashMap<>();
     private final DeclarativeSlotPool pool;
     final HeldSlots held;
 
@@ -45,8 +51,10 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         final String location;
         final long sinceMs = System.currentTimeMillis();
         final CompletableFuture<PhysicalSlotRequest.Result> slot = new CompletableFuture<>();
-        /** Of whom a slot has been asked, or null while the request is kept back. */
+        /** The TaskManager that a slot was asked of, or null while this request is kept. */
         TaskManager askedOf;
+        /** Why it is kept back, if its TaskManager is registered. */
+        String keptBackBecause;
         boolean isWarned;
 
         Open(PhysicalSlotRequest request) {
@@ -54,10 +62,15 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             this.asked = request.getSlotProfile().getPhysicalSlotResourceProfile();
             this.location = PlannedPlace.location(asked);
         }
+
+        /** Returns the slot where local recovery finds the state of the subtasks, if there is one. */
+        Collection<AllocationID> preferred() {
+            return request.getSlotProfile().getPreferredAllocations();
+        }
     }
 
     /**
-     * @param held what a former scheduler of the job has held for this one, or null
+     * @param held the slots that a former scheduler of the job holds for this one, or null
      */
     PlannedSlotProvider(PhysicalSlotProvider stock, JobPlacement job, HeldSlots held) {
         this.stock = stock;
@@ -102,10 +115,19 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         stock.disableBatchSlotRequestTimeoutCheck();
     }
 
-    /** Asks for what can be asked for now, and takes back what has been asked of the dead. */
+    /** Asks for slots of registered TaskManagers, and cancels requests to those that are gone. */
     void review() {
+        if (open.isEmpty()) {
+            return;
+        }
         TaskManagers seen = TaskManagers.latest();
-        for (Open each : new ArrayList<>(open.values())) {
+        Map<AllocationID, ResourceProfile> free = freeSlots();
+        List<Open> ordered = new ArrayList<>(open.values());
+        // Requests for a former slot come first: no other request takes that slot.
+        ordered.sort(
+                Comparator.comparing(
+                        each -> Collections.disjoint(free.keySet(), each.preferred())));
+        for (Open each : ordered) {
             if (each.askedOf != null && !isRegistered(seen, each.askedOf)) {
                 each.askedOf = null;
                 stock.cancelSlotRequest(
@@ -115,25 +137,57 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             if (each.askedOf == null) {
                 TaskManager chosen = choose(each, seen);
                 if (chosen != null) {
-                    ask(each, chosen);
+                    ask(each, chosen, free);
                 }
             }
         }
     }
 
-    /** Returns the locations for which subtasks wait, in order. */
+    /** Returns the locations that subtasks wait for, in order. */
     Collection<String> waitingFor() {
         TreeSet<String> locations = new TreeSet<>();
         open.values().forEach(each -> locations.add(Quote.cut(each.location)));
         return locations;
     }
 
+    /** Returns the slots that the job holds, each with the resource id of its TaskManager. */
+    Map<AllocationID, String> slots() {
+        Map<AllocationID, String> slots = new HashMap<>();
+        for (SlotInfo each : pool.getAllSlotsInformation()) {
+            slots.put(
+                    each.getAllocationId(),
+                    each.getTaskManagerLocation().getResourceID().toString());
+        }
+        return slots;
+    }
+
+    private Map<AllocationID, ResourceProfile> freeSlots() {
+        Map<AllocationID, ResourceProfile> free = new HashMap<>();
+        for (SlotInfo each : pool.getAllSlotsInformation()) {
+            if (pool.containsFreeSlot(each.getAllocationId())) {
+                free.put(each.getAllocationId(), each.getResourceProfile());
+            }
+        }
+        return free;
+    }
+
     void releaseIdleSlots() {
         Internals.releaseIdleSlots(pool);
     }
 
+    /** Returns why subtasks wait, beside for TaskManagers that are not registered. */
+    List<String> whyWaiting() {
+        TreeSet<String> reasons = new TreeSet<>();
+        for (Open each : open.values()) {
+            if (each.askedOf == null && each.keptBackBecause != null) {
+                reasons.add(each.keptBackBecause);
+            }
+        }
+        return List.copyOf(reasons);
+    }
+
     private TaskManager choose(Open request, TaskManagers seen) {
-        TaskManager planned = seen.at(request.location);
+        TaskManager planned = planned(request, seen);
         if (planned != null) {
             return planned;
         }
@@ -154,15 +208,59 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         if (!request.isWarned) {
             request.isWarned = true;
             LOG.warn(
-                    "edgeplace: {} waits for TaskManager {}, which its plan names and which is not"
-                            + " registered",
+                    "edgeplace: {} waits for TaskManager {} of its plan: {}",
                     job,
-                    Quote.cut(request.location));
+                    Quote.cut(request.location),
+                    request.keptBackBecause == null
+                            ? "it is not registered"
+                            : request.keptBackBecause);
         }
         return null;
     }
 
-    /** Returns the TaskManager with most free slots, or null if none has one. */
+    /** Returns the TaskManager that a request gets its slot of, or null if it has to wait. */
+    private TaskManager planned(Open request, TaskManagers seen) {
+        List<TaskManager> called = seen.called(request.location);
+        TaskManager planned = called.size() == 1 ? called.get(0) : successor(request, called);
+        request.keptBackBecause = null;
+        if (planned == null && !called.isEmpty()) {
+            request.keptBackBecause =
+                    "location " + Quote.of(request.location) + " means " + called.size()
+                            + " TaskManagers " + called
+                            + ": use a resource id; if one of them is dead, wait for"
+                            + " heartbeat.timeout";
+        } else if (planned != null
+                && job.isNew()
+                && job.cordons().close(planned.resourceId, planned.host)) {
+            request.keptBackBecause = job.cordons().reason(planned.resourceId, planned.host);
+            return null;
+        }
+        return planned;
+    }
+
+    /**
+     * Returns which of several TaskManagers of a host has the place of a request, or null: that of
+     * which the job has slots, or else the only one that is not the former one. A killed
+     * TaskManager stays registered until its heartbeat times out.
+     */
+    private TaskManager successor(Open request, List<TaskManager> called) {
+        List<TaskManager> own = new ArrayList<>();
+        List<TaskManager> others = new ArrayList<>();
+        for (TaskManager each : called) {
+            if (held.hasSlotsAt(each)) {
+                own.add(each);
+            } else if (!each.resourceId.equals(formerIds.get(request.location))) {
+                others.add(each);
+            }
+        }
+        if (own.size() == 1) {
+            return own.get(0);
+        }
+        boolean isFormerKnown = others.size() < called.size();
+        return own.isEmpty() && isFormerKnown && others.size() == 1 ? others.get(0) : null;
+    }
+
+    /** Returns the TaskManager with the most free slots, or null if no slot is free. */
     private TaskManager roomiest(TaskManagers seen) {
         TaskManager best = null;
         int most = 0;
@@ -171,7 +269,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             for (Open other : open.values()) {
                 free -= other.askedOf != null && isSame(other.askedOf, each) ? 1 : 0;
             }
-            if (free > most) {
+            if (free > most && !job.cordons().close(each.resourceId, each.host)) {
                 most = free;
                 best = each;
             }
@@ -179,18 +277,23 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return best;
     }
 
-    private void ask(Open planned, TaskManager of) {
+    private void ask(Open planned, TaskManager of, Map<AllocationID, ResourceProfile> free) {
         planned.askedOf = of;
+        if (of.isCalled(planned.location)) {
+            formerIds.put(planned.location, of.resourceId);
+        }
         SlotRequestId id = planned.request.getSlotRequestId();
         ResourceProfile size = HeldSlots.fingerprint(planned.asked, of);
         held.use(size);
-        PhysicalSlotRequest request = Internals.resized(planned.request, size);
+        List<AllocationID> preferred = new ArrayList<>(planned.preferred());
+        preferred.removeIf(slot -> !size.equals(free.get(slot)));
+        PhysicalSlotRequest request = Internals.resized(planned.request, size, preferred);
         stock.allocatePhysicalSlots(List.of(request))
                 .get(id)
                 .whenComplete(
                         (slot, failure) -> {
                             if (planned.askedOf != of) {
-                                return; // Taken back meanwhile.
+                                return; // The request was cancelled meanwhile.
                             }
                             open.remove(id);
                             if (failure == null) {
@@ -205,7 +308,7 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
         return seen.registered.stream().anyMatch(each -> isSame(each, taskManager));
     }
 
-    /** One that was restarted under its former id is another: it registered later. */
+    /** A TaskManager that was restarted with its former id is another one: it registered later. */
     private static boolean isSame(TaskManager a, TaskManager b) {
         return a.resourceId.equals(b.resourceId) && a.sinceMs == b.sinceMs;
     }

@@ -5,7 +5,7 @@ import java.util.Set;
 
 import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
-/** Which subtasks share a slot: those that the plan has at one place, as far as it is used. */
+/** Says which subtasks share a slot: by the plan if the job follows one, else as stock Flink. */
 final class PlannedSlotSharing implements SlotSharingStrategy {
     private final SlotSharingStrategy stock;
     private final JobPlacement job;

@@ -9,7 +9,7 @@ import java.util.Map;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlansFolder;
 
-/** The status file of one job, written when something in it has changed. */
+/** Writes the status file of one job when its content changes. */
 final class StatusReport {
     private final PlansFolder folder;
     private final String jobId;
@@ -22,7 +22,7 @@ final class StatusReport {
         this.jobName = jobName;
     }
 
-    /** Writes what {@code docs/flink-agent.md} says a status has. */
+    /** Writes the fields that {@code docs/flink-agent.md} describes. */
     void write(
             String state,
             PlanFile plan,

@@ -21,19 +21,20 @@ import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.ReflectedMember;
 import dev.edgeplace.flink.TaskManagers;
 
-/** The ResourceManager's side: called from the hooks in {@code FineGrainedSlotManager}. */
+/** The hooks in {@code FineGrainedSlotManager}, in the ResourceManager, call these methods. */
 public final class SteeringHooks {
     private static final Logger LOG = LoggerFactory.getLogger(SteeringHooks.class);
 
     private static volatile FineGrainedSlotManager slotManager;
     private static volatile Executor mainThread;
+    private static Set<String> lastClosed = Set.of();
     private static final Map<InstanceID, Long> FIRST_SEEN_MS = new ConcurrentHashMap<>();
 
     private SteeringHooks() {}
 
     /** Wraps the strategy that chooses TaskManagers for slot requests. */
     public static ResourceAllocationStrategy strategy(ResourceAllocationStrategy stock) {
-        return new SteeringStrategy(stock, SteeringHooks::checkAgain);
+        return new SteeringStrategy(stock, SteeringHooks::checkAgain, Agent.get().cordons);
     }
 
     /** Called when a ResourceManager of this JVM becomes active. */
@@ -44,18 +45,18 @@ public final class SteeringHooks {
         LOG.info("edgeplace: slot requests are steered, plans are in {}", Agent.get().plans);
     }
 
-    /** Has what the ResourceManager knows published, from its main thread. */
+    /** Publishes the ResourceManager's TaskManagers, from its main thread. */
     private static void probe() {
         FineGrainedSlotManager probed = slotManager;
         try {
             mainThread.execute(() -> publish(probed));
         } catch (RuntimeException e) {
-            // Its endpoint has ended.
+            // The ResourceManager has ended.
             TaskManagers.publish(false, List.of());
         }
     }
 
-    /** What one round leaves open is looked at in the next; see {@link SteeringStrategy}. */
+    /** Starts another round of allocation; see {@link SteeringStrategy}. */
     private static void checkAgain() {
         mainThread.execute(slotManager::triggerResourceRequirementsCheck);
     }
@@ -72,6 +73,13 @@ public final class SteeringHooks {
                 there.add(each.getInstanceId());
             }
             FIRST_SEEN_MS.keySet().retainAll(there);
+            Set<String> closed =
+                    SteeringStrategy.closedIds(
+                            tracker.getRegisteredTaskManagers(), Agent.get().cordons);
+            if (!closed.equals(lastClosed)) {
+                lastClosed = closed;
+                of.triggerResourceRequirementsCheck(); // Jobs may wait for what is open now.
+            }
         }
         TaskManagers.publish(active, registered);
     }

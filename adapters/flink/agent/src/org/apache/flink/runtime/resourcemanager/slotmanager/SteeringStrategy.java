@@ -8,28 +8,33 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.blocklist.BlockedTaskManagerChecker;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.instance.InstanceID;
+import org.apache.flink.runtime.resourcemanager.registration.TaskExecutorConnection;
 import org.apache.flink.runtime.slots.ResourceRequirement;
 import org.apache.flink.runtime.util.ResourceCounter;
 
+import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.SlotFingerprints;
 
 /**
- * Serves requests for slots of a TaskManager's own size from that TaskManager, all others as stock
- * Flink does. The stock strategy does the arithmetic: it is asked once for each TaskManager, and
- * told that all others are blocked.
+ * Serves a request for a slot of a TaskManager's own size from that TaskManager, and all other
+ * requests as stock Flink does. The stock strategy does the arithmetic: this class asks it once for
+ * each TaskManager, and says that all other TaskManagers are blocked.
  */
 final class SteeringStrategy implements ResourceAllocationStrategy {
     private final ResourceAllocationStrategy stock;
     private final Runnable checkAgain;
+    private final Cordons cordons;
 
-    SteeringStrategy(ResourceAllocationStrategy stock, Runnable checkAgain) {
+    SteeringStrategy(ResourceAllocationStrategy stock, Runnable checkAgain, Cordons cordons) {
         this.stock = stock;
         this.checkAgain = checkAgain;
+        this.cordons = cordons;
     }
 
     @Override
@@ -48,15 +53,12 @@ final class SteeringStrategy implements ResourceAllocationStrategy {
                                 .add(each);
                     }
                 });
-        if (planned.isEmpty()) {
-            return stock.tryFulfillRequirements(missing, taskManagers, blocked);
-        }
         ResourceAllocationResult.Builder result = ResourceAllocationResult.builder();
         Set<InstanceID> used = new HashSet<>();
         planned.forEach(
                 (id, requirements) ->
-                        // What cannot be had now is neither failed nor asked of new TaskManagers:
-                        // the JobMaster's side knows for whom it waits, and says so.
+                        // A slot that is not free now does not fail the job, and starts no new
+                        // TaskManager: the JobMaster's side reports what it waits for.
                         used.addAll(
                                 addRegistered(
                                         result,
@@ -68,9 +70,9 @@ final class SteeringStrategy implements ResourceAllocationStrategy {
                                                                 || !tm.toString().equals(id)))));
         if (!others.isEmpty()) {
             if (used.isEmpty()) {
-                addAll(result, stock.tryFulfillRequirements(others, taskManagers, blocked));
+                addUnplanned(result, others, taskManagers, blocked);
             } else {
-                // The stock strategy does not know what has just been promised: next round.
+                // The stock strategy does not know the slots of this round: it gets the next one.
                 checkAgain.run();
             }
         }
@@ -81,6 +83,60 @@ final class SteeringStrategy implements ResourceAllocationStrategy {
     public ResourceReconcileResult tryReconcileClusterResources(
             TaskManagerResourceInfoProvider taskManagers) {
         return stock.tryReconcileClusterResources(taskManagers);
+    }
+
+    /** Serves requests as stock Flink does, but not from TaskManagers that take nothing new. */
+    private void addUnplanned(
+            ResourceAllocationResult.Builder sum,
+            Map<JobID, Collection<ResourceRequirement>> requirements,
+            TaskManagerResourceInfoProvider taskManagers,
+            BlockedTaskManagerChecker blocked) {
+        Set<String> closed = closedIds(taskManagers.getRegisteredTaskManagers(), cordons);
+        ResourceAllocationResult open =
+                stock.tryFulfillRequirements(
+                        requirements,
+                        taskManagers,
+                        tm -> blocked.isBlockedTaskManager(tm) || closed.contains(tm.toString()));
+        Set<JobID> unserved = unserved(open);
+        Set<JobID> waiting = new HashSet<>(unserved);
+        if (!closed.isEmpty() && !unserved.isEmpty()) {
+            waiting.removeAll(
+                    unserved(stock.tryFulfillRequirements(requirements, taskManagers, blocked)));
+        } else {
+            waiting.clear();
+        }
+        cordons.keepWaiting(waiting.stream().map(JobID::toString).collect(Collectors.toSet()));
+        if (waiting.isEmpty()) {
+            addAll(sum, open);
+        } else {
+            // They are neither failed nor given new TaskManagers: there is room once it is opened.
+            addRegistered(sum, open);
+            unserved.removeAll(waiting);
+            unserved.forEach(sum::addUnfulfillableJob);
+        }
+    }
+
+    /** Returns the resource ids of the TaskManagers that take nothing new. */
+    static Set<String> closedIds(
+            Collection<? extends TaskManagerInfo> taskManagers, Cordons cordons) {
+        Set<String> closed = new HashSet<>();
+        for (TaskManagerInfo each : taskManagers) {
+            TaskExecutorConnection connection = each.getTaskExecutorConnection();
+            String id = connection.getResourceID().toString();
+            if (cordons.close(id, SteeringHooks.host(connection))) {
+                closed.add(id);
+            }
+        }
+        return closed;
+    }
+
+    /** Returns the jobs that do not get all they ask for from what is registered. */
+    private static Set<JobID> unserved(ResourceAllocationResult result) {
+        Set<JobID> unserved = new HashSet<>(result.getUnfulfillableJobs());
+        result.getAllocationsOnPendingResources()
+                .values()
+                .forEach(jobs -> unserved.addAll(jobs.keySet()));
+        return unserved;
     }
 
     private static Set<InstanceID> addRegistered(

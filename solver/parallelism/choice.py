@@ -1,0 +1,248 @@
+"""Which operators change their parallelism together, and which parallelisms are asked for."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+
+from edgeplace.model import (
+    MOST_PARALLELISM,
+    Colocate,
+    InvalidInputError,
+    JobGraph,
+    NeverMove,
+    Pin,
+    Rules,
+    ShipStrategy,
+    first_few,
+)
+from edgeplace.model.what_if.parallelism import (
+    Parallelism,
+    meant,
+    rescaled_rules,
+    with_parallelism,
+)
+
+ALL = "all"
+"""In place of an operator: every operator that is not named and may change."""
+Asked = Mapping[str, Iterable[int]]
+"""Operator, by id or unique name, or `ALL` -> numbers of subtasks."""
+
+Member = tuple[str, str]
+"""Job name and operator id."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operators that have one parallelism, and the parallelisms asked for.
+
+    Attributes
+    ----------
+    values
+        Ascending, at least one.
+    now
+        The parallelism that they have.
+    """
+
+    members: tuple[Member, ...]
+    title: str
+    values: tuple[int, ...]
+    now: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """All that may be chosen: a vector has one parallelism for each group.
+
+    Attributes
+    ----------
+    notes
+        What was asked for and is left out, with the reason.
+    """
+
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of vectors."""
+        n = 1
+        for g in self.groups:
+            n *= len(g.values)
+        return n
+
+    def parallelism(self, vector: Sequence[int]) -> Parallelism:
+        """Return a vector by job and operator."""
+        named: dict[str, dict[str, int]] = {}
+        for group, n in zip(self.groups, vector, strict=True):
+            for job, op in group.members:
+                named.setdefault(job, {})[op] = n
+        return named
+
+
+def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Choice:
+    """Return what may be chosen.
+
+    Raises
+    ------
+    InvalidInputError
+        If an operator that is named cannot have any parallelism asked for, with the reason.
+    """
+    ranges = {ALL: range(1, MOST_PARALLELISM + 1)} if asked == ALL else asked
+    if isinstance(ranges, str) or not ranges:
+        raise InvalidInputError(
+            f"parallelism {asked!r} names no operator",
+            "give {'window': range(1, 9)}, or 'all'",
+        )
+    wanted = _named(jobs, {ref: n for ref, n in ranges.items() if ref != ALL})
+    others = _whole(ALL, ranges[ALL]) if ALL in ranges else None
+    groups: list[Group] = []
+    notes: list[str] = []
+    for members in _joined(jobs, rules):
+        stated = {wanted[m] for m in members if m in wanted}
+        title = _title(jobs, members)
+        if len(stated) > 1:
+            raise InvalidInputError(
+                f"{title} have one parallelism, and are asked to have different ones",
+                "ask for the same ones: operators joined by FORWARD or by a colocate rule change "
+                "together",
+            )
+        if not stated and others is None:
+            continue
+        group, refused = _group(jobs, rules, members, next(iter(stated), None), others or ())
+        if group is None and stated:
+            raise InvalidInputError(
+                f"the parallelism of {title} cannot be chosen: {refused}",
+                "leave it out, or ask for what it can have",
+            )
+        if group is not None:
+            groups.append(group)
+        if refused:
+            notes.append(f"parallelism: {refused}")
+    if not groups:
+        raise InvalidInputError(
+            f"there is no operator of which the parallelism can be chosen: {'; '.join(notes)}",
+            "sources, and what FORWARD joins to them, keep theirs",
+        )
+    return Choice(tuple(groups), tuple(notes))
+
+
+def _whole(ref: str, values: Iterable[int]) -> tuple[int, ...]:
+    found = tuple(sorted(set(values)))
+    if not found or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in found):
+        raise InvalidInputError(
+            f"parallelism of {ref!r}: {first_few([repr(n) for n in found], 4) or 'nothing'}",
+            "ask for whole numbers of 1 or more, such as range(1, 9)",
+        )
+    return found
+
+
+def _named(jobs: Sequence[JobGraph], ranges: Asked) -> dict[Member, tuple[int, ...]]:
+    """Return what is asked of each operator that is named."""
+    wanted: dict[Member, tuple[int, ...]] = {}
+    for ref, values in ranges.items():
+        having = [j for j in jobs if any(ref in (op.id, op.name) for op in j.operators)]
+        if len(having) > 1:
+            raise InvalidInputError(
+                f"operator {ref!r} is in several jobs: {[j.name for j in having]}",
+                "give operators that are alike in several jobs different names",
+            )
+        job = (having or jobs)[0]
+        wanted[job.name, job.operator(ref).id] = _whole(ref, values)
+    return wanted
+
+
+def _joined(jobs: Sequence[JobGraph], rules: Rules) -> list[tuple[Member, ...]]:
+    """Return the sets of operators that have one parallelism, in the order of the jobs."""
+    graph: nx.Graph[Member] = nx.Graph()
+    graph.add_nodes_from((j.name, op.id) for j in jobs for op in j.operators)
+    for j in jobs:
+        for s in j.streams:
+            if s.ship_strategy is ShipStrategy.FORWARD:
+                graph.add_edge((j.name, s.source), (j.name, s.target))
+    for rule in rules.rules:
+        if isinstance(rule, Colocate):
+            together = [(job.name, op.id) for job, op in meant(jobs, rule)]
+            nx.add_path(graph, together)
+    order = {m: i for i, m in enumerate(graph)}
+    sets = [tuple(sorted(c, key=order.__getitem__)) for c in nx.connected_components(graph)]
+    return sorted(sets, key=lambda c: order[c[0]])
+
+
+def _title(jobs: Sequence[JobGraph], members: Sequence[Member]) -> str:
+    by_name = {j.name: j for j in jobs}
+    prefix = len(jobs) > 1
+    return ", ".join(
+        (f"{job}: " if prefix else "") + by_name[job].operator(op).name for job, op in members
+    )
+
+
+def _group(
+    jobs: Sequence[JobGraph],
+    rules: Rules,
+    members: tuple[Member, ...],
+    stated: tuple[int, ...] | None,
+    others: tuple[int, ...],
+) -> tuple[Group | None, str]:
+    """Return the group, None if it keeps its parallelism; and what is left out, with the reason.
+
+    Parameters
+    ----------
+    stated
+        What is asked of it by name; None: `others`, as far as it can have them.
+    """
+    by_name = {j.name: j for j in jobs}
+    title = _title(jobs, members)
+    operators = [by_name[job].operator(op) for job, op in members]
+    now = operators[0].parallelism
+    sources = {(j.name, op.id) for j in jobs for op in j.sources()}
+    born = [m for m in members if m in sources]
+    if born:
+        name = by_name[born[0][0]].operator(born[0][1]).name
+        why = "it is a source" if len(members) == 1 else f"source {name!r} is among them"
+        return None, f"{title} keeps {now}: {why}"
+    for rule in rules.rules:
+        if isinstance(rule, NeverMove):
+            held = [op.name for job, op in meant(jobs, rule) if (job.name, op.id) in members]
+            if held:
+                return None, f"{title} keeps {now}: rule {rule.title()!r}"
+    most = min(op.max_parallelism for op in operators)
+    values = others if stated is None else stated
+    fit = tuple(n for n in values if n <= most)
+    if stated is not None and len(fit) < len(values):
+        raise InvalidInputError(
+            f"the parallelism of {title} cannot be {values[-1]}: it has {most} key groups, its "
+            "max parallelism",
+            f"ask for 1 to {most}",
+        )
+    possible, refused, why = [], [], ""
+    by_subtask = any(
+        isinstance(rule, Pin)
+        and rule.subtasks
+        and any((job.name, op.id) in members for job, op in meant(jobs, rule))
+        for rule in rules.rules
+    )
+    tried = False
+    for n in fit:
+        # Shares can be mapped to all others or to none, pins of single subtasks to some.
+        if n != now and (by_subtask or not tried):
+            tried = True
+            change = Choice((Group(members, title, (n,), now),), ()).parallelism((n,))
+            try:
+                for job in jobs:
+                    with_parallelism(job, change.get(job.name, {}))
+                rescaled_rules(jobs, rules, change)
+            except InvalidInputError as e:
+                why = e.what
+                refused.append(n)
+                continue
+        elif n != now and refused and not by_subtask:
+            refused.append(n)
+            continue
+        possible.append(n)
+    left_out = first_few([str(n) for n in refused], 8)
+    if not possible:
+        reason = why or f"nothing up to {most}, its max parallelism, is asked for"
+        return None, f"{title} keeps {now}: {reason}"
+    said = f"{title} is not tried with {left_out}: {why}" if refused else ""
+    return Group(members, title, tuple(possible), now), said

@@ -1,0 +1,331 @@
+"""One problem that bounds all vectors of a box from below; docs/formulation.md has the argument.
+
+Of a plan with n subtasks of an operator, m are drawn, each with a probability in proportion to its
+share of the records. What is drawn is a plan of the relaxed problem, in which each of the m
+subtasks uses of every limit what the least of any n uses, and carries 1/m of the records. Its bytes
+over links, and its cores where only the objective counts them, are at most those of the plan on
+average, so some draw has no more. All else holds for every draw.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeplace.model import (
+    AMOUNTS,
+    Cluster,
+    JobGraph,
+    LimitKind,
+    Pin,
+    Plan,
+    Rules,
+    ShipStrategy,
+    StayOnSite,
+    Stream,
+)
+from edgeplace.model.what_if.parallelism import meant
+from edgeplace.solver.arrays import Bools, Floats
+from edgeplace.solver.parallelism.choice import Member
+from edgeplace.solver.parallelism.splits import Splits
+from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.problem.buffering import held_ms
+from edgeplace.solver.problem.channels import Channels
+from edgeplace.solver.problem.footprint import Footprint
+from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.solver.problem.wire import checkpoint_on_wire
+from edgeplace.solver.problem.work import Work
+
+Box = tuple[tuple[int, ...], ...]
+"""The parallelisms of each group, ascending."""
+_ROUNDING = 1 - 1e-9
+"""Factor on what is a quotient of sums: the bound is a bound in spite of rounding."""
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A problem that bounds all vectors of a box.
+
+    Attributes
+    ----------
+    problem
+        Its optimum bounds each term, but for `server_cores`.
+    for_cores
+        The same without limits of cores, in which subtasks have all of theirs: it bounds
+        `server_cores`.
+    moves
+        Of its moves, those of subtasks that stand for others: they count nothing.
+    """
+
+    problem: Problem
+    for_cores: Problem
+    moves: int
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What is known of the subtasks drawn of the groups, for a whole box.
+
+    Attributes
+    ----------
+    count
+        m of each group.
+    load
+        Operator -> factor on what its drawn subtask uses of a thread and a node.
+    own
+        Operator -> factor on its cores in the objective, and on what it sends.
+    """
+
+    count: tuple[int, ...]
+    load: dict[Member, float]
+    own: dict[Member, float]
+
+
+def relaxed(
+    jobs: Sequence[JobGraph],
+    cluster: Cluster,
+    rules: Rules,
+    current: Plan | None,
+    splits: Splits,
+    box: Box,
+) -> Relaxed:
+    """Return the problem that bounds all vectors of a box."""
+    count = tuple(
+        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns))
+        for g, ns in enumerate(box)
+    )
+    load = dict.fromkeys(splits.odd, 0.0)
+    own = dict.fromkeys(splits.odd, 0.0)
+    for m, g in splits.free.items():
+        each = [splits.at(g, n) for n in box[g]]
+        own[m] = min(s.of[m] for s in each) * _ROUNDING
+        load[m] = min(s.of[m] * s.least for s in each) * count[g] * _ROUNDING
+    drawn = _Drawn(count, load, own)
+    swollen = {j.name for j in jobs if swells(j, splits)}
+    few = [_job(j, splits, count, j.name in swollen) for j in jobs]
+    whole = build(few, cluster, _rules(jobs, rules, splits, count), _plan(current, splits))
+    problem = dataclasses.replace(
+        whole,
+        work=_work(whole, drawn.load),
+        footprint=_footprint(whole, cluster, splits, box, drawn),
+        channels=_channels(few, whole, splits, box, drawn, swollen),
+        network=dataclasses.replace(
+            whole.network,
+            capacity_bytes_per_s=np.full_like(whole.network.capacity_bytes_per_s, np.inf),
+        ),
+    )
+    cores = whole.work.cores * _by_subtask(whole, drawn.own)[:, None]
+    for_cores = dataclasses.replace(
+        problem,
+        work=dataclasses.replace(problem.work, cores=cores),
+        tms=dataclasses.replace(
+            problem.tms, node_cores=np.full_like(problem.tms.node_cores, np.inf)
+        ),
+    )
+    moves = 0 if current is None else sum(count[g] for g in splits.free.values())
+    return Relaxed(problem, for_cores, moves)
+
+
+def swells(job: JobGraph, splits: Splits) -> bool:
+    """Return whether the records of a job depend on its parallelism."""
+    free = {op for name, op in splits.free if name == job.name}
+    return any(
+        (s.ship_strategy is ShipStrategy.BROADCAST and s.target in free)
+        or (
+            s.cost is not None
+            and s.cost.by_rate
+            and (s.source in free or (job.name, s.source) in splits.odd)
+        )
+        for s in job.streams
+    )
+
+
+def _job(job: JobGraph, splits: Splits, count: Sequence[int], swells: bool) -> JobGraph:
+    """Return a job with only the subtasks drawn, among which records divide evenly."""
+
+    def stream(s: Stream) -> Stream:
+        if s.cost is None:
+            return s
+        update: dict[str, object] = {}
+        if (job.name, s.target) in splits.free:
+            update["shares"] = None
+        if swells and s.cost.by_rate:
+            update["by_rate"] = ()
+            update["selectivity"] = min(at.selectivity for at in s.cost.by_rate)
+            update["bytes_per_record"] = min(at.bytes_per_record for at in s.cost.by_rate)
+        return s.model_copy(update={"cost": s.cost.model_copy(update=update)})
+
+    operators = []
+    for op in job.operators:
+        g = splits.free.get((job.name, op.id))
+        if g is not None:
+            few = {"parallelism": count[g], "max_parallelism": count[g]}
+            op = op.model_copy(update=few)
+        operators.append(op)
+    streams = tuple(map(stream, job.streams))
+    return job.model_copy(update={"operators": tuple(operators), "streams": streams})
+
+
+def _rules(jobs: Sequence[JobGraph], rules: Rules, splits: Splits, count: Sequence[int]) -> Rules:
+    """Return the rules that every draw keeps."""
+    loose = {(name, by_index(jobs, name, i).target) for name, i in splits.loose}
+    kept = []
+    for rule in rules.rules:
+        without: set[Member] = set()
+        if isinstance(rule, Pin) and rule.subtasks:
+            without = set(splits.free)
+        elif isinstance(rule, StayOnSite):
+            without = loose
+        left = [(j, op) for j, op in meant(jobs, rule) if (j.name, op.id) not in without]
+        if len(left) == len(meant(jobs, rule)):
+            kept.append(rule)
+        else:
+            kept += [
+                rule.model_copy(update={"operators": (op.id,), "job": j.name}) for j, op in left
+            ]
+    most = rules.max_moves
+    if most is not None:
+        most += sum(count[g] for g in splits.free.values())
+    return rules.model_copy(update={"rules": tuple(kept), "max_moves": most})
+
+
+def by_index(jobs: Sequence[JobGraph], name: str, i: int) -> Stream:
+    """Return a stream of a job."""
+    return next(j for j in jobs if j.name == name).streams[i]
+
+
+def _plan(current: Plan | None, splits: Splits) -> Plan | None:
+    """Return where subtasks run now, without those that are drawn."""
+    if current is None:
+        return None
+    kept = {
+        job: {op: tms for op, tms in own.items() if (job, op) not in splits.free}
+        for job, own in current.jobs.items()
+    }
+    return current.model_copy(update={"jobs": kept})
+
+
+def _by_subtask(problem: Problem, factor: dict[Member, float]) -> Floats:
+    each = [factor.get((job, op.id), 1.0) for job, op in problem.subtasks.operators]
+    of_subtask: Floats = np.array(each)[problem.subtasks.operator_of]
+    return of_subtask
+
+
+def _work(problem: Problem, load: dict[Member, float]) -> Work:
+    work, factor = problem.work, _by_subtask(problem, load)
+    rate = work.rate_per_s[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        busy_s = np.where(rate > 0, work.busy / rate, 0.0)
+        cpu_s = np.where(rate > 0, work.cores / rate, 0.0)
+    return Work.of(work.rate_per_s * factor, busy_s, cpu_s)
+
+
+def _footprint(
+    problem: Problem, cluster: Cluster, splits: Splits, box: Box, drawn: _Drawn
+) -> Footprint:
+    """Return what subtasks keep at least, and what they write on average at least."""
+    subtasks, footprint = problem.subtasks, problem.footprint
+    takes, written = footprint.takes.copy(), footprint.checkpoint_bytes_per_s.copy()
+    state = footprint.state_bytes.copy()
+    jobs = {j.name: j for j in subtasks.jobs}
+    for o, (name, op) in enumerate(subtasks.operators):
+        g = splits.free.get((name, op.id))
+        if g is None or op.cost is None:
+            continue
+        own, job = subtasks.range_of(o), jobs[name]
+        keeper = AMOUNTS.index(LimitKind.MEMORY if job.state_backend == "heap" else LimitKind.DISK)
+        stated = AMOUNTS[keeper].facts.takes
+        # As `Footprint.of` has it, to the last bit.
+        state[own] = (op.cost.state_bytes or 0.0) / max(box[g])
+        takes[own, keeper] = (getattr(op, stated) if stated else 0) + state[own]
+        if job.checkpoint_interval_ms:
+            least = min(
+                checkpoint_on_wire(
+                    (op.cost.checkpointed_bytes or 0.0) / n, False, cluster.mtu_bytes
+                )
+                / splits.at(g, n).heaviest
+                for n in box[g]
+            )
+            seconds = job.checkpoint_interval_ms / 1000
+            written[own] = least / drawn.count[g] / seconds * _ROUNDING
+    return Footprint(takes, state, written)
+
+
+def _channels(
+    jobs: Sequence[JobGraph],
+    problem: Problem,
+    splits: Splits,
+    box: Box,
+    drawn: _Drawn,
+    swollen: set[str],
+) -> Channels:
+    """Return the channels between subtasks drawn: what each carries and how long it waits at
+    least.
+    """
+    channels, cluster = problem.channels, problem.cluster
+    operators = [(job, op.id) for job, op in problem.subtasks.operators]
+    a = problem.subtasks.operator_of[channels.source]
+    stream = channels.stream.copy()
+    answers = np.arange(len(stream)) >= channels.n_feeding
+    stream[answers] -= channels.stream[: channels.n_feeding].max(initial=0) + 1
+    a[answers] = problem.subtasks.operator_of[channels.target[answers]]
+    job_of = {j.name: i for i, j in enumerate(jobs)}
+    widest = max((len(j.streams) for j in jobs), default=0) + 1
+    key = np.array([job_of[job] for job, _ in operators], np.intp)[a] * widest + stream
+    n = len(jobs) * widest
+    carried, least = np.ones(n), np.ones(n)
+    dropped, near, odd = (np.zeros(n, bool) for _ in range(3))
+    for j, job in enumerate(jobs):
+        for i, s in enumerate(job.streams):
+            at = j * widest + i
+            source, target = (job.name, s.source), (job.name, s.target)
+            out, into = drawn.own.get(source, 1.0), 1.0
+            low = drawn.load.get(source, 1.0)
+            g = splits.free.get(target)
+            same = g is not None and splits.free.get(source) == g
+            if g is not None and s.ship_strategy is not ShipStrategy.FORWARD:
+                each = [splits.at(g, k) for k in box[g]]
+                into = min(x.into[job.name, i] for x in each) * _ROUNDING
+                low *= min(x.into[job.name, i] * x.least for x in each) * drawn.count[g]
+                if s.ship_strategy is ShipStrategy.BROADCAST:
+                    into = 1.0
+                if same:
+                    # They are drawn together, not each by itself.
+                    into = 0.0
+            carried[at], least[at] = out * min(into, 1.0), low * _ROUNDING
+            dropped[at] = (job.name, i) in splits.loose
+            near[at] = source in splits.free or target in splits.free or job.name in swollen
+            odd[at] = job.name in swollen or (out * into == 0.0 and not same)
+    flow = Traffic.of(jobs)
+    sent = channels.buffer_bytes.copy()
+    feeding = slice(0, channels.n_feeding)
+    low = least[key[feeding]]
+    bytes_, records = flow.bytes_per_s * low, flow.records_per_s * low
+    held = held_ms(flow.timeout_ms, bytes_, records, cluster.buffer_bytes)
+    with np.errstate(invalid="ignore"):
+        little = np.minimum(np.where(bytes_ > 0, bytes_ * held / 1000, 0.0), cluster.buffer_bytes)
+    sent[feeding] = np.maximum(little, flow.record_bytes)
+    silent: Bools = odd[key] & ~np.isin(key, np.flatnonzero(carried > 0))
+    changed = Channels(
+        source=channels.source,
+        target=channels.target,
+        bytes_per_s=channels.bytes_per_s * carried[key],
+        n_feeding=channels.n_feeding,
+        live=channels.live & ~silent,
+        exchange_ms=np.where(odd[key], 0.0, channels.exchange_ms),
+        spread_ms=np.where(odd[key], 0.0, channels.spread_ms),
+        buffer_bytes=np.where(near[key], sent, channels.buffer_bytes),
+        fill_ms=np.where(near[key], np.inf, channels.fill_ms),
+        window_bytes=np.where(near[key], np.inf, channels.window_bytes),
+        stream=channels.stream,
+    )
+    keep = ~dropped[key]
+    if keep.all():
+        return changed
+    kept = {
+        f.name: getattr(changed, f.name)[keep]
+        for f in dataclasses.fields(Channels)
+        if f.name != "n_feeding"
+    }
+    return Channels(n_feeding=int(keep[feeding].sum()), **kept)

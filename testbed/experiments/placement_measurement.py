@@ -1,0 +1,176 @@
+"""Measurement of one placement of a running job: at a rate that it sustains, then overloaded."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from edgeplace import Cluster, Plan
+from testbed.errors import TestbedError
+from testbed.experiments.headline_report import AS_OFFERED
+from testbed.experiments.loop import Loop
+from testbed.experiments.observe import Window, latency, middle, source_rates, windows
+from testbed.experiments.workloads import Workload
+from testbed.world import Wan, World
+
+DELAY_MS = 25.0
+WIDE = Wan(50.0, DELAY_MS)
+TRIALS = 3
+TRICKLE = "1"
+_OVERLOAD = 2.0
+"""The overload, as a multiple of the rate that a placement should sustain. Without a limit, a
+source that crosses no link would take the processors from all others.
+"""
+_MOST_OFFERED = 16.0
+"""Largest overload."""
+_FILLING = 4.0
+"""Overload that fills the buffers before a link. Empty buffers would accept the records that do
+not fit the link.
+"""
+_UNFAIR = 1.1
+"""Ratio of the fastest to the slowest source, above which they may disturb each other."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Durations in seconds."""
+
+    windows: int = 5
+    window_s: float = 5.0
+    """Length of a window; each contains a checkpoint, which is taken every 5 s."""
+    records_a_window: float = 10.0
+    """Least records of a source subtask in a window. Windows are longer if records are few."""
+    idle_s: float = 30.0
+    """Measurement of Flink without jobs."""
+    measure_s: int = 20
+    """Duration of `edgeplace flink collect`."""
+    warm_up_s: float = 30.0
+    """Warm-up at full speed before costs are measured, because the JVM compiles frequent code."""
+    settle_s: float = 3.0
+    """Pause after a change of the placement or the rate."""
+    state_s: float = 30.0
+    """Time until a state has the size of a new rate, before costs are measured. Q3's state covers
+    20 s.
+    """
+    fill_s: float = 6.0
+    """Time until the buffers before a thin link are full."""
+    busy_limit: float = 0.85
+    """Share of this machine's processors above which a measurement is rejected."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A workload that runs."""
+
+    world: World
+    workload: Workload
+    job_id: str
+    out: Path
+    loop: Loop
+    schedule: Schedule
+
+    def rate(self, text: str) -> None:
+        """Set the records per second of each source subtask."""
+        draft = self.out / "rate.draft"
+        draft.write_text(text)
+        draft.rename(self.out / "rate")
+
+
+def watched(
+    run: Run, cluster: Cluster, mbit: float, plan: Plan, rate: float, sustained: float
+) -> dict[str, Any]:
+    """Apply a placement and measure it, first at a rate that it should sustain, then overloaded.
+
+    Raises
+    ------
+    TestbedError
+        If this machine is busy with other work, also at a second try.
+    """
+    run.rate(TRICKLE)
+    run.world.set_wan(WIDE)
+    run.loop.apply(plan, cluster)
+    run.world.set_wan(Wan(mbit, DELAY_MS))
+    rejected, schedule = 0, run.schedule
+    while True:
+        run.rate(f"{rate:.4f}")
+        time.sleep(schedule.settle_s)
+        steady = windows(
+            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
+        )
+        at_rate, seen = _summary(run, steady), latency(run.out, steady)
+        run.rate(f"{_FILLING * sustained:.4f}")
+        time.sleep(schedule.settle_s if mbit >= WIDE.mbit_per_s else schedule.fill_s)
+        full, overloaded, offered = _overloaded(run, sustained)
+        sources = overloaded["per_source"]
+        if max(sources) > _UNFAIR * min(sources):
+            # One source may take what the other needs, so both are offered an equal share.
+            run.rate(f"{sum(sources) / len(sources):.4f}")
+            time.sleep(schedule.settle_s)
+            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
+            equal = _summary(run, full)
+            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
+        run.rate(TRICKLE)
+        busy = max(w.machine_busy for w in [*steady, *full])
+        if busy <= schedule.busy_limit:
+            break
+        rejected += 1
+        say(f"rejected: {busy:.0%} of this machine was busy")
+        if rejected == TRIALS:
+            raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
+        time.sleep(schedule.settle_s)
+    return {
+        "rejected": rejected,
+        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
+        "full": {**overloaded, "offered_per_subtask": offered},
+    }
+
+
+def _overloaded(run: Run, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
+    """Measure a placement under overload; return the rate that each source was offered.
+
+    While all of it is sustained, the offer is doubled.
+    """
+    schedule = run.schedule
+    length = max(schedule.window_s, schedule.records_a_window / sustained)
+    offered = _OVERLOAD * sustained
+    while True:
+        run.rate(f"{offered:.4f}")
+        time.sleep(schedule.settle_s)
+        full = windows(run.world, schedule.windows, length)
+        seen = _summary(run, full)
+        if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
+            return full, seen, offered
+        offered *= 2
+
+
+def _summary(run: Run, watched: Sequence[Window]) -> dict[str, Any]:
+    """Return the medians, and every window of the figures that count.
+
+    The rate is that of all windows together, because the content of the buffers between a source
+    and a full link varies by the records of a second.
+    """
+    whole = replace(watched[-1], begin_s=watched[0].begin_s)
+    rates = source_rates(run.out, [*watched, whole])
+    slowest = rates.min(axis=0).tolist()
+    wan = [w.wan_bytes_per_s for w in watched]
+    links = watched[0].link_bytes_per_s
+    return {
+        "wan_bytes_per_s": middle(wan),
+        "wan_bytes_per_s_each": wan,
+        "per_subtask": slowest[-1],
+        "per_subtask_each": slowest[:-1],
+        "per_source": rates[:, -1].tolist(),
+        "link_bytes_per_s": {
+            f"{a} -> {b}": middle([w.link_bytes_per_s[a, b] for w in watched]) for a, b in links
+        },
+        "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
+        "machine_busy": max(w.machine_busy for w in watched),
+        "dropped_packets": sum(w.dropped for w in watched),
+        "seconds": whole.end_s - whole.begin_s,
+    }
+
+
+def say(text: str) -> None:
+    """Print a line with the time of day."""
+    print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)

@@ -1,0 +1,65 @@
+"""Parallelism and place together, against every vector and every placement."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgeplace.model import InvalidInputError, Status, objective_levels
+from edgeplace.solver import evaluate, solve
+from tests.support.parallelism import asked_of, at, optimum, plan_of, vectors
+from tests.support.strategies import OBJECTIVES, instances
+
+
+def check(instance, data, objective, backend):
+    job, cluster, rules, current = instance
+    asked = asked_of(data.draw, job, cluster, rules)
+    levels = [(v.name, v.tolerance) for v in objective_levels(objective)]
+    soft = levels[0][0] == "throughput"
+    try:
+        result = solve(
+            job,
+            cluster,
+            rules,
+            objective,
+            plan_of(job, current),
+            parallelism=asked,
+            backend=backend,
+        )
+    except InvalidInputError as e:
+        # Nothing asked for can be mapped, or the instance itself is refused.
+        possible = [v for v in vectors(asked, job, rules) if at(job, rules, current, v)]
+        if possible:
+            with pytest.raises(InvalidInputError):
+                for wanted in possible:
+                    there = at(job, rules, current, wanted)
+                    solve(there[0], cluster, there[1], objective, plan_of(job, there[2]))
+        assert str(e)
+        return
+    best = optimum(job, cluster, rules, current, asked, levels, soft)
+    if best is None:
+        assert result.status is Status.INFEASIBLE
+        assert any("no parallelism asked for helps" in note for note in result.notes)
+        return
+    assert result.status is Status.OPTIMAL, (result.stopped_by, result.levels, best)
+    for level, least in zip(result.levels, best, strict=True):
+        assert level.bound <= least * (1 + 2e-6) + 1e-6
+        assert least * (1 - 2e-6) - 1e-6 <= level.value
+        assert level.value <= least * (1 + level.tolerance) * (1 + 3e-6) + 1e-6
+    wanted = result.chosen.parallelism[job.name]
+    there = at(job, rules, current, wanted)
+    found = evaluate(there[0], cluster, result.plan, there[1], plan_of(job, there[2]))
+    for level in result.levels:
+        assert abs(found.value(level.name) - level.value) <= 1e-9 * abs(level.value)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances(), data=st.data(), objective=OBJECTIVES)
+def test_the_best_of_all_vectors_is_found_and_proved(instance, data, objective):
+    check(instance, data, objective, "milp")
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances(), data=st.data(), objective=OBJECTIVES)
+def test_the_best_of_all_vectors_is_found_by_cp_sat_too(instance, data, objective):
+    check(instance, data, objective, "cp-sat")
