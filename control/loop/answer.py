@@ -74,12 +74,15 @@ def _answer(
     places = dict(plan.of(job.name)) if plan else {}
     moved = [op for op in places if places[op] != ask.places.get(op)]
     best = evaluate(expected, cluster, plan, rules, now) if plan and moved else None
+    rescaled, rescaled_figures = _rescaled(ask, expected, cluster, rules, now)
     day, bounds = _day(ask, job, cluster, rules, now, places if best else None)
     return Solved(
         at_s=at_s,
         ticket=ask.ticket,
         day=day,
         day_bounds=bounds,
+        rescaled=rescaled,
+        rescaled_figures=rescaled_figures,
         stay=_figures(stay),
         best=_figures(best) if best else None,
         places=places if best else {},
@@ -91,6 +94,28 @@ def _answer(
         came_other_bytes_per_s=came_other,
         costs_age_s=costs_age_s,
     )
+
+
+def _rescaled(
+    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None, now: Plan
+) -> tuple[dict[str, int], Figures | None]:
+    """Return which operators had better have another number of subtasks, and what that gives."""
+    if not ask.parallelism:
+        return {}, None
+    kept = _kept_out(ask, job, cluster, rules)
+    found = solve(
+        job,
+        *kept,
+        current=now,
+        time_limit_s=ask.limit_s,
+        parallelism=ask.parallelism,
+    )
+    if found.evaluation is None or found.chosen is None:
+        return {}, None
+    chosen = found.chosen.parallelism.get(job.name, {})
+    other = {op.id: chosen.get(op.id, op.parallelism) for op in job.operators}
+    changed = {op.id: other[op.id] for op in job.operators if other[op.id] != op.parallelism}
+    return changed, _figures(found.evaluation)
 
 
 def _day(

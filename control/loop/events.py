@@ -137,6 +137,10 @@ class Solved(LoopEvent):
     came_other_bytes_per_s: float | None = None
     """WAN bytes/s of the plan preferred before, at the rates that came; None: there was none, or it
     would not have sustained them."""
+    rescaled: dict[str, int] = {}
+    """Operators that had better have another number of subtasks."""
+    rescaled_figures: Figures | None = None
+    """Of the best plan with these."""
     day: tuple[DayOption, ...] = ()
     """What runs, then the best plans at the rates and levels asked for."""
     day_bounds: tuple[float, ...] = ()
@@ -196,6 +200,8 @@ class Solve(Frozen):
     """The plan preferred before; empty: none."""
     day: tuple[float, ...] = ()
     """Levels that are expected within a day, as multiples of the rates; the first is 1."""
+    parallelism: dict[str, tuple[int, ...]] = {}
+    """Operator -> numbers of subtasks to look at."""
     avoid: tuple[str, ...] = ()
     """TaskManagers that get nothing new; a source that can run nowhere else stays there."""
     without: str = ""

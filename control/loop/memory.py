@@ -178,6 +178,8 @@ class Memory(Frozen):
     costs_age_s: float | None = None
     decision: str = ""
     """What was last decided, and why."""
+    advice: str = ""
+    """What other numbers of subtasks would be worth; empty: nothing."""
     preferred: Places = {}
     regret_bytes: float = 0.0
     """What staying cost more over the WAN than the plans preferred."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edgeplace.control.loop import bias, changing, record, rescue, sites
 from edgeplace.control.loop.ahead import levels
-from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
+from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, advice, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
     AnyEvent,
@@ -28,6 +28,7 @@ from edgeplace.control.loop.memory import (
     RecentRates,
 )
 from edgeplace.control.loop.observe import Blind, Observation, observe
+from edgeplace.control.settings import numbers
 
 GUARD_S = 30.0
 _RECENT_S = 300.0
@@ -292,6 +293,7 @@ def _ask(memory: Memory, said: str) -> Stepped:
         other=memory.preferred if came else {},
         avoid=tuple(sites.avoided(memory)),
         day=day,
+        parallelism={op: numbers(text) for op, text in settings.rescale.items()},
         one_operator=one_operator,
         limit_s=settings.solve_s,
     )
@@ -320,6 +322,7 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
     decided = decide(memory, event)
     memory = memory.now(
+        advice=advice(event, held_now(memory.recent)),
         decision=decided.text,
         preferred=decided.preferred or {},
         regret_bytes=decided.regret_bytes,
