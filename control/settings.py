@@ -13,6 +13,7 @@ _MOMENT = rf"({'|'.join(DAYS)}) ([01][0-9]|2[0-3]):([0-5][0-9])"
 _FREEZE = re.compile(rf"{_MOMENT} - {_MOMENT}")
 _LISTEN = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):([0-9]{1,5})")
 _LAST_PORT = 65_535
+_NUMBERS = re.compile(r"([0-9]{1,5})\.\.([0-9]{1,5})")
 
 
 def frozen_minutes(text: str) -> tuple[int, int]:
@@ -81,6 +82,26 @@ def _an_address(text: str) -> str:
     return text
 
 
+def numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of subtasks that a text such as `1..8` stands for.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    hit = _NUMBERS.fullmatch(text)
+    if hit is None or not 1 <= int(hit[1]) <= int(hit[2]):
+        raise ValueError(f"{text!r} stands for no numbers of subtasks; write 1..8")
+    return tuple(range(int(hit[1]), int(hit[2]) + 1))
+
+
+def _a_range(text: str) -> str:
+    numbers(text)
+    return text
+
+
+Numbers = Annotated[str, AfterValidator(_a_range)]
 Freeze = Annotated[str, AfterValidator(_a_freeze)]
 Listen = Annotated[str, AfterValidator(_an_address)]
 Seconds = Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=86_400)]
@@ -148,6 +169,12 @@ class ControlSettings(Frozen):
     quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
+    rescale: dict[Id, Numbers] = {}
+    """Operator -> numbers of subtasks to look at, such as `1..8`. What they would be worth is said;
+    it is not done."""
+    recovery_s: Seconds | None = None
+    """Time within which a failure has to be made up for: changes set the interval of checkpoints
+    by it; None: it is left as it is."""
     survive: tuple[Id, ...] = ()
     """Sites for whose loss a plan is kept ready."""
     listen: Listen | None = None

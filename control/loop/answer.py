@@ -2,7 +2,7 @@
 
 import networkx as nx
 
-from edgeplace.control.loop.events import Figures, Places, Rates, Solve, Solved
+from edgeplace.control.loop.events import DayOption, Figures, Places, Rates, Solve, Solved
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     Cluster,
@@ -74,9 +74,15 @@ def _answer(
     places = dict(plan.of(job.name)) if plan else {}
     moved = [op for op in places if places[op] != ask.places.get(op)]
     best = evaluate(expected, cluster, plan, rules, now) if plan and moved else None
+    rescaled, rescaled_figures = _rescaled(ask, expected, cluster, rules, now)
+    day, bounds = _day(ask, job, cluster, rules, now, places if best else None)
     return Solved(
         at_s=at_s,
         ticket=ask.ticket,
+        day=day,
+        day_bounds=bounds,
+        rescaled=rescaled,
+        rescaled_figures=rescaled_figures,
         stay=_figures(stay),
         best=_figures(best) if best else None,
         places=places if best else {},
@@ -88,6 +94,78 @@ def _answer(
         came_other_bytes_per_s=came_other,
         costs_age_s=costs_age_s,
     )
+
+
+def _rescaled(
+    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None, now: Plan
+) -> tuple[dict[str, int], Figures | None]:
+    """Return which operators had better have another number of subtasks, and what that gives."""
+    if not ask.parallelism:
+        return {}, None
+    kept = _kept_out(ask, job, cluster, rules)
+    found = solve(
+        job,
+        *kept,
+        current=now,
+        time_limit_s=ask.limit_s,
+        parallelism=ask.parallelism,
+    )
+    if found.evaluation is None or found.chosen is None:
+        return {}, None
+    chosen = found.chosen.parallelism.get(job.name, {})
+    other = {op.id: chosen.get(op.id, op.parallelism) for op in job.operators}
+    changed = {op.id: other[op.id] for op in job.operators if other[op.id] != op.parallelism}
+    return changed, _figures(found.evaluation)
+
+
+def _day(
+    ask: Solve,
+    job: JobGraph,
+    cluster: Cluster,
+    rules: Rules | None,
+    now: Plan,
+    best: Places | None,
+) -> tuple[tuple[DayOption, ...], tuple[float, ...]]:
+    """Return the options of the day, each judged at each level, and a bound at each level."""
+    if not ask.day:
+        return (), ()
+    at_levels = [
+        at_rates(job, {op: rate * level for op, rate in ask.rates.items()}) for level in ask.day
+    ]
+    found = [ask.places, *([best] if best else [])]
+    bounds = []
+    kept_cluster, kept_rules = _kept_out(ask, job, cluster, rules)
+    for level in at_levels:
+        solved = solve(
+            level,
+            kept_cluster,
+            kept_rules,
+            ("wan",),
+            now,
+            time_limit_s=max(1.0, ask.limit_s / len(at_levels)),
+        )
+        wan = next((v for v in solved.levels if v.name == "wan"), None)
+        bounds.append(max(0.0, wan.bound) if wan else 0.0)
+        if solved.plan is not None:
+            found.append(dict(solved.plan.of(job.name)))
+    options = []
+    for i, places in enumerate(found):
+        if places in found[:i]:
+            continue
+        plan = Plan(jobs={job.name: places})
+        judged = [evaluate(level, cluster, plan, rules, now) for level in at_levels]
+        options.append(
+            DayOption(
+                places=places,
+                figures=_figures(judged[0]),
+                moves=judged[0].moves,
+                moved_operators=sum(places[op] != ask.places.get(op) for op in places),
+                restore_bytes=restore_bytes(job, cluster, places) if i else 0.0,
+                wan_bytes_per_s=tuple(e.wan_cost for e in judged),
+                fits=tuple(e.feasible for e in judged),
+            )
+        )
+    return tuple(options), tuple(bounds)
 
 
 def _check_sources(ask: Solve, job: JobGraph, cluster: Cluster) -> None:

@@ -208,9 +208,12 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         places=change.to,
         former={} if lost else change.former,
         at_once=lost,
+        interval_s=proposal.interval_s,
         limit_s=settings.apply_s,
     )
-    return memory, f"{said}; moves {proposal.moves} subtasks", (effect,)
+    interval_s = proposal.interval_s
+    every = "" if interval_s is None else f", a checkpoint every {interval_s:.0f} s"
+    return memory, f"{said}; moves {proposal.moves} subtasks{every}", (effect,)
 
 
 def _back(memory: Memory, why: str, by_hand: bool = False) -> Then:

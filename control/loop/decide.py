@@ -6,14 +6,16 @@ number of such changes is at most what staying cost too much, divided by the lea
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgeplace.control.loop.day import forecaster
-from edgeplace.control.loop.events import Places, Rates, Solved
-from edgeplace.control.loop.guard import catches_up, held_now, rates_now
+from edgeplace.control.loop.ahead import ahead
+from edgeplace.control.loop.day import DAY, forecaster
+from edgeplace.control.loop.events import Figures, Places, Rates, Solved
+from edgeplace.control.loop.guard import HELD, catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import Memory, ProposedChange
+from edgeplace.control.loop.recovery import longest_interval_s
 
 BIN_S = 1800
 """Of the history that forecasts are made of: 48 bins are a day."""
@@ -34,6 +36,7 @@ class Decision:
     """The plan that staying is compared with from now on; None: staying is best."""
     regret_bytes: float = 0.0
     price_bytes: float = 0.0
+    day_gap: float | None = None
 
     @property
     def verdict(self) -> str:
@@ -43,6 +46,8 @@ class Decision:
 
 def planned(memory: Memory) -> Rates:
     """Return the rates that a plan has to sustain: what is expected with its bound, with headroom.
+
+    More, if placements were seen to sustain less than their costs say.
 
     What sources emit while they are held back is less than what they are offered; while they catch
     up, it is more.
@@ -59,19 +64,49 @@ def planned(memory: Memory) -> Rates:
         expected = 0.0
         if len(past):
             expected = float(forecaster(settings.quantile).forecast(past).upper[0])
-        wanted[op] = round(settings.headroom * max(offered, expected), 6)
+        wanted[op] = round(settings.headroom / memory.bias * max(offered, expected), 6)
     return wanted
 
 
 def decide(memory: Memory, solved: Solved) -> Decision:
     """Return what follows from an answer, before any gate is asked."""
-    settings, stay, best = memory.settings, solved.stay, solved.best
+    settings, stay = memory.settings, solved.stay
     if settings is None or stay is None or solved.problem:
         return Decision(f"undecided: {solved.problem or 'the solver says nothing'}")
     total = sum(memory.asked_rates.values())
     if not stay.fits:
         return _must(memory, solved, total)
-    if best is None or not solved.places:
+    path = ahead(memory, solved, _price(memory, solved.restore_bytes, stay))
+    if path is None:
+        return _worth(memory, solved, stay, total)
+    within = f"the path of the day is within {path.gap:.0%} of any"
+    if path.first is None:
+        kept = f"for {path.until / 2:g} h at least" if path.until < DAY else "all day"
+        decision = Decision(f"stays: the path of the day does so {kept}; {within}")
+    else:
+        step = solved.model_copy(
+            update={
+                "best": path.first.figures,
+                "places": path.first.places,
+                "moves": path.first.moves,
+                "moved_operators": path.first.moved_operators,
+                "restore_bytes": path.first.restore_bytes,
+            }
+        )
+        decision = _worth(memory, step, stay, total)
+        decision = replace(decision, text=f"{decision.text}; {within}")
+    return replace(decision, day_gap=path.gap)
+
+
+def _price(memory: Memory, restore_bytes: float, stay: Figures) -> float:
+    """Return what a change costs: state read back, and a share of an hour's WAN bytes."""
+    share = memory.settings.changes.least_gain if memory.settings else 0.0
+    return restore_bytes + share * stay.wan_bytes_per_s * _HOUR_S
+
+
+def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision:
+    settings, best = memory.settings, solved.best
+    if settings is None or best is None or not solved.places:
         return Decision(f"stays: no plan for {total:,.0f} records/s sends less over the WAN")
     saved = stay.wan_bytes_per_s - best.wan_bytes_per_s
     share = saved / stay.wan_bytes_per_s if stay.wan_bytes_per_s > 0 else 0.0
@@ -80,7 +115,7 @@ def decide(memory: Memory, solved: Solved) -> Decision:
             f"stays: the best plan saves {_bytes(saved)}/s, {share:.1%} of the WAN; "
             f"{settings.changes.least_gain:.0%} is the least that counts"
         )
-    price = solved.restore_bytes + settings.changes.least_gain * stay.wan_bytes_per_s * _HOUR_S
+    price = _price(memory, solved.restore_bytes, stay)
     regret = max(0.0, memory.regret_bytes + _regret_of_last(memory, solved))
     numbers = (
         f"saves {_bytes(saved)}/s ({share:.0%}), staying has cost {_bytes(regret)} more, "
@@ -90,6 +125,22 @@ def decide(memory: Memory, solved: Solved) -> Decision:
         return Decision(f"stays: {numbers}", None, solved.places, regret, price)
     proposal = _proposal(memory, solved, "worth it", numbers)
     return Decision(f"worth it: {numbers}", proposal, solved.places, regret, price)
+
+
+def advice(solved: Solved, held: float) -> str:
+    """Return what other numbers of subtasks would be worth; empty: nothing.
+
+    Fewer are never advised while a backlog drains, as sources that are held back show.
+    """
+    stay, other = solved.stay, solved.rescaled_figures
+    if stay is None or other is None or not solved.rescaled or held >= HELD:
+        return ""
+    wanted = ", ".join(f"{op} in {n} subtasks" for op, n in sorted(solved.rescaled.items()))
+    best = solved.best or stay
+    if not best.fits:
+        return f"with {wanted} a plan bears {other.headroom:.0%} of what is expected"
+    saved = best.wan_bytes_per_s - other.wan_bytes_per_s
+    return f"with {wanted} a plan sends {_bytes(saved)}/s less" if saved > 0 else ""
 
 
 def _must(memory: Memory, solved: Solved, total: float) -> Decision:
@@ -122,6 +173,7 @@ def _regret_of_last(memory: Memory, solved: Solved) -> float:
 
 def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedChange:
     former = memory.proposal
+    interval_s, said = _interval(memory, solved)
     again = former is not None and former.to == solved.places and former.kind == kind
     return ProposedChange(
         id=former.id if former is not None and again else f"c{solved.ticket}",
@@ -130,12 +182,25 @@ def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedCh
         moves=solved.moves,
         moved_operators=solved.moved_operators,
         restore_bytes=solved.restore_bytes,
-        why=why,
+        interval_s=interval_s,
+        why=why + said,
         rates=memory.asked_rates,
         unproved=kind != "must" and _unproved(solved),
         made_s=memory.now_s,
         valid_until_s=memory.now_s + _VALID_S,
     )
+
+
+def _interval(memory: Memory, solved: Solved) -> tuple[float | None, str]:
+    """Return the interval of checkpoints that goes with a plan, and words for it."""
+    recovery_s = memory.settings.recovery_s if memory.settings else None
+    if recovery_s is None or solved.best is None or solved.best.headroom <= 0:
+        return None, ""
+    load = 1 / solved.best.headroom
+    interval_s = longest_interval_s(recovery_s, load, memory.checkpoint_took_s)
+    if interval_s is None:
+        return None, f", no checkpoints are frequent enough to recover within {recovery_s:.0f} s"
+    return interval_s, f", a checkpoint every {interval_s:.0f} s"
 
 
 def _unproved(solved: Solved) -> bool:

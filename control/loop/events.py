@@ -81,6 +81,8 @@ class Polled(LoopEvent):
     """Age of the last completed checkpoint; None: there is none."""
     checkpoint_failed: bool = False
     """The last checkpoint failed."""
+    checkpoint_took_s: float | None = None
+    """Duration of the last one that completed."""
 
 
 class Figures(Frozen):
@@ -95,6 +97,20 @@ class Figures(Frozen):
     server_cores: float
     broken: str = ""
     """The first limit or rule that is broken."""
+
+
+class DayOption(Frozen):
+    """A placement that the path of the day may take."""
+
+    places: Places
+    figures: Figures
+    """At the rates asked for."""
+    moves: int
+    moved_operators: int
+    restore_bytes: float
+    wan_bytes_per_s: tuple[float, ...]
+    """At each level of the day."""
+    fits: tuple[bool, ...]
 
 
 class Solved(LoopEvent):
@@ -121,6 +137,14 @@ class Solved(LoopEvent):
     came_other_bytes_per_s: float | None = None
     """WAN bytes/s of the plan preferred before, at the rates that came; None: there was none, or it
     would not have sustained them."""
+    rescaled: dict[str, int] = {}
+    """Operators that had better have another number of subtasks."""
+    rescaled_figures: Figures | None = None
+    """Of the best plan with these."""
+    day: tuple[DayOption, ...] = ()
+    """What runs, then the best plans at the rates and levels asked for."""
+    day_bounds: tuple[float, ...] = ()
+    """By level: WAN bytes/s that no plan can go below."""
     costs_age_s: float | None = None
     """None: the costs do not say of when they are."""
 
@@ -174,6 +198,10 @@ class Solve(Frozen):
     """Mean rates since the decision before; empty: not known."""
     other: Places = {}
     """The plan preferred before; empty: none."""
+    day: tuple[float, ...] = ()
+    """Levels that are expected within a day, as multiples of the rates; the first is 1."""
+    parallelism: dict[str, tuple[int, ...]] = {}
+    """Operator -> numbers of subtasks to look at."""
     avoid: tuple[str, ...] = ()
     """TaskManagers that get nothing new; a source that can run nowhere else stays there."""
     without: str = ""
@@ -193,6 +221,8 @@ class Apply(Frozen):
     """Where the job has to run before; empty: wherever it runs."""
     at_once: bool = False
     """A site is lost: the job waits for it, or will in a moment."""
+    interval_s: float | None = None
+    """Of checkpoints; None: as it is."""
     limit_s: float
 
 

@@ -89,6 +89,14 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
         "What staying cost more, over the price of the change; it is made at 1.",
         memory.regret_bytes / price if price > 0 else None,
     )
+    yield one(
+        "bias_ratio", "What placements sustain, as a share of what their costs say.", memory.bias
+    )
+    yield one(
+        "day_gap_ratio",
+        "How far the path of the day may be from the best one, as a share of its cost.",
+        memory.day_gap,
+    )
     yield Metric(
         PREFIX + "lost",
         "gauge",

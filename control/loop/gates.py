@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from edgeplace.control.loop.bias import unbelieved
 from edgeplace.control.loop.guard import HELD, held_now
 from edgeplace.control.loop.memory import DAY_S, BegunChange, Memory, ProposedChange
 from edgeplace.control.settings import is_frozen
@@ -129,6 +130,10 @@ def gate_of(hindered: str) -> str:
     return hindered.split(":")[0]
 
 
+def _believable(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
+    yield unbelieved(memory)
+
+
 def plan_key(proposal: ProposedChange | BegunChange) -> str:
     """Return what a plan is remembered by."""
     return ";".join(f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items()))
@@ -144,5 +149,6 @@ GATES: tuple[tuple[str, Gate], ...] = (
     ("budget", _budget),
     ("refused", _banned),
     ("proof", _proof),
+    ("believable", _believable),
 )
 _ALONE: tuple[tuple[str, Gate], ...] = (("blast", _blast),)

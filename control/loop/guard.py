@@ -69,6 +69,7 @@ def guard(memory: Memory) -> Guarded:
     if held >= HELD:
         return Guarded(f"sources are held back {held:.0%} of the time at {total:,.0f}/s", True)
     load = load_of(memory, rates)
+    load = None if load is None else load / memory.bias
     if load is None:
         return Guarded(f"watches: {total:,.0f} records/s, no figures of what runs yet", False)
     if load > 1:

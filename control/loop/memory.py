@@ -67,6 +67,8 @@ class ProposedChange(Frozen):
     """With the three numbers behind it."""
     rates: Rates
     """That it was made for."""
+    interval_s: float | None = None
+    """Of checkpoints; None: as it is."""
     unproved: bool = False
     made_s: float
     valid_until_s: float
@@ -144,6 +146,7 @@ class Memory(Frozen):
     recent: tuple[RecentRates, ...] = ()
     checkpoint_s: float | None = None
     checkpoint_failed: bool = False
+    checkpoint_took_s: float = 0.0
     came: Rates = {}
     """Records of each source since the last decision."""
     came_s: float = 0.0
@@ -160,13 +163,23 @@ class Memory(Frozen):
     asked_without: str = ""
     """The site that the question supposes to be lost."""
     asked_rates: Rates = {}
+    asked_day: tuple[int, ...] = ()
+    """Which of the levels asked for each half hour of the next day is at."""
+    day_gap: float | None = None
+    """How far the path of the day may be from the best one, as a share; None: there is none."""
     asked_came_s: float = 0.0
     figures: Figures | None = None
     """Of what runs, at `figures_rates`."""
     figures_rates: Rates = {}
+    bias: float = 1.0
+    """What placements sustain, as a share of what their costs say; learned."""
+    seen_capacity: float = 1.0
+    """The same, as it was last seen."""
     costs_age_s: float | None = None
     decision: str = ""
     """What was last decided, and why."""
+    advice: str = ""
+    """What other numbers of subtasks would be worth; empty: nothing."""
     preferred: Places = {}
     regret_bytes: float = 0.0
     """What staying cost more over the WAN than the plans preferred."""

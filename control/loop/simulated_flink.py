@@ -67,6 +67,8 @@ class SimulatedFlink:
         Where it runs at first.
     pause_s
         Seconds that a change stops the job.
+    truth
+        What placements sustain, as a share of what the costs say.
     outages
         Of sites. A job with subtasks there does not run meanwhile, as with `lost=strict`.
     """
@@ -81,6 +83,7 @@ class SimulatedFlink:
     faults: Faults = Faults()
     seed: int = 0
     outages: tuple[Outage, ...] = ()
+    truth: float = 1.0
     solved: dict[str, Solved] = field(default_factory=dict)
     """What the solver has answered; it may be shared by simulations of one case."""
     late_s: float = 0.0
@@ -241,7 +244,7 @@ class SimulatedFlink:
         if key not in self._judged:
             plan = Plan(jobs={self.job.name: self.places})
             judged = evaluate(self.job, self.cluster, plan, self.rules)
-            capacity = min(judged.headroom, 1e9) * self._total
+            capacity = self.truth * min(judged.headroom, 1e9) * self._total
             self._judged[key] = capacity, judged.wan_bytes_per_s / self._total
         return self._judged[key]
 

@@ -6,8 +6,9 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 
 from dataclasses import dataclass
 
-from edgeplace.control.loop import changing, record, rescue, sites
-from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
+from edgeplace.control.loop import bias, changing, record, rescue, sites
+from edgeplace.control.loop.ahead import levels
+from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, advice, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
     AnyEvent,
@@ -27,6 +28,7 @@ from edgeplace.control.loop.memory import (
     RecentRates,
 )
 from edgeplace.control.loop.observe import Blind, Observation, observe
+from edgeplace.control.settings import numbers
 
 GUARD_S = 30.0
 _RECENT_S = 300.0
@@ -205,6 +207,7 @@ def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, st
         places=places,
         checkpoint_s=event.checkpoint_s,
         checkpoint_failed=event.checkpoint_failed,
+        checkpoint_took_s=event.checkpoint_took_s or memory.checkpoint_took_s,
         settled_s=memory.now_s - event.up_s if new_run or moved else memory.settled_s,
     )
     if new_run or moved:
@@ -262,7 +265,7 @@ def _cycle(memory: Memory) -> Stepped:
         return Stepped(*rescue.asks(memory, place))
     if memory.now_s - memory.guarded_s < GUARD_S:
         return Stepped(memory, "watches")
-    memory = memory.now(guarded_s=memory.now_s)
+    memory = bias.learned(memory.now(guarded_s=memory.now_s))
     found = guard(memory)
     if found.must and since_s >= _AGAIN_S:
         return _ask(memory, f"{found.text}: decides at once")
@@ -280,6 +283,8 @@ def _ask(memory: Memory, said: str) -> Stepped:
         # It has just started anew: the next cycle with rates asks.
         return Stepped(memory.now(decided_s=0.0), said)
     came = {op: n / memory.came_s for op, n in memory.came.items()} if memory.came_s > 0 else {}
+    one_operator = settings.mode == "apply" and not memory.proved
+    day, at = ((), ()) if one_operator else levels(memory, rates)
     ask = Solve(
         ticket=memory.ticket,
         places=memory.placed,
@@ -287,13 +292,16 @@ def _ask(memory: Memory, said: str) -> Stepped:
         came=came,
         other=memory.preferred if came else {},
         avoid=tuple(sites.avoided(memory)),
-        one_operator=settings.mode == "apply" and not memory.proved,
+        day=day,
+        parallelism={op: numbers(text) for op, text in settings.rescale.items()},
+        one_operator=one_operator,
         limit_s=settings.solve_s,
     )
     memory = memory.now(
         asked_s=memory.now_s,
         asked_without="",
         asked_rates=rates,
+        asked_day=at,
         asked_came_s=memory.came_s,
         came={},
         came_s=0.0,
@@ -314,10 +322,12 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
     decided = decide(memory, event)
     memory = memory.now(
+        advice=advice(event, held_now(memory.recent)),
         decision=decided.text,
         preferred=decided.preferred or {},
         regret_bytes=decided.regret_bytes,
         price_bytes=decided.price_bytes,
+        day_gap=decided.day_gap,
         proposal=decided.proposal,
     )
     held = held_now(memory.recent)

@@ -22,6 +22,9 @@ from edgeplace.solver.arrays import Floats
 _LATE = 50.0
 """Price of demand that does not fit, as a multiple of the missing units."""
 
+_CLOSE = 1.001
+"""Demand within a thousandth of a capacity fits: a steady load at one causes no change."""
+
 
 @dataclass
 class Edgeplace:
@@ -47,9 +50,9 @@ class Edgeplace:
         `regrets`: every better path is taken at once.
     """
 
-    change_hours: float = 0.15
-    target: float = 0.9
-    quantile: float = 0.8
+    change_hours: float = 0.1
+    target: float = 0.97
+    quantile: float = 0.6
     drain_s: float = 300.0
     lead_s: int = 60
     day_s: int = DAY_S
@@ -84,13 +87,14 @@ class Edgeplace:
         """Return a sufficient option if the last polls show that the current one is not."""
         recent = view.offered[-60:].reshape(6, 10).mean(axis=1)
         rising = max(0.0, float(recent[-2:].mean() - recent[:2].mean()) / 40)
-        soon = float(recent[-1]) + 60 * rising
-        spare = view.capacity_per_s - float(recent[-1])
+        now = float(recent[-1])
+        spare = view.capacity_per_s - now
         drains = spare > 0 and view.backlog / spare <= self.drain_s
         next_bin = self._next_bin(view)
-        if max(soon, next_bin) <= view.capacity_per_s and drains:
+        if max(now, next_bin) <= view.capacity_per_s * _CLOSE and drains:
             return None
-        soon = max(soon, next_bin)
+        # A change that is due anyway is made for what the load grows to within a minute.
+        soon = max(now + 60 * rising, next_bin)
         wanted = view.options.least((soon + view.backlog / self.drain_s) / self.target)
         if wanted <= view.option:
             return None
@@ -118,7 +122,7 @@ class Edgeplace:
         self._preferred = wanted = max(int(path.options[0]), served_now)
         if wanted == view.option:
             return None
-        must = needed[0] > view.capacity_per_s
+        must = needed[0] > view.capacity_per_s * _CLOSE
         if must:
             self._regret = 0.0
             return max(wanted, view.options.least(float(needed[0])))
@@ -144,9 +148,9 @@ class Edgeplace:
         return self.change_hours * 3600 * (self.day_s / DAY_S) * float(view.options.units.max())
 
     def _peaks(self, view: View) -> Floats:
-        """Return the largest rate of each bin so far, over about a minute."""
+        """Return the largest rate of each bin so far, over some ten seconds, as the guard does."""
         bins = view.second // self.bin_s
-        width = next(w for w in range(60, 0, -1) if self.bin_s % w == 0)
+        width = next(w for w in range(10, 0, -1) if self.bin_s % w == 0)
         spans = view.offered[: bins * self.bin_s].reshape(bins, -1, width)
         peaks: Floats = spans.mean(axis=2).max(axis=1)
         return peaks

@@ -41,6 +41,8 @@ WRONG = {
     "quantile": (["1", "0.4"], "quantile"),
     "changes": (["3", "[]"], "changes"),
     "listen": (["9550", "0.0.0.0:9550", "'127.0.0.1:99999'", "'example.org:80'"], "listen"),
+    "rescale": (["8", "[window]", "{window: 8..1}", "{window: many}"], "rescale"),
+    "recovery_s": (["0", "soon"], "recovery_s"),
     "survive": (["lyon", "[3]"], "survive"),
     "version": (["2"], "version"),
 }

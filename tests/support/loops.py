@@ -66,10 +66,12 @@ def ran(
     seed=0,
     pi_rate_per_s=5000.0,
     state_bytes=0.0,
+    truth=1.0,
     **more,
 ):
     """Return a loop that has run over a load."""
     world = flink(rates, faults, seed, pi_rate_per_s, state_bytes)
+    world.truth = truth
     loop = SimulatedLoop(world, settings(mode=mode, **more), list(requests), i_know)
     loop.run()
     return loop

@@ -52,6 +52,7 @@ def _lead(memory: Memory, now_s: float) -> Markup:
         [
             paragraph(f"{told}.", "verdict bad" if state else "verdict"),
             paragraph(f"Decided last: {memory.decision or 'nothing'}."),
+            paragraph(f"Advice: {memory.advice}.") if memory.advice else fragment([]),
             facts(given),
             paragraph(
                 f"Mode {memory.mode}, leader {memory.epoch}, {_when(now_s)}. Load the page again "

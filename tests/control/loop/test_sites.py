@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as config
 from hypothesis import strategies as st
 
 from edgeplace.control.loop import sites
@@ -81,6 +82,7 @@ def test_a_site_that_flaps_is_kept_out_and_let_in_again():
     assert_nothing_that_must_never_happen(loop)
 
 
+@config(deadline=None)
 @given(st.lists(st.floats(0, 20_000), min_size=1, max_size=60))
 def test_damping_ends(times):
     """However often a place was lost, an hour after the last loss it is let in."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgeplace.control.loop.memory import Memory
+from edgeplace.control.loop.memory import LossFigure, LossPlan, Memory
 from edgeplace.report.control_page import control_page
 from tests.support.loops import QUIET, ran
 from tests.support.page_reader import Page
@@ -30,6 +30,23 @@ def test_a_loop_that_has_seen_nothing_has_a_page():
     text = Page(control_page(Memory(), 0.0)).text
     assert "nothing was asked yet" in text
     assert "Flink has not told yet where the subtasks run" in text
+
+
+def test_it_says_what_the_loss_of_a_site_would_mean(loop):
+    plans = {
+        "hall": LossPlan(moves=3, made_s=0.0),
+        "lyon": LossPlan(made_s=0.0, problem="source 'a' runs at site 'lyon'"),
+    }
+    out = LossFigure(value=2500.0, at_s=0.0, out=True)
+    memory = loop.memory.now(
+        loss_plans=plans, lost=("hall",), losses={"site hall": out}, advice="with b in 2 subtasks"
+    )
+    text = Page(control_page(memory, memory.now_s)).text
+    assert "Site hall is lost." in text
+    assert "site hall gets nothing new: it was lost too often." in text
+    assert "If site hall is lost: 3 subtasks would move." in text
+    assert "If site lyon is lost: source 'a' runs at site 'lyon'." in text
+    assert "Advice: with b in 2 subtasks." in text
 
 
 def test_names_are_text(loop):

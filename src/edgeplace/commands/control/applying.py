@@ -20,7 +20,7 @@ from edgeplace.adapters.flink.errors import (
 )
 from edgeplace.adapters.flink.plans import find_plans_folder, planned_places
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
-from edgeplace.adapters.flink.schedulercfg import EPOCH
+from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH
 from edgeplace.control.loop.events import Apply, Ended
 from edgeplace.model import Cluster, InvalidInputError, Plan
 
@@ -85,7 +85,10 @@ def _apply(
             former = planned_places(before, now.graph, task_managers, cluster, _ORIGIN)
             if now.places not in (former, after):
                 return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
-        change = plan_change(folder, now, after, task_managers, {EPOCH: epoch})
+        settings = {EPOCH: epoch}
+        if effect.interval_s is not None:
+            settings[CHECKPOINT_INTERVAL_MS] = round(1000 * effect.interval_s)
+        change = plan_change(folder, now, after, task_managers, settings)
         proposal = propose(live, folder, now, after, change, task_managers, now_s)
         problems = [*proposal.problems, *until_problems(now)]
         problems += cordon_problems(live, folder, proposal, task_managers, now_s)

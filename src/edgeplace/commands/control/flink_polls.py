@@ -215,11 +215,13 @@ def _checkpoint(checkpoints: Any, now_ms: int) -> dict[str, Any]:
     latest = latest if isinstance(latest, Mapping) else {}
     done, failed = latest.get("completed"), latest.get("failed")
     began_ms = done.get("trigger_timestamp") if isinstance(done, Mapping) else None
+    took_ms = done.get("end_to_end_duration") if isinstance(done, Mapping) else None
     failed_ms = failed.get("trigger_timestamp") if isinstance(failed, Mapping) else None
     return {
         "checkpoint_s": None
         if not isinstance(began_ms, int)
         else round(max(0.0, (now_ms - began_ms) / 1000), _DECIMALS),
+        "checkpoint_took_s": took_ms / 1000 if isinstance(took_ms, int) and took_ms > 0 else None,
         "checkpoint_failed": isinstance(failed_ms, int)
         and (not isinstance(began_ms, int) or failed_ms > began_ms),
     }

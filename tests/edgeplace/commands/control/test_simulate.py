@@ -106,6 +106,37 @@ def test_the_loop_itself_may_be_run_on_a_load(edgeplace, job, cluster, tmp_path)
     assert figures["seconds"] == 7201 and figures["wan_bytes"] > 0
 
 
+@pytest.mark.parametrize("survive", ["", "survive: [cloud]\n"])
+def test_sites_may_be_lost_in_it(edgeplace, job, cluster, tmp_path, survive):
+    load = tmp_path / "flat.csv"
+    load.write_text("0,500\n2400,500\n")
+    control = tmp_path / "control.yaml"
+    control.write_text(f"jobmanager: http://x\njob: any\ncluster: any\nmode: apply\n{survive}")
+    more = ("--load", load, "--loop", control, "--lose", "cloud@20m+5m")
+    ran = edgeplace("control", "simulate", job, cluster, *more)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "00:20  site cloud is lost" in ran.out
+    assert "00:25  site cloud is back" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cloud", "'cloud' is no loss of a site; write hall@2h+10m"),
+        ("cloud@2h", "is no loss of a site"),
+        ("cloud@soon+1h", "'soon' is not a time"),
+        ("moon@1h+1h", "the cluster has no site 'moon'"),
+    ],
+)
+def test_a_loss_that_is_none_is_refused(edgeplace, load, job, cluster, tmp_path, text, said):
+    control = tmp_path / "control.yaml"
+    control.write_text("jobmanager: http://x\njob: any\ncluster: any\n")
+    more = ("--load", load, "--loop", control, "--lose", text)
+    ran = edgeplace("control", "simulate", job, cluster, *more)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert said in " ".join(ran.err.split())
+
+
 def test_the_loop_needs_a_job(edgeplace, load, tmp_path):
     ran = edgeplace("control", "simulate", "--load", load, "--loop", tmp_path / "control.yaml")
     assert ran.status is ExitStatus.INVALID_INPUT
