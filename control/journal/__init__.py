@@ -1,0 +1,1 @@
+"""The journal of the loop, and its file."""

@@ -1,0 +1,1 @@
+"""The parts of `edgeplace control run`: clocks, network, solver, page and lease."""
