@@ -92,7 +92,7 @@ def test_the_load_of_control_is_simulated(tmp_path, monkeypatch):
     write(filter_cluster(), tmp_path / "cluster.yaml")
     (tmp_path / "control.yaml").write_text(example(DOCS / "control.md", "yaml", "jobmanager:").text)
     simulations = [c for c in commands(DOCS / "control.md") if c.words[2] == "simulate"]
-    assert len(simulations) == 2
+    assert len(simulations) == 3
     for command in simulations:
         run(command)
     assert (tmp_path / "policies.svg").exists()
