@@ -36,10 +36,11 @@ from edgeplace.solver.problem.footprint import Footprint
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.wire import checkpoint_on_wire
 from edgeplace.solver.problem.work import Work
+from edgeplace.solver.tolerances import CANCELLATION, ROUNDING
 
 Box = tuple[tuple[int, ...], ...]
 """The parallelisms of each group, ascending."""
-_ROUNDING = 1 - 1e-9
+_ROUNDING = 1 - ROUNDING
 """Factor on what is a quotient of sums: the bound is a bound in spite of rounding."""
 
 
@@ -110,7 +111,9 @@ def relaxed(
     """
     active = set(splits.free.values())
     count = tuple(
-        max(1, min(int(1 / splits.at(g, n).top * (1 + 1e-12)) for n in ns)) if g in active else 0
+        max(1, min(int(1 / splits.at(g, n).top * (1 + CANCELLATION)) for n in ns))
+        if g in active
+        else 0
         for g, ns in enumerate(box)
     )
     if one:

@@ -258,7 +258,7 @@ FIELDS = [
     ("rules", ("rules", 0, "kind"), ["pni", 1, None]),
     ("rules", ("rules", 0, "to"), [*IDS, "nowhere"]),
     ("rules", ("rules", 0, "operators"), [*LISTS, [], ["reprot"]]),
-    ("plan", ("jobs", "cameras", "report"), [*LISTS, [], ["tm", "tm"], ["nowhere"], [7], [False]]),
+    ("plan", ("jobs", "cameras", "report"), [*LISTS, [], ["tm", 1], ["nowhere"], [7], [False]]),
     ("plan", ("jobs",), [*LISTS[:3], True]),
 ]
 VALUES = [
