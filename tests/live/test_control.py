@@ -12,7 +12,7 @@ import pytest
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.live import LiveFlink
 from edgeplace.cli.exit_status import ExitStatus
-from edgeplace.control.journal.journal import replay
+from edgeplace.control.loop.journal import replay
 from edgeplace.model import Costs, JobGraph, write
 from edgeplace.model.cost import ClassCost, OperatorCost, StreamCost
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import settings as config
 from hypothesis import strategies as st
 
-from edgeplace.control.journal.journal import replay
 from edgeplace.control.loop import sites
+from edgeplace.control.loop.journal import replay
 from edgeplace.control.loop.memory import Memory
+from edgeplace.control.loop.simulated_flink import Faults
 from edgeplace.control.loop.step import step
-from edgeplace.control.simulated.simulated_flink import Faults
 from tests.support.loops import (
     BEGAN_S,
     applies,

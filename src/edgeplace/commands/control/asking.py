@@ -26,8 +26,8 @@ def ask(
     args: argparse.Namespace, console: Console, what: str, proposal: str = "", for_s: float = 0.0
 ) -> ExitStatus:
     """Ask the loop that runs, and show what it says."""
-    from edgeplace.commands.control.running.driver import read_files
-    from edgeplace.control.journal.journal_file import NAME, led
+    from edgeplace.commands.control.driver import read_files
+    from edgeplace.control.loop.journal_file import NAME, led
 
     files = read_files(args.control)
     if not led(files.folder):

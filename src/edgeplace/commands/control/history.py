@@ -26,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show it."""
     from edgeplace.adapters.flink.plans import clock
-    from edgeplace.commands.control.running.driver import read_files
-    from edgeplace.control.journal.journal_file import NAME
+    from edgeplace.commands.control.driver import read_files
+    from edgeplace.control.loop.journal_file import NAME
 
     path = read_files(args.control).folder / NAME
     named = re.compile(rf"\b{re.escape(args.id)}(-back)*\b")

@@ -7,7 +7,7 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.model import InvalidInputError, read
 
-LOADS = ("edgeplace.control.journal.journal",)
+LOADS = ("edgeplace.control.loop.journal",)
 _MOST_SHOWN = 20
 
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Replay, and show where it differs."""
     from edgeplace.adapters.flink.plans import clock
-    from edgeplace.control.journal.journal import replay
+    from edgeplace.control.loop.journal import replay
     from edgeplace.control.settings import ControlSettings
 
     other = read(args.other, ControlSettings) if args.other else None

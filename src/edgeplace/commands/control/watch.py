@@ -10,7 +10,7 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import duration_s
 from edgeplace.cli.signals import ended_like_ctrl_c, on_hangup
 
-LOADS = ("edgeplace.control.journal.journal_file",)
+LOADS = ("edgeplace.control.loop.journal_file",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +54,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run the loop until Ctrl-C."""
     import logging
 
-    from edgeplace.commands.control.running.driver import Driver, checked, read_files
-    from edgeplace.control.journal.journal_file import Journal, NotLeaderError
+    from edgeplace.commands.control.driver import Driver, checked, read_files
+    from edgeplace.control.loop.journal_file import Journal, NotLeaderError
 
     files = checked(read_files(args.control))
     # Our errors say what its warnings about retries would.

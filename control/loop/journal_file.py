@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from edgeplace.control.journal.journal import FIRST, digest, read_event, written
 from edgeplace.control.loop.events import AnyEvent
+from edgeplace.control.loop.journal import FIRST, digest, read_event, written
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.loop.step import Stepped, step
 from edgeplace.model import EdgeplaceError, InvalidInputError, lock, output

@@ -6,9 +6,10 @@ import os
 
 import pytest
 
-from edgeplace.control.journal import journal_file
-from edgeplace.control.journal.journal import replay
-from edgeplace.control.journal.journal_file import (
+from edgeplace.control.loop import journal_file
+from edgeplace.control.loop.events import Started
+from edgeplace.control.loop.journal import replay
+from edgeplace.control.loop.journal_file import (
     MEMORY,
     NAME,
     Journal,
@@ -17,7 +18,6 @@ from edgeplace.control.journal.journal_file import (
     led,
     remembered,
 )
-from edgeplace.control.loop.events import Started
 from edgeplace.model import InvalidInputError
 from tests.support.loops import BEGAN_S, polled, settings
 

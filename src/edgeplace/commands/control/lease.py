@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 
 from edgeplace.adapters.flink.plans import PlansFolder, key
-from edgeplace.control.journal.journal_file import NotLeaderError
+from edgeplace.control.loop.journal_file import NotLeaderError
 from edgeplace.model import output
 
 EXPIRES_S = 120.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from edgeplace.control import figures
+from edgeplace.control.loop import figures
 from edgeplace.control.loop.memory import Memory
 from tests.support.loops import QUIET, ran
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from edgeplace.control import figures
+from edgeplace.control.loop import figures
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.settings import address
 from edgeplace.model import InvalidInputError

@@ -1,1 +1,0 @@
-"""The journal of the loop, and its file."""

@@ -1,1 +1,0 @@
-"""A Flink and a loop in memory, to run scaling policies on a recorded load."""

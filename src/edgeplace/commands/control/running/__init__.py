@@ -1,1 +1,0 @@
-"""The parts of `edgeplace control run`: clocks, network, solver, page and lease."""
