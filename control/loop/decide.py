@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgeplace.control.loop.ahead import ahead
-from edgeplace.control.loop.day import DAY, forecaster
 from edgeplace.control.loop.events import Figures, Places, Rates, Solved
+from edgeplace.control.loop.expected.ahead import ahead
+from edgeplace.control.loop.expected.day import DAY, forecaster
 from edgeplace.control.loop.guard import HELD, catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import Memory, ProposedChange
 from edgeplace.control.loop.recovery import longest_interval_s

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from edgeplace.control.loop.day import coverage
+from edgeplace.control.loop.expected.day import coverage
 from edgeplace.control.loop.guard import held_now, load_of, rates_now
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.settings import Mode

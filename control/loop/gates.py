@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from edgeplace.control.loop.bias import unbelieved
+from edgeplace.control.loop.expected.bias import unbelieved
 from edgeplace.control.loop.guard import HELD, held_now
 from edgeplace.control.loop.memory import DAY_S, BegunChange, Memory, ProposedChange
 from edgeplace.control.settings import is_frozen

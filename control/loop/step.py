@@ -6,8 +6,7 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 
 from dataclasses import dataclass
 
-from edgeplace.control.loop import bias, changing, record, rescue, sites
-from edgeplace.control.loop.ahead import levels
+from edgeplace.control.loop import changing, record, rescue, sites
 from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, advice, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
@@ -21,6 +20,8 @@ from edgeplace.control.loop.events import (
     Started,
     Stopped,
 )
+from edgeplace.control.loop.expected import bias
+from edgeplace.control.loop.expected.ahead import levels
 from edgeplace.control.loop.guard import guard, held_now
 from edgeplace.control.loop.memory import (
     DAY_S,

@@ -7,8 +7,8 @@ from edgeplace.control.loop import sites
 from edgeplace.control.loop.events import Apply, Asked, Ended, Polled, Solved, Started
 from edgeplace.control.loop.gates import AGAIN_S
 from edgeplace.control.loop.memory import DAY_S
-from edgeplace.control.loop.simulated_flink import Faults, Outage, SimulatedFlink
-from edgeplace.control.loop.simulated_loop import SimulatedLoop
+from edgeplace.control.loop.simulated.simulated_flink import Faults, Outage, SimulatedFlink
+from edgeplace.control.loop.simulated.simulated_loop import SimulatedLoop
 from edgeplace.control.settings import ControlSettings
 from edgeplace.model import Link, Node, Pin, Plan, Rules, Site, TaskManager
 from edgeplace.solver import evaluate

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import settings as config
 from hypothesis import strategies as st
 
-from edgeplace.control.loop.ahead import FACTOR, ahead, levels
-from edgeplace.control.loop.day import the_day
 from edgeplace.control.loop.events import DayOption, Figures, Solved
+from edgeplace.control.loop.expected.ahead import FACTOR, ahead, levels
+from edgeplace.control.loop.expected.day import the_day
 from edgeplace.control.loop.memory import Memory
 from tests.support.loops import (
     applies,

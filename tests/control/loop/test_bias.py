@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from edgeplace.control.loop.bias import LEAST, learned, unbelieved
 from edgeplace.control.loop.decide import planned
 from edgeplace.control.loop.events import Figures
+from edgeplace.control.loop.expected.bias import LEAST, learned, unbelieved
 from edgeplace.control.loop.memory import Memory, RecentRates
 from tests.support.loops import applies, assert_nothing_that_must_never_happen, ran, said, settings
 

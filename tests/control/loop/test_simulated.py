@@ -5,7 +5,7 @@ import pytest
 
 from edgeplace.control.loop.events import Reloaded
 from edgeplace.control.loop.journal import replay
-from edgeplace.control.loop.simulated_flink import Faults
+from edgeplace.control.loop.simulated.simulated_flink import Faults
 from edgeplace.control.loop.step import step
 from tests.support.loops import (
     AT_PIS,
@@ -120,7 +120,9 @@ def test_a_swing_whose_regret_is_below_the_price_causes_no_change(state_mb, chan
 
 @pytest.mark.parametrize("end", ["refused", "rolled back", "interrupted"])
 def test_a_change_that_fails_leaves_the_former_placement(end, monkeypatch):
-    monkeypatch.setattr("edgeplace.control.loop.simulated_flink._BAD_ENDS", ((end, False),))
+    monkeypatch.setattr(
+        "edgeplace.control.loop.simulated.simulated_flink._BAD_ENDS", ((end, False),)
+    )
     loop = ran(quiet(2), faults=Faults(apply=1.0))
     assert loop.flink.places["filter"] == ("server",) * 4
     assert len(applies(loop)) >= 1
@@ -130,7 +132,7 @@ def test_a_change_that_fails_leaves_the_former_placement(end, monkeypatch):
 @pytest.mark.parametrize("moved", [True, False])
 def test_a_change_that_was_not_verified_is_looked_at(moved, monkeypatch):
     monkeypatch.setattr(
-        "edgeplace.control.loop.simulated_flink._BAD_ENDS", (("unverified", moved),)
+        "edgeplace.control.loop.simulated.simulated_flink._BAD_ENDS", (("unverified", moved),)
     )
     loop = ran(quiet(2), faults=Faults(apply=1.0))
     if moved:
@@ -143,7 +145,7 @@ def test_a_change_that_was_not_verified_is_looked_at(moved, monkeypatch):
 
 def test_two_ways_back_within_a_day_and_it_only_recommends(monkeypatch):
     monkeypatch.setattr(
-        "edgeplace.control.loop.simulated_flink._BAD_ENDS", (("rolled back", False),)
+        "edgeplace.control.loop.simulated.simulated_flink._BAD_ENDS", (("rolled back", False),)
     )
     # A change that is a must is tried again after a quarter of an hour.
     loop = ran(np.full(HOURS_S, 2400.0), faults=Faults(apply=1.0))
@@ -208,7 +210,7 @@ def killed_at(line):
     class KilledOnce(SimulatedLoop):
         def _maybe_killed(self):
             if self.memory.lines == line and not self.kills:
-                from edgeplace.control.loop.simulated_loop import KilledError
+                from edgeplace.control.loop.simulated.simulated_loop import KilledError
 
                 raise KilledError
 

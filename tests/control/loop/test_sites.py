@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from edgeplace.control.loop import sites
 from edgeplace.control.loop.journal import replay
 from edgeplace.control.loop.memory import Memory
-from edgeplace.control.loop.simulated_flink import Faults
+from edgeplace.control.loop.simulated.simulated_flink import Faults
 from edgeplace.control.loop.step import step
 from tests.support.loops import (
     BEGAN_S,

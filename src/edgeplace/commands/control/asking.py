@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.commands.control import request_files
+from edgeplace.commands.control.running import request_files
 from edgeplace.model import InvalidInputError
 
 _LOOK_S = 0.1
@@ -26,7 +26,7 @@ def ask(
     args: argparse.Namespace, console: Console, what: str, proposal: str = "", for_s: float = 0.0
 ) -> ExitStatus:
     """Ask the loop that runs, and show what it says."""
-    from edgeplace.commands.control.driver import read_files
+    from edgeplace.commands.control.running.driver import read_files
     from edgeplace.control.loop.journal_file import NAME, led
 
     files = read_files(args.control)

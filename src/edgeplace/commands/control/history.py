@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show it."""
     from edgeplace.adapters.flink.plans import clock
-    from edgeplace.commands.control.driver import read_files
+    from edgeplace.commands.control.running.driver import read_files
     from edgeplace.control.loop.journal_file import NAME
 
     path = read_files(args.control).folder / NAME

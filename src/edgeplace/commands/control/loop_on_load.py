@@ -11,7 +11,7 @@ from edgeplace.model import Cluster, InvalidInputError, JobGraph, Rules, read
 
 if TYPE_CHECKING:
     from edgeplace.control.load import Load
-    from edgeplace.control.loop.simulated_loop import SimulatedLoop
+    from edgeplace.control.loop.simulated.simulated_loop import SimulatedLoop
 
 _BEGAN_S = 4 * 86_400.0
 """A Monday, 00:00 UTC: `freeze` counts from the load's beginning."""
@@ -33,8 +33,8 @@ def run_loop(
     InvalidInputError
         If the control file is none, or no plan to start with exists.
     """
-    from edgeplace.control.loop.simulated_flink import Outage, SimulatedFlink
-    from edgeplace.control.loop.simulated_loop import SimulatedLoop
+    from edgeplace.control.loop.simulated.simulated_flink import Outage, SimulatedFlink
+    from edgeplace.control.loop.simulated.simulated_loop import SimulatedLoop
     from edgeplace.control.settings import ControlSettings
     from edgeplace.solver import solve
 

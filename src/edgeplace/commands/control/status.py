@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show it."""
-    from edgeplace.commands.control.driver import read_files
+    from edgeplace.commands.control.running.driver import read_files
     from edgeplace.control.loop.journal_file import led, remembered
 
     files = read_files(args.control)

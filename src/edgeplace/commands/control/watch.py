@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run the loop until Ctrl-C."""
     import logging
 
-    from edgeplace.commands.control.driver import Driver, checked, read_files
+    from edgeplace.commands.control.running.driver import Driver, checked, read_files
     from edgeplace.control.loop.journal_file import Journal, NotLeaderError
 
     files = checked(read_files(args.control))

@@ -3,8 +3,8 @@
 import pytest
 
 from edgeplace.adapters.flink.plans import PlansFolder
-from edgeplace.commands.control import lease
-from edgeplace.commands.control.lease import Lease
+from edgeplace.commands.control.running import lease
+from edgeplace.commands.control.running.lease import Lease
 from edgeplace.control.loop.journal_file import NotLeaderError
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from edgeplace.adapters.flink.plans import PlansFolder
 from edgeplace.cli.exit_status import ExitStatus
-from edgeplace.commands.control.lease import Lease
+from edgeplace.commands.control.running.lease import Lease
 from edgeplace.control.loop.journal_file import NAME, Journal, led, remembered
 from edgeplace.model import Costs, Plan, write
 from edgeplace.model.cost import ClassCost, OperatorCost, StreamCost
@@ -371,7 +371,7 @@ def test_a_file_that_is_not_there_is_named_at_once(edgeplace, control, missing):
 
 
 def test_a_fallen_loop_ends_with_12_if_that_is_wanted(edgeplace, control, monkeypatch):
-    from edgeplace.commands.control.driver import Driver
+    from edgeplace.commands.control.running.driver import Driver
 
     monkeypatch.setattr(Driver, "_needs_a_person", lambda self: True)
     ran = edgeplace("control", "run", control(), "--strict")

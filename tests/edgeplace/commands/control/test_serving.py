@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from edgeplace.commands.control.serving import answer, served
+from edgeplace.commands.control.running.serving import answer, served
 from edgeplace.control.loop.memory import Memory
 from edgeplace.model import InvalidInputError
 

@@ -22,12 +22,12 @@ from edgeplace.adapters.flink.errors import (
 from edgeplace.adapters.flink.plans import clock, find_plans_folder
 from edgeplace.adapters.flink.rest import FlinkClient, LiveFlink
 from edgeplace.cli.console import Console
-from edgeplace.commands.control import request_files
-from edgeplace.commands.control.applying import apply
-from edgeplace.commands.control.flink_polls import FlinkPolls
-from edgeplace.commands.control.lease import Lease
-from edgeplace.commands.control.serving import served
-from edgeplace.commands.control.solving import Solving
+from edgeplace.commands.control.running import request_files
+from edgeplace.commands.control.running.applying import apply
+from edgeplace.commands.control.running.flink_polls import FlinkPolls
+from edgeplace.commands.control.running.lease import Lease
+from edgeplace.commands.control.running.serving import served
+from edgeplace.commands.control.running.solving import Solving
 from edgeplace.control.loop.events import (
     AnyEvent,
     Apply,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.control.loop.day import DAY, the_day
 from edgeplace.control.loop.events import DayOption, Rates, Solved
+from edgeplace.control.loop.expected.day import DAY, the_day
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.plan_ahead import plan_ahead
 

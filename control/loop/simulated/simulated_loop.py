@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from edgeplace.control.loop.events import AnyEvent, Apply, Asked, Ended, Solve, Solved, Started
 from edgeplace.control.loop.journal import FIRST, digest, written
 from edgeplace.control.loop.memory import Memory
-from edgeplace.control.loop.simulated_flink import SimulatedFlink
+from edgeplace.control.loop.simulated.simulated_flink import SimulatedFlink
 from edgeplace.control.loop.sites import by_site
 from edgeplace.control.loop.step import Stepped, step
 from edgeplace.control.settings import ControlSettings

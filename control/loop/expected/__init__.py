@@ -1,0 +1,1 @@
+"""What is expected: the next day, its path, and how far the costs are off."""

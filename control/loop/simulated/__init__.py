@@ -1,0 +1,1 @@
+"""A Flink of arithmetic, and the real step in it."""

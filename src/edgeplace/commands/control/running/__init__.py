@@ -1,0 +1,1 @@
+"""What a loop that runs has of clocks, files, processes and the network."""
