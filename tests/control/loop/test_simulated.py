@@ -192,6 +192,7 @@ def test_soak(seed):
         assert line.text == given
 
 
+@pytest.mark.slow
 def test_killed_at_every_line_of_a_change_it_ends_at_one_of_both_placements():
     """The loop is killed once, before each of its lines around the change in turn."""
     whole = ran(quiet(2))

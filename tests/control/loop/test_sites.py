@@ -46,6 +46,7 @@ def test_a_lost_site_is_left_for_the_plan_that_was_made_before():
     assert_nothing_that_must_never_happen(loop)
 
 
+@pytest.mark.slow
 def test_a_job_whose_site_is_not_to_be_survived_waits():
     loop = ran_with_outages(1.5, [("cloud", 60, 70)], survive=())
     assert not [a for *_, a in applies(loop) if a.change.kind == "lost"]
@@ -53,6 +54,7 @@ def test_a_job_whose_site_is_not_to_be_survived_waits():
     assert loop.flink.late_s > 600
 
 
+@pytest.mark.slow
 def test_the_site_of_a_source_is_waited_for():
     loop = ran_with_outages(1.5, [("pi-1", 60, 70)], survive=("pi-1",))
     assert not [a for *_, a in applies(loop) if a.change.kind == "lost"]
@@ -62,6 +64,7 @@ def test_the_site_of_a_source_is_waited_for():
     }
 
 
+@pytest.mark.slow
 def test_recommending_it_says_what_it_would_do_and_does_nothing():
     loop = ran_with_outages(1.5, [("cloud", 60, 70)], mode="recommend")
     assert not applies(loop)

@@ -26,6 +26,7 @@ def times(job: JobGraph, factor: float) -> JobGraph:
     return job.model_copy(update={"operators": tuple(operators)})
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instances())
 def test_at_the_headroom_a_limit_is_full_and_a_little_above_it_is_exceeded(instance):

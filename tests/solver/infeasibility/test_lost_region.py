@@ -70,6 +70,7 @@ def test_a_site_that_plans_use_is_not_left_out(why):
     assert build((parcels(5),), cluster).without_idle_sites().network.tree is None
 
 
+@pytest.mark.slow
 def test_the_cure_is_links_and_no_slot_that_nobody_needs():
     lost = Case((parcels(), forklifts()), depots_cluster()).without_site("region-north")
     found = solve(lost.jobs, lost.cluster)

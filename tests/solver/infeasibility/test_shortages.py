@@ -63,6 +63,7 @@ def test_cores_are_not_short_where_the_demand_need_not_be_met():
     assert not shortages(build(two_operators(), one_site(cores=0.19)), soft=True).members
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances())
 def test_what_every_plan_lacks_proves_that_there_is_none(instance):

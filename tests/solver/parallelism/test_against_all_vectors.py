@@ -57,6 +57,7 @@ def check(instance, data, objective, backend):
         assert abs(found.value(level.name) - level.value) <= 1e-9 * abs(level.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data(), objective=OBJECTIVES)
 def test_the_best_of_all_vectors_is_found_and_proved(instance, data, objective):

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from tests.support.strategies import instances
 TERMS = ("wan", "latency", "server_cores", "moves", "throughput")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data(), term=st.sampled_from(TERMS))
 def test_no_plan_of_any_vector_is_below_its_bound(instance, data, term):

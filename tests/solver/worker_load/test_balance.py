@@ -207,6 +207,7 @@ def test_patterns_never_prove_too_much(problem):
     assert found.bound <= best * (1 + 1e-9) + 1e-9
 
 
+@pytest.mark.slow
 @settings(some, max_examples=10)
 @given(
     loads=st.lists(st.integers(1, 9), min_size=2, max_size=4),
