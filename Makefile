@@ -6,7 +6,7 @@ UV ?= $(shell command -v uv || echo .bootstrap/bin/uv)
 RUN = $(UV) run --frozen --all-extras --quiet
 # What shares a Flink cluster or a Spark session runs in one process: tests/conftest.py. Three of
 # them have a Flink, and mostly wait: all three begin at once, and the rest follows.
-WORKERS ?= 4
+WORKERS ?= 3
 QUICK_WORKERS ?= 3
 SPREAD = --dist loadgroup --no-loadscope-reorder
 
