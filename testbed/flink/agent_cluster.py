@@ -4,10 +4,12 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import requests
 
 from testbed.errors import TestbedError
 from testbed.flink.config import QUICK
@@ -253,6 +255,11 @@ class AgentCluster:
         self.wait_until(self._cancel_all, "end of all jobs")
         for plan in (*self.plans.glob("*.schedulercfg"), *self.plans.glob("*.cordon")):
             plan.unlink()
+
+    def let_go(self) -> None:
+        """Ask all jobs to end, if the JobManager answers; nobody waits for it."""
+        with suppress(requests.RequestException):
+            self._cancel_all()
 
     def _cancel_all(self) -> bool:
         """Ask every job to end, and return whether all have ended."""

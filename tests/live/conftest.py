@@ -57,7 +57,9 @@ def shared_flink(home: Path, agent_jar: Path) -> "Iterator[AgentCluster]":
 
 
 @pytest.fixture
-def flink(shared_flink: "AgentCluster") -> "AgentCluster":
+def flink(shared_flink: "AgentCluster") -> "Iterator[AgentCluster]":
     """The cluster, whatever the test before has done to it."""
     shared_flink.reset()
-    return shared_flink
+    yield shared_flink
+    # No job runs on beside the tests that need no Flink.
+    shared_flink.let_go()
