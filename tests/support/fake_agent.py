@@ -116,7 +116,10 @@ class FakeAgent:
 
     def obey(self, job: FakeJob) -> None:
         path = self._plan_file(job)
-        raw = path.read_bytes() if path else None
+        try:
+            raw = path.read_bytes() if path else None
+        except FileNotFoundError:
+            return  # Removed since it was listed: the next look sees what there is.
         sha = hashlib.sha256(raw).hexdigest() if raw is not None else None
         if job.id in self._seen and self._seen[job.id] == sha:
             return
