@@ -22,11 +22,12 @@ def _with(job, cluster, rules, change, current):
         case "node cpu":
             cluster = with_cores(cluster, change.where, more)
         case "memory" | "disk" | "GPUs":
-            field = "gpus" if change.kind == "GPUs" else f"{change.kind}_bytes"
+            gpus = change.kind == "GPUs"
+            field, added = ("gpus", int(more)) if gpus else (f"{change.kind}_bytes", more)
             cluster = cluster.model_copy(
                 update={
                     "task_managers": tuple(
-                        t.model_copy(update={field: int(getattr(t, field) + more)})
+                        t.model_copy(update={field: getattr(t, field) + added})
                         if t.id == change.where
                         else t
                         for t in cluster.task_managers
