@@ -18,6 +18,7 @@ from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.growth import FirstLimit, first_limit
 from edgeplace.solver.evaluation.usage import Usage, Use, measure_usage
+from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
 
 
@@ -59,6 +60,15 @@ def with_headroom(usage: Usage) -> Evaluation:
         If the time of the call that runs is over.
     """
     return evaluation_of(usage, first_limit(usage))
+
+
+def with_headroom_in_time(usage: Usage) -> tuple[Evaluation, tuple[str, ...]]:
+    """Return `with_headroom` and no note; without the time for it, `evaluation_of` and a note."""
+    try:
+        return with_headroom(usage), ()
+    except OutOfTimeError:
+        note = "the headroom is taken to be proportional to the rates, for want of time"
+        return evaluation_of(usage), (note,)
 
 
 def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:

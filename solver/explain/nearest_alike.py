@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from edgeplace.model import Cluster, JobGraph, Plan, Result, Rules
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.evaluation.evaluate import with_headroom_in_time
+from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import build
 from edgeplace.solver.problem.subtasks import assignment_of
@@ -39,6 +40,6 @@ def nearest_alike(
         there = assignment_of(problem.subtasks, cluster, near)
         stated = [level.name for level in result.levels]
         found = break_ties(problem, problem.assignment(result.plan), there, stated)
-        moved = {"plan": problem.plan(found), "evaluation": assess(problem, found)}
-        return result.model_copy(update=moved)
+        judged, _ = with_headroom_in_time(measure_usage(problem, found))
+        return result.model_copy(update={"plan": problem.plan(found), "evaluation": judged})
     return result

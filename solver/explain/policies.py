@@ -8,7 +8,7 @@ from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, Rules
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import prolonged
-from edgeplace.solver.evaluation.evaluate import with_headroom
+from edgeplace.solver.evaluation.evaluate import with_headroom_in_time
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
@@ -53,4 +53,5 @@ def policies(
 
 
 def _judged(problem: Problem, name: str, assignment: Ints) -> Policy:
-    return Policy(name, problem.plan(assignment), with_headroom(measure_usage(problem, assignment)))
+    judged, _ = with_headroom_in_time(measure_usage(problem, assignment))
+    return Policy(name, problem.plan(assignment), judged)

@@ -37,7 +37,7 @@ from edgeplace.model.what_if.parallelism import (
 )
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import Clock, limited, look, running
-from edgeplace.solver.evaluation.evaluate import evaluation_of
+from edgeplace.solver.evaluation.evaluate import with_headroom_in_time
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.shortages import shortages
@@ -406,7 +406,7 @@ class _Chooser:
             with suppress(OutOfTimeError):
                 assignment = break_ties(usage.problem, usage.assignment)
                 usage = measure_usage(usage.problem, assignment)
-        found = evaluation_of(usage)
+        found, more = with_headroom_in_time(usage)
         results = [
             LevelResult(
                 name=level.name,
@@ -436,7 +436,7 @@ class _Chooser:
                 searched=len(self._answers),
                 open=0 if proved else self._open(),
             ),
-            notes=(*usage.problem.notes, *self._choice.notes),
+            notes=(*usage.problem.notes, *self._choice.notes, *more),
         )
 
     def _open(self) -> int:

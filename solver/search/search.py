@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import evaluation_of, with_headroom
+from edgeplace.solver.evaluation.evaluate import with_headroom_in_time
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -129,11 +129,7 @@ class Search:
                 conflict=conflict,
                 notes=notes,
             )
-        try:
-            found = with_headroom(best)
-        except OutOfTimeError:
-            found = evaluation_of(best)
-            notes += ("the headroom is taken to be proportional to the rates, for want of time",)
+        found, more = with_headroom_in_time(best)
         results = []
         for i, level in enumerate(task.levels):
             value = found.value(level.name)
@@ -161,5 +157,5 @@ class Search:
             incumbents=tuple(self.state.incumbent.incumbents),
             runtime_s=runtime,
             backend=backend,
-            notes=notes,
+            notes=(*notes, *more),
         )

@@ -26,7 +26,7 @@ from edgeplace.solver.baselines.caps_load import Reading, largest_load
 from edgeplace.solver.baselines.flink_spread import flink_spread
 from edgeplace.solver.baselines.found import Budget
 from edgeplace.solver.clock import Clock, limited, prolonged
-from edgeplace.solver.evaluation.evaluate import assess
+from edgeplace.solver.evaluation.evaluate import with_headroom
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
@@ -143,7 +143,7 @@ def balance(
         found = decide(problem, clock.left(), seed, reading)
     if found.assignment is None:
         return Balance(None, None, found.value, found.bound, found.proved)
-    evaluation = assess(problem, found.assignment)
+    evaluation = with_headroom(measure_usage(problem, found.assignment))
     if any(v.kind is LimitKind.SLOTS for v in evaluation.violations):
         raise PlanMismatchError("the balanced plan takes more slots than there are")
     return Balance(

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from edgeplace.model import JobGraph, Status
-from edgeplace.solver import evaluate, policies, solve
+from edgeplace.solver import evaluate, nearest_alike, policies, solve
 from edgeplace.solver.baselines import all_server
 from edgeplace.solver.problem import build
+from edgeplace.solver.worker_load import balance
 from tests.support.seeds import filter_cluster, filter_job
 from tests.support.strategies import instances
 
@@ -63,10 +64,14 @@ def test_the_rates_that_were_measured_are_met_from_any_rate(asked, bandwidth, at
     assert 1.39 < best.headroom / others["all-server"].headroom < 1.44
 
 
-def test_an_answer_of_solve_has_the_headroom_of_evaluate():
+def test_every_answer_has_the_headroom_of_evaluate():
     cluster = filter_cluster().model_copy(update={"mtu_bytes": 1500})
     job = filter_job(50_000.0, demand_per_s=100.0)
     result = solve(job, cluster)
     assert result.status is Status.OPTIMAL
-    judged = evaluate(job, cluster, result.plan)
-    assert result.evaluation.headroom == judged.headroom > 1 / judged.utilisation
+    near = nearest_alike(job, cluster, result, result.plan)
+    chosen = solve(job, cluster, parallelism={"sink": [1]})
+    balanced = balance(job, cluster)
+    for answer in (result, near, chosen, balanced, *policies(job, cluster)):
+        judged = evaluate(job, cluster, answer.plan)
+        assert answer.evaluation.headroom == judged.headroom > 1 / judged.utilisation
