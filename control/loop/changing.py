@@ -29,7 +29,7 @@ _GOOD = ("applied", "unchanged")
 
 Then = tuple[Memory, str, tuple[AnyEffect, ...]]
 
-__all__ = ["HELD", "asked", "ended", "proposed", "watched"]
+__all__ = ["HELD", "asked", "ended", "freed", "proposed", "watched"]
 
 
 def proposed(memory: Memory, proposal: ProposedChange, said: str) -> Then:
@@ -47,6 +47,15 @@ def proposed(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         asks = f"approve {proposal.id} within the hour: {proposal.moves} moves"
         return memory, f"{said}; {asks}", ()
     return _begun(memory, proposal, said)
+
+
+def freed(memory: Memory) -> ProposedChange | None:
+    """Return the proposal without which the job does not do, once nothing hinders it any more."""
+    proposal = memory.proposal
+    if proposal is None or proposal.kind != "must" or not proposal.hindered:
+        return None
+    alone = memory.mode == "apply"
+    return None if in_the_way(memory, proposal, alone) else proposal
 
 
 def asked(memory: Memory, event: Asked) -> Then:

@@ -13,6 +13,8 @@ AGAIN_S = {"must": 900.0, "lost": 900.0, "worth it": DAY_S}
 """For so long a plan that was refused or went back is not tried again."""
 _HOUR_S = 3600.0
 _FRESH_POLLS = 3
+_COUNTERS_S = 10.0
+"""Flink's REST counters are new so often at most (`metrics.fetcher.update-interval`)."""
 _OLDEST_CHECKPOINT_S = 1800.0
 
 
@@ -33,7 +35,7 @@ Gate = Callable[[Memory, ProposedChange], Iterator[str]]
 
 def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     settings = memory.settings
-    polls_s = _FRESH_POLLS * (settings.poll_s if settings else 10.0)
+    polls_s = _FRESH_POLLS * max(settings.poll_s if settings else 0.0, _COUNTERS_S)
     age_s = None if memory.observed_s is None else memory.now_s - memory.observed_s
     if age_s is None or age_s > polls_s:
         yield f"the last whole answer of Flink is too old: {memory.blind or 'no poll since'}"

@@ -258,6 +258,10 @@ def _cycle(memory: Memory) -> Stepped:
         if memory.now_s - memory.asked_s < settings.solve_s + _LOST_S:
             return Stepped(memory, "watches: the solver is at work")
         memory = memory.now(asked_s=None)
+    freed = changing.freed(memory)
+    if freed:
+        said = f"nothing hinders {freed.id} any more: {freed.why}"
+        return Stepped(*changing.proposed(memory, freed, said))
     since_s = memory.now_s - memory.decided_s
     if since_s >= (_AGAIN_S if memory.figures is None else settings.decide_s):
         return _ask(memory, guard(memory).text)

@@ -198,7 +198,7 @@ def assert_nothing_that_must_never_happen(loop):
             assert after.checkpoint_s is not None and not after.checkpoint_failed
             age_s = after.now_s - (after.observed_s or 0.0)
             assert age_s <= 3 * config.poll_s, "a change on stale metrics"
-            assert not before.blind or age_s > 0 or change.kind == "lost"
+            assert not after.blind or age_s > 0 or change.kind == "lost"
             judged = evaluate(loop.flink.job, loop.flink.cluster, _plan(effect), loop.flink.rules)
             assert not [v for v in judged.violations if v.kind in ("rule", "slots")], "rule broken"
             assert effect.places["source"] == PIS, "a pinned source moved"
