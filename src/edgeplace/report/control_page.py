@@ -52,7 +52,6 @@ def _lead(memory: Memory, now_s: float) -> Markup:
         [
             paragraph(f"{told}.", "verdict bad" if state else "verdict"),
             paragraph(f"Decided last: {memory.decision or 'nothing'}."),
-            paragraph(f"Advice: {memory.advice}.") if memory.advice else fragment([]),
             facts(given),
             paragraph(
                 f"Mode {memory.mode}, leader {memory.epoch}, {_when(now_s)}. Load the page again "
@@ -77,7 +76,7 @@ def _proposal(memory: Memory) -> Markup:
                 f"Not now: {'; '.join(found.hindered)}." if found.hindered else "No gate says no."
             ),
             table(
-                f"{found.moves:,} moves",
+                found.acts,
                 ("operator", "runs at", "would run at"),
                 rows,
                 ["best" if now != then else "" for _, now, then in rows],

@@ -18,11 +18,12 @@ from edgeplace.adapters.flink.errors import (
     FlinkUnreachableError,
     PlanNotWrittenError,
 )
-from edgeplace.adapters.flink.plans import find_plans_folder, planned_places
+from edgeplace.adapters.flink.plans import find_plans_folder, planned_places, rescaled
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
+from edgeplace.adapters.flink.rest.live import LiveTaskManager
 from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH
-from edgeplace.control.loop.events import Apply, Ended
-from edgeplace.model import Cluster, InvalidInputError, Plan
+from edgeplace.control.loop.events import Apply, Ended, Places
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Plan
 
 _ORIGIN = "the loop's plan"
 _RESTARTS_S = 30.0
@@ -74,15 +75,13 @@ def _apply(
     folder = find_plans_folder(live, plans)
     with folder.locked():
         jobs, task_managers, now_s = live.jobs(), live.task_managers(), time.time()
-        plan = Plan(jobs={job_name: effect.places})
         job = choose(jobs, job_name)
         if job is None:
             return ApplyEnd.REFUSED, (f"job {job_name!r} does not run; Flink runs {listed(jobs)}",)
         now = job_now(live, folder, job, jobs, now_s)
-        after = planned_places(plan, now.graph, task_managers, cluster, _ORIGIN)
+        after = _resource_ids(effect.places, now.graph, task_managers, cluster)
         if effect.former:
-            before = Plan(jobs={job_name: effect.former})
-            former = planned_places(before, now.graph, task_managers, cluster, _ORIGIN)
+            former = _resource_ids(effect.former, now.graph, task_managers, cluster)
             if now.places not in (former, after):
                 return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
         settings = {EPOCH: epoch}
@@ -96,3 +95,12 @@ def _apply(
             return ApplyEnd.REFUSED, tuple(map(str, problems))
         outcome = carry_out(live, folder, proposal, timeout_s=effect.limit_s, tell=tell)
     return outcome.end, outcome.reasons
+
+
+def _resource_ids(
+    wanted: Places, graph: JobGraph, task_managers: tuple[LiveTaskManager, ...], cluster: Cluster
+) -> Places:
+    """Return a placement of a job, in its own parallelism, as Flink calls TaskManagers."""
+    plan = Plan(jobs={graph.name: wanted})
+    graph = rescaled(plan, graph, _ORIGIN)
+    return planned_places(plan, graph, task_managers, cluster, _ORIGIN)
