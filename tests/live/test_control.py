@@ -53,7 +53,7 @@ def costs(job: JobGraph, count_per_s: float = 1e6) -> Costs:
     """Return costs by which a subtask of `count` bears so many records/s, and all others bear all
     that comes.
     """
-    rates = {"count": count_per_s}
+    rates, sources = {"count": count_per_s}, {op.id for op in job.sources()}
     return Costs(
         job=job.name,
         operators=tuple(
@@ -65,7 +65,12 @@ def costs(job: JobGraph, count_per_s: float = 1e6) -> Costs:
             for op in job.operators
         ),
         streams=tuple(
-            StreamCost(source=s.source, target=s.target, selectivity=0.5, bytes_per_record=20)
+            StreamCost(
+                source=s.source,
+                target=s.target,
+                selectivity=1.0 if s.source in sources else 0.5,
+                bytes_per_record=20,
+            )
             for s in job.streams
         ),
     )
@@ -163,9 +168,9 @@ def test_it_moves_what_stands_where_it_may_not(
 def test_a_step_in_rate_is_answered_by_more_subtasks_and_a_person_takes_them_back(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
-    """Half of 300 records/s are nothing to two counts of 100/s each; half of 600 are too much."""
+    """Two counts bear half of 300 records/s when they are 80 % busy, and not half of 600."""
     case = watched(flink, tmp_path, "per-second=300", "count-parallelism=2")
-    write(costs(case.graph, count_per_s=100.0), tmp_path / "costs.json")
+    write(costs(case.graph, count_per_s=120.0), tmp_path / "costs.json")
     (tmp_path / "rules.yaml").write_text("rules: []\n")
     with case.control.open("a") as more:
         more.write("rescale: {count: 1..5}\n")
@@ -204,3 +209,47 @@ def test_a_step_in_rate_is_answered_by_more_subtasks_and_a_person_takes_them_bac
         case.wait_for("the former placement runs", loop)
         flink.wait_for_running(case.job)
         assert subtasks() == before
+
+
+@pytest.fixture
+def dying(home: Path, agent_jar: Path) -> Iterator[live_flink.AgentCluster]:
+    """A cluster of its own: TaskManagers die in it."""
+    with live_flink.AgentCluster(home, agent_jar) as live:
+        yield live
+
+
+def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
+    dying: live_flink.AgentCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Sources run at the hall, the rest in the field, which is lost."""
+    flink = dying
+    tasks = {"Source: numbers": 3, "filter": 3, "count": 3, "sink": 3}
+    planned = {
+        f"{task} ({i}/3)": ("server-1" if task in ("Source: numbers", "filter") else "pi-1")
+        for task, n in tasks.items()
+        for i in range(1, n + 1)
+    }
+    flink.write_plan("counting", planned)
+    case = watched(flink, tmp_path, "per-second=300")
+    write(costs(case.graph), tmp_path / "costs.json")
+    (tmp_path / "rules.yaml").write_text("rules: []\n")
+    with case.control.open("a") as more:
+        more.write("survive: [field]\n")
+    flink.wait_for_placement(case.job, planned)
+    with case.led() as loop:
+        case.wait_for("if site field is lost: ", loop)
+        killed_s = time.time()
+        for name in ("pi-1", "pi-2"):
+            flink.cluster.kill(name)
+        case.wait_for(" applied; watches", loop)
+    after = flink.wait_for_running(case.job)
+    assert set(after.values()) <= {"server-1", "server-2"}
+    lines = [json.loads(line) for line in case.journal.read_text().splitlines()]
+    lost = next(x for x in lines if "lost" in x["says"] and x["event"].get("registered"))
+    done = next(x for x in lines if " applied; watches" in x["says"])
+    noticed_s, done_s = lost["event"]["at_s"], done["event"]["at_s"]
+    with capsys.disabled():
+        print(
+            f"site lost: noticed after {noticed_s - killed_s:.1f} s, elsewhere "
+            f"{done_s - noticed_s:.1f} s later"
+        )

@@ -21,6 +21,9 @@ def test_it_has_mode_plan_proposal_day_and_decisions(loop):
     assert loop.memory.proposal is not None
     assert loop.memory.proposal.why in text
     assert "server ×4" in text
+    figures = loop.memory.figures
+    assert f"{figures.server_cores:,.2f}" in text and f"{figures.latency_ms:,.1f} ms" in text
+    assert "records/s that are expected, headroom included" in text
     assert "of what runs sustains" in text
     assert "+24 h" in text and "stayed below their bound" in text
     assert loop.memory.log[-1].says in text
