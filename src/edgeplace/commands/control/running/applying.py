@@ -20,10 +20,9 @@ from edgeplace.adapters.flink.errors import (
 )
 from edgeplace.adapters.flink.plans import find_plans_folder, planned_places, rescaled
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
-from edgeplace.adapters.flink.rest.live import LiveTaskManager
 from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH
 from edgeplace.control.loop.events import Apply, Ended, Places
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, Plan
+from edgeplace.model import Cluster, InvalidInputError, Plan
 
 _ORIGIN = "the loop's plan"
 _RESTARTS_S = 30.0
@@ -79,9 +78,16 @@ def _apply(
         if job is None:
             return ApplyEnd.REFUSED, (f"job {job_name!r} does not run; Flink runs {listed(jobs)}",)
         now = job_now(live, folder, job, jobs, now_s)
-        after = _resource_ids(effect.places, now.graph, task_managers, cluster)
+
+        def resource_ids(wanted: Places) -> Places:
+            """Return a placement, in its own parallelism, as Flink calls TaskManagers."""
+            plan = Plan(jobs={now.graph.name: wanted})
+            graph = rescaled(plan, now.graph, _ORIGIN)
+            return planned_places(plan, graph, task_managers, cluster, _ORIGIN)
+
+        after = resource_ids(effect.places)
         if effect.former:
-            former = _resource_ids(effect.former, now.graph, task_managers, cluster)
+            former = resource_ids(effect.former)
             if now.places not in (former, after):
                 return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
         settings = {EPOCH: epoch}
@@ -95,12 +101,3 @@ def _apply(
             return ApplyEnd.REFUSED, tuple(map(str, problems))
         outcome = carry_out(live, folder, proposal, timeout_s=effect.limit_s, tell=tell)
     return outcome.end, outcome.reasons
-
-
-def _resource_ids(
-    wanted: Places, graph: JobGraph, task_managers: tuple[LiveTaskManager, ...], cluster: Cluster
-) -> Places:
-    """Return a placement of a job, in its own parallelism, as Flink calls TaskManagers."""
-    plan = Plan(jobs={graph.name: wanted})
-    graph = rescaled(plan, graph, _ORIGIN)
-    return planned_places(plan, graph, task_managers, cluster, _ORIGIN)

@@ -8,8 +8,15 @@ from pathlib import Path
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.control.loop.events import Solve, Solved
-from edgeplace.model import Cluster, Costs, EdgeplaceError, JobGraph, Rules, read
-from edgeplace.model.what_if.parallelism import with_costs_of_another
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    EdgeplaceError,
+    JobGraph,
+    Rules,
+    read,
+    with_costs_of_another,
+)
 
 
 class Solving:
