@@ -17,6 +17,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Sample = tuple[Mapping[str, str], float]
+Counts = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,23 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
     def one(name: str, help_: str, value: float | None) -> Metric:
         return Metric(PREFIX + name, "gauge", help_, () if value is None else (({}, value),))
 
+    def by(name: str, help_: str, label: str, values: Mapping[str, float]) -> Metric:
+        samples = tuple(({label: key}, float(value)) for key, value in values.items())
+        return Metric(PREFIX + name, "gauge", help_, samples)
+
+    def counted(name: str, help_: str, labels: tuple[str, str], counts: Counts) -> Metric:
+        samples = tuple(
+            (dict(zip(labels, (first, second), strict=True)), float(n))
+            for first, row in counts.items()
+            for second, n in row.items()
+        )
+        return Metric(PREFIX + name, "counter", help_, samples)
+
     rates = rates_now(memory.recent)
     yield one("leader", "This process leads.", 1.0)
     yield one("epoch", "Leaders so far.", memory.epoch)
-    modes = tuple(({"mode": mode}, float(mode == memory.mode)) for mode in get_args(Mode))
-    yield Metric(PREFIX + "mode", "gauge", "1 for what the loop may do now.", modes)
+    modes = {mode: float(mode == memory.mode) for mode in get_args(Mode)}
+    yield by("mode", "1 for what the loop may do now.", "mode", modes)
     yield one(
         "fallen", "The loop only recommends until a person looks.", float(bool(memory.fallen))
     )
@@ -56,25 +69,14 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
         "Share of the time in which sources are held back.",
         held_now(memory.recent) if rates else None,
     )
-    yield Metric(
-        PREFIX + "decisions_total",
-        "counter",
+    yield counted(
+        "decisions_total",
         "Decisions by verdict; a hindered one counts for each gate that said no.",
-        tuple(
-            ({"verdict": verdict, "gate": gate}, float(n))
-            for verdict, row in memory.decisions_made.items()
-            for gate, n in row.items()
-        ),
+        ("verdict", "gate"),
+        memory.decisions_made,
     )
-    yield Metric(
-        PREFIX + "changes_total",
-        "counter",
-        "Changes by kind and end.",
-        tuple(
-            ({"kind": kind, "result": end}, float(n))
-            for kind, row in memory.changes_made.items()
-            for end, n in row.items()
-        ),
+    yield counted(
+        "changes_total", "Changes by kind and end.", ("kind", "result"), memory.changes_made
     )
     yield Metric(
         PREFIX + "change_seconds_total",
@@ -97,24 +99,23 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
         "How far the path of the day may be from the best one, as a share of its cost.",
         memory.day_gap,
     )
-    yield Metric(
-        PREFIX + "lost",
-        "gauge",
+    yield by(
+        "lost",
         "1 for a site of which no TaskManager is there.",
-        tuple(({"site": name}, float(name in memory.lost)) for name in memory.sites),
+        "site",
+        {name: name in memory.lost for name in memory.sites},
     )
-    yield Metric(
-        PREFIX + "quarantined",
-        "gauge",
+    yield by(
+        "quarantined",
         "1 for a place that gets nothing new, as it was lost too often.",
-        tuple(({"place": name}, float(f.out)) for name, f in memory.losses.items()),
+        "place",
+        {name: f.out for name, f in memory.losses.items()},
     )
-    held = {} if memory.settings is None else coverage(memory)
-    yield Metric(
-        PREFIX + "forecast_coverage_ratio",
-        "gauge",
+    yield by(
+        "forecast_coverage_ratio",
         "Share of the last week's half hours that stayed below the bound that was forecast.",
-        tuple(({"source": op}, share) for op, share in held.items()),
+        "source",
+        {} if memory.settings is None else coverage(memory),
     )
     yield one(
         "wan_bytes_per_second_predicted",

@@ -1,6 +1,7 @@
 """A standalone Flink cluster of processes, on loopback addresses or in network namespaces."""
 
 import os
+import signal
 import socket
 import subprocess
 import time
@@ -205,6 +206,10 @@ class LocalCluster:
     def kill(self, name: str) -> None:
         """Kill a process at once, like a power failure."""
         kill(self._processes.pop(name))
+
+    def freeze(self, name: str) -> None:
+        """Stop a process without closing its connections, like a cut link: nothing answers."""
+        self._processes[name].send_signal(signal.SIGSTOP)
 
     def cpu_use(self, name: str) -> CpuUse:
         """Return the CPU use of a process so far; only if a TaskManager has a quota."""

@@ -218,10 +218,13 @@ def dying(home: Path, agent_jar: Path) -> Iterator[live_flink.AgentCluster]:
         yield live
 
 
+@pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
-    dying: live_flink.AgentCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dying: live_flink.AgentCluster, how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Sources run at the hall, the rest in the field, which is lost."""
+    """Sources run at the hall, the rest in the field, which is lost: Flink sees closed ports, or
+    no heartbeat for 10 s.
+    """
     flink = dying
     tasks = {"Source: numbers": 3, "filter": 3, "count": 3, "sink": 3}
     planned = {
@@ -240,7 +243,7 @@ def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
         case.wait_for("if site field is lost: ", loop)
         killed_s = time.time()
         for name in ("pi-1", "pi-2"):
-            flink.cluster.kill(name)
+            getattr(flink.cluster, how)(name)
         case.wait_for(" applied; watches", loop)
     after = flink.wait_for_running(case.job)
     assert set(after.values()) <= {"server-1", "server-2"}
@@ -250,6 +253,6 @@ def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
     noticed_s, done_s = lost["event"]["at_s"], done["event"]["at_s"]
     with capsys.disabled():
         print(
-            f"site lost: noticed after {noticed_s - killed_s:.1f} s, elsewhere "
+            f"site lost ({how}): noticed after {noticed_s - killed_s:.1f} s, elsewhere "
             f"{done_s - noticed_s:.1f} s later"
         )
