@@ -12,6 +12,8 @@ import numpy as np
 
 from edgeplace.solver.arrays import Floats, Ints
 
+_HALVINGS = 30
+
 
 @dataclass(frozen=True)
 class Path:
@@ -69,3 +71,19 @@ def plan_ahead(costs: Floats, change: float, now: int) -> Path:
         option = int(best_next[k, option])
         options[k] = option
     return Path(options, float(to_go[now]), float(stay), float(costs.min(axis=1).sum()))
+
+
+def shadow_price(costs: Floats, most: float) -> float:
+    """Return the price of a change at which the cheapest path has at most so many changes.
+
+    It is what one change more would save.
+    """
+    low, high = 0.0, float((costs.max(axis=1) - costs.min(axis=1)).sum())
+    for _ in range(_HALVINGS):
+        price = (low + high) / 2
+        options = plan_ahead(costs, price, int(costs[0].argmin())).options
+        if np.count_nonzero(np.diff(options)) <= most:
+            high = price
+        else:
+            low = price
+    return high

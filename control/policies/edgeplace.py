@@ -15,7 +15,7 @@ import numpy as np
 from edgeplace.control.forecast import Forecaster
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
-from edgeplace.control.plan_ahead import plan_ahead
+from edgeplace.control.plan_ahead import plan_ahead, shadow_price
 from edgeplace.control.policy import View, largest
 from edgeplace.solver.arrays import Floats
 
@@ -24,6 +24,12 @@ _LATE = 50.0
 
 _CLOSE = 1.001
 """Demand within a thousandth of a capacity fits: a steady load at one causes no change."""
+_DRAINED_S = 0.01
+"""A backlog of less is none."""
+_PRICED_EACH = 12
+"""Bins after which the price of a change is reckoned anew."""
+_KNOWN_BINS = 88
+"""A day, and what the forecast needs beside it."""
 
 
 @dataclass
@@ -32,10 +38,11 @@ class Edgeplace:
 
     Parameters
     ----------
-    change_hours
-        Price of a change: the largest option's units for so many hours.
-    target
-        Share of an option's capacity that the upper bound of demand may take.
+    changes_per_day
+        A change has the price at which the best path through the last week, known afterwards,
+        changes so often a day: what one change more would save.
+    pause_s
+        Seconds that a change is expected to stop the job.
     quantile
         Share of the bins whose demand shall not exceed the planned bound.
     drain_s
@@ -50,8 +57,8 @@ class Edgeplace:
         `regrets`: every better path is taken at once.
     """
 
-    change_hours: float = 0.1
-    target: float = 0.97
+    changes_per_day: float = 8.0
+    pause_s: float = 2.0
     quantile: float = 0.6
     drain_s: float = 300.0
     lead_s: int = 60
@@ -63,6 +70,12 @@ class Edgeplace:
     _regret: float = 0.0
     _preferred: int | None = None
     _upper: Floats | None = None
+    _price: float = 0.0
+
+    @property
+    def target(self) -> float:
+        """Share of a capacity that may be taken: what a pause holds up drains within `drain_s`."""
+        return self.drain_s / (self.drain_s + self.pause_s)
 
     @property
     def bin_s(self) -> int:
@@ -94,8 +107,10 @@ class Edgeplace:
         if max(now, next_bin) <= view.capacity_per_s * _CLOSE and drains:
             return None
         # A change that is due anyway is made for what the load grows to within a minute.
-        soon = max(now + 60 * rising, next_bin)
-        wanted = view.options.least((soon + view.backlog / self.drain_s) / self.target)
+        soon = max(now + 60 * rising, next_bin, self._grown(view))
+        # Another one may be due after that minute: what this one holds up has to drain before.
+        room = 1 + self.pause_s / self.lead_s
+        wanted = view.options.least((soon + view.backlog / self.drain_s) * room)
         if wanted <= view.option:
             return None
         self._regret = 0.0
@@ -113,22 +128,23 @@ class Edgeplace:
         self._score(view, float(peaks[-1]))
         self._upper = upper = self._demand(peaks)
         needed = upper / self.target
-        units, capacities = view.options.units, view.options.capacities
-        short = np.maximum(needed[:, None] / capacities[None, :] - 1.0, 0.0)
-        costs = (units[None, :] + _LATE * units.max() * short) * self.bin_s
-        path = plan_ahead(costs, self._price(view), view.option)
+        bins = len(peaks)
+        if bins % _PRICED_EACH == 0 or bins < 48:
+            past = self._costs(view.options, peaks[-7 * 48 :] / self.target)
+            most = max(1.0, self.changes_per_day * len(past) / 48)
+            self._price = shadow_price(past, most)
+        path = plan_ahead(self._costs(view.options, needed), self._price, view.option)
         # The current rate must be served, whatever the forecast says.
         served_now = view.options.least(float(view.offered[-60:].mean()) / self.target)
         self._preferred = wanted = max(int(path.options[0]), served_now)
-        if wanted == view.option:
+        if wanted == view.option or view.backlog > _DRAINED_S * view.capacity_per_s:
+            # What a change has held up drains before the next; if that cannot wait, the guard says.
             return None
         must = needed[0] > view.capacity_per_s * _CLOSE
         if must:
             self._regret = 0.0
-            return max(wanted, view.options.least(float(needed[0])))
-        if view.backlog > view.capacity_per_s:
-            return None
-        if self.regrets and self._regret < self._price(view):
+            return max(wanted, view.options.least(max(float(needed[0]), self._grown(view))))
+        if self.regrets and self._regret < self._price:
             return None
         self._regret = 0.0
         return wanted
@@ -144,8 +160,26 @@ class Edgeplace:
         saved = view.options[view.option].units - view.options[other].units
         self._regret = max(0.0, self._regret + saved * self.bin_s) if held else 0.0
 
-    def _price(self, view: View) -> float:
-        return self.change_hours * 3600 * (self.day_s / DAY_S) * float(view.options.units.max())
+    def _costs(self, options: Options, needed: Floats) -> Floats:
+        """Return the cost of each option in each bin, in unit seconds. Shape (bins, options)."""
+        short = np.maximum(needed[:, None] / options.capacities[None, :] - 1.0, 0.0)
+        costs: Floats = (options.units + _LATE * options.units.max() * short) * self.bin_s
+        return costs
+
+    def _grown(self, view: View) -> float:
+        """Return the rate to which a growing load is served by one change; 0 if a day is known.
+
+        The forecast knows no growth before a day has come. At a growth of g units a second and the
+        price m of a change, steps of sqrt(2 m g) units cost least (F. W. Harris, How many parts to
+        make at once, 1913).
+        """
+        if view.second > _KNOWN_BINS * self.bin_s:
+            return 0.0
+        now = float(view.offered[-60:].mean())
+        before = float(view.offered[-self.bin_s - 60 : -self.bin_s].mean())
+        unit = view.options.units.max() / view.options.capacities.max()
+        growth = max(0.0, now - before) / self.bin_s
+        return now + float(np.sqrt(2 * self._price * growth / unit))
 
     def _peaks(self, view: View) -> Floats:
         """Return the largest rate of each bin so far, over some ten seconds, as the guard does."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeplace.control.plan_ahead import plan_ahead
+from edgeplace.control.plan_ahead import plan_ahead, shadow_price
 
 
 def cost_of(path, costs, change, now):
@@ -45,3 +45,19 @@ def test_a_dear_change_is_not_made():
 def test_an_option_that_cannot_be_had_is_left():
     costs = np.array([[1.0, 2.0], [np.inf, 2.0]])
     assert plan_ahead(costs, 5.0, 0).options[1] == 1
+
+
+@given(
+    costs=st.lists(st.lists(st.integers(0, 20), min_size=3, max_size=3), min_size=2, max_size=6),
+    most=st.integers(0, 4),
+)
+def test_the_shadow_price_is_the_least_at_which_changes_are_few_enough(costs, most):
+    costs = np.array(costs, dtype=float)
+    start = int(costs[0].argmin())
+
+    def changes(price):
+        return int(np.count_nonzero(np.diff(plan_ahead(costs, price, start).options)))
+
+    price = shadow_price(costs, most)
+    assert changes(price) <= most
+    assert price < 1e-6 or changes(price - 1e-6) > most

@@ -84,6 +84,22 @@ def test_ours_foresees_the_third_day():
     assert OPTIONS[int(last)].capacity_per_s >= PEAK
 
 
+def test_ours_climbs_an_unknown_ramp_in_few_steps():
+    """On the first day nothing is forecast; still a change is made for more than the moment."""
+    load = Load("ramp", np.r_[np.full(4 * 3600, 200.0), np.linspace(200.0, PEAK, 6 * 3600)])
+    outcome = run(Edgeplace(), load)
+    ups = int((np.diff(outcome.option) > 0).sum())
+    assert ups <= 8 < run(DS2(), load).changes
+    assert outcome.late_share == 0
+
+
+def test_ours_keeps_to_twelve_changes_a_day_on_a_load_that_swings_by_the_hour():
+    second = np.arange(4 * DAY_S)
+    load = Load("swings", PEAK * (0.6 + 0.4 * np.sin(2 * np.pi * second / 7200)))
+    outcome = run(Edgeplace(), load)
+    assert outcome.changes_per_day <= 12 < run(DS2(), load).changes_per_day
+
+
 def test_ours_meets_a_flash_crowd():
     load = flash_crowd(500.0, PEAK, [40_000, 130_000], 2)
     outcome = run(Edgeplace(), load)

@@ -152,7 +152,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             failures = _failures(args.failures_every, len(load.rates_per_s))
             for j, name in enumerate(names):
                 done = (i + j / len(names)) / len(loads)
-                policy = POLICIES[name](args.day)
+                policy = POLICIES[name](args.day, args.pause)
                 tell(f"{load.name}: {policy.name}", done)
                 outcome = simulate(load, options, policy, args.pause, args.late, failures)
                 rows.append({"load": load.name, **_plain(outcome, options)})
