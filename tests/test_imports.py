@@ -15,7 +15,7 @@ from edgeplace.commands.control import COMMANDS as CONTROL_COMMANDS
 from edgeplace.commands.flink import COMMANDS as FLINK_COMMANDS
 from edgeplace.model import LimitKind
 
-HEAVY = ("highspy", "numpy", "ortools", "pandas", "pulp", "pyspark")
+HEAVY = ("highspy", "networkx", "numpy", "ortools", "pandas", "pulp", "pyspark")
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "solver", "control", "spark_stats", "adapters", "instances")
 MOST_MODULES = 16
