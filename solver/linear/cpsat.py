@@ -32,8 +32,6 @@ _COLUMN_S = 5e-6
 """Time to make a column, measured."""
 _LOOK_S = 0.1
 """How often who waits for CP-SAT looks at the clock."""
-_HALVINGS = 100
-"""Conflicts for each half of the objective's range that CP-SAT tries to rule out first."""
 
 
 class CpSat:
@@ -110,8 +108,6 @@ class CpSat:
         solver.parameters.num_workers = self._workers
         if self._workers == 1:
             solver.parameters.linearization_level = 2
-            # Else a conflict may raise the bound of 10^10 steps by a few thousand only.
-            solver.parameters.binary_search_num_conflicts = _HALVINGS
         solver.parameters.random_seed = self._seed
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:

@@ -106,7 +106,8 @@ class Milp:
         proved = status == highspy.HighsModelStatus.kOptimal and solved
         bound = -float("inf")
         if np.isfinite(info.mip_dual_bound):
-            bound = (info.mip_dual_bound - HIGHS_RESOLUTION) / scale
+            doubt = HIGHS_RESOLUTION + HIGHS_GAP * abs(info.mip_dual_bound)
+            bound = (info.mip_dual_bound - doubt) / scale
             if not objective.terms:
                 bound = objective.constant
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
