@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import os
 
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case import what_if
@@ -32,10 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "JSON lines, each also gzipped; the format is found by content."
     )
     parser.epilog = (
-        "example:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json"
+        "examples:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json\n"
+        "  edgeplace costs 's3a://logs/2026-11-*/' --master spark://spark:7077 \\\n"
+        "    --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="log files or folders of them")
+    parser.add_argument(
+        "logs",
+        nargs="+",
+        metavar="LOG",
+        help="log files or folders of them; URIs and patterns that Spark reads (s3a://, hdfs://)",
+    )
     parser.add_argument(
         "--cluster", metavar="FILE", help="says on which class of node each TaskManager runs"
     )
@@ -63,13 +71,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write bad lines with file, line and reason (JSON lines)",
     )
+    spark = parser.add_argument_group("Spark", "the default is Spark on this machine")
+    place = spark.add_mutually_exclusive_group()
+    place.add_argument(
+        "--master",
+        metavar="URL",
+        help="a cluster: spark://HOST:PORT, k8s://https://HOST:PORT, yarn",
+    )
+    place.add_argument("--remote", metavar="sc://HOST", help="a Spark Connect server")
+    spark.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a setting of Spark, such as spark.executor.memory=4g",
+    )
     parser.add_argument("--json", action="store_true", help="print the costs as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    from edgeplace.spark_stats import measure
+    from edgeplace.spark_stats import measure, open_session
 
+    settings = _settings(args.conf)
     outputs = Outputs(
         console,
         {_COSTS: args.output, _QUARANTINE: args.quarantine},
@@ -93,9 +117,13 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         )
     # The JVM and its files end with the session.
     with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+        session = None
+        if args.master or args.remote or settings or "PYSPARK_GATEWAY_PORT" in os.environ:
+            session = open_session(args.master, args.remote, settings)
         measured = measure(
             args.logs,
             cluster,
+            spark=session,
             job=job,
             placement=placement,
             rates=what_if.rates(args.rate, "--rate"),
@@ -105,7 +133,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if args.parquet:
         from edgeplace.spark_stats.parquet import write_parquet
 
-        write_parquet(measured.costs, args.parquet)
+        write_parquet(measured.costs, args.parquet, session)
     if args.quarantine:
         bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
         outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines))
@@ -123,3 +151,16 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     show_costs(console, measured.costs)
     outputs.say_written(_COSTS, "costs")
     return ExitStatus.OK
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    """Return Spark's settings from `K=V`."""
+    settings = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise InvalidInputError(
+                f"--conf {text!r} is no setting of Spark", "write it like spark.executor.memory=4g"
+            )
+        settings[key] = value
+    return settings
