@@ -69,6 +69,8 @@ def in_clear_words() -> Iterator[None]:
         for pattern, kind, what, cure in _KNOWN:
             if found := re.search(f".*(?:{pattern}).*", text):
                 raise kind(what.format(found.group(0).strip()[:300]), cure) from e
+        # Py4J puts what Java raised behind a line of its own.
+        text = text.partition("\n: ")[2] or text
         causes = _CAUSE.findall(text)
         said = (causes[-1] if causes else text.strip().partition("\n")[0])[:300]
         raise SparkUnavailableError(

@@ -140,7 +140,8 @@ def _started(settings: Mapping[str, str]) -> SparkSession:
     if SparkContext._gateway or "PYSPARK_GATEWAY_PORT" in os.environ:
         return builder.getOrCreate()
     os.environ["JAVA_HOME"] = str(find_java_home())
-    with jvm(settings):
+    # What Java raises can be read as long as the JVM runs.
+    with jvm(settings), in_clear_words():
         return builder.getOrCreate()
 
 

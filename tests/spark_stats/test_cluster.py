@@ -151,7 +151,8 @@ def test_spark_connect_measures_the_same(cluster, logs, expected, tmp_path):
 
 
 def test_a_cluster_without_a_free_machine_is_given_up(cluster, logs):
-    short = ["--conf", "spark.network.timeout=20s", "--conf", "spark.executor.memory=64g"]
+    short = ["--conf", "spark.network.timeout=20s", "--conf", "spark.network.timeoutInterval=9s"]
+    short += ["--conf", "spark.executor.memory=64g"]
     done = ran(command(f"file://{logs}/*", "--master", cluster.master, *short))
     assert done.returncode == 8
     assert "gave no machine to work on within 20 s" in done.stderr

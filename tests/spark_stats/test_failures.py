@@ -16,6 +16,7 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
         ("java.net.UnknownHostException: namenode", SparkUnavailableError, "host of the URI"),
         ("Call to nn:8020 failed: Connection refused", SparkUnavailableError, "host of the URI"),
         ("No module named 'pyarrow'", InvalidInputError, "spark.pyspark.python"),
+        ("An error occurred\n: x.Bad: it\n\tat y", SparkUnavailableError, "executors"),
         ("x\nCaused by: java.lang.OutOfMemoryError: heap", SparkUnavailableError, "executors"),
     ],
 )
@@ -26,5 +27,6 @@ def test_what_spark_raises_is_said_with_a_cure(said, kind, cure):
 
     with pytest.raises(kind) as e, in_clear_words():
         raise PySparkException(said)
-    assert said.splitlines()[-1].removeprefix("Caused by: ").split(":")[0] in e.value.what
+    said = said.removesuffix("\n\tat y").splitlines()[-1].removeprefix(": ")
+    assert said.removeprefix("Caused by: ") in e.value.what
     assert cure in e.value.cure
