@@ -12,6 +12,9 @@ from edgeplace.model.errors import MissingExtraError
 from edgeplace.spark_stats.errors import SparkUnavailableError
 
 if TYPE_CHECKING:
+    from edgeplace.spark_stats.ledger.add import add_to_ledger
+    from edgeplace.spark_stats.ledger.answer import costs_from_ledger
+    from edgeplace.spark_stats.ledger.folder import is_ledger
     from edgeplace.spark_stats.measurement import Measurement, SampleCounts, measure
     from edgeplace.spark_stats.quarantine import BadLine, Quarantine
     from edgeplace.spark_stats.session import open_session
@@ -22,6 +25,9 @@ __all__ = [
     "Quarantine",
     "SampleCounts",
     "SparkUnavailableError",
+    "add_to_ledger",
+    "costs_from_ledger",
+    "is_ledger",
     "measure",
     "open_session",
 ]
@@ -30,6 +36,9 @@ _ROOMS = {
     "Measurement": "measurement",
     "Quarantine": "quarantine",
     "SampleCounts": "measurement",
+    "add_to_ledger": "ledger.add",
+    "costs_from_ledger": "ledger.answer",
+    "is_ledger": "ledger.folder",
     "measure": "measurement",
     "open_session": "session",
 }

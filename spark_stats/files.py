@@ -3,7 +3,7 @@
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,6 +36,11 @@ class Log(Protocol):
     """Files without content."""
     cut_short: dict[str, int]
     """Damaged gzip file -> number of lines that could be read."""
+    sizes: dict[str, int]
+    """Bytes of each file, when it was found."""
+
+    def leave_out(self, known: Set[str]) -> None:
+        """Do not read these files."""
 
     def original(self, spark_path: str) -> str:
         """Return the file as the caller named it, for a path as Spark reports it."""
@@ -69,6 +74,14 @@ class LogFiles:
         """Return the file as the caller named it, for a path as Spark reports it."""
         plain = unquote(spark_path.removeprefix("file://").removeprefix("file:"))
         return self._originals.get(plain, plain)
+
+    def leave_out(self, known: Set[str]) -> None:
+        """Do not read these files."""
+        kept = {
+            name: [f for f in files if self.original(f) not in known]
+            for name, files in self.by_reader.items()
+        }
+        self.by_reader = {name: files for name, files in kept.items() if files}
 
     def lines(self, session: SparkSession) -> Iterator[tuple[Reader, DataFrame]]:
         """Yield each reader with the lines that it is to read."""

@@ -114,21 +114,55 @@ def measure(
     """
     report = progress or (lambda step, share: None)
     report("finding the format of the log", 0.0)
-    # A log on this machine is looked at before Spark starts.
-    files: Log | None = None
-    if on_this_machine(spark) and on_disk(paths):
-        files = log_files(paths)
-    session = spark or local_session()
     with in_clear_words():
-        if files is None:
-            files = spark_files([str(p) for p in paths], session)
+        files = find_log(paths, spark)
+        session = spark or local_session()
         report("reading the log", 0.05)
         rows, tables = _read(session, files)
     report("making costs", 0.95)
-    job_id = job_of_log(_job_names(rows), job)
+    bad = _bad_counts(rows, files)
+    damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
+    damage += [f"{file} is empty" for file in files.empty]
+    costs, counts = costs_of(rows, cluster, job, placement, rates, (sum(bad.values()), damage))
+    report("done", 1.0)
+    return Measurement(costs, counts, Quarantine(bad, tables, files))
+
+
+def find_log(paths: Sequence[str | Path], spark: SparkSession | None) -> Log:
+    """Return the files of a log. Spark starts only if they are not on this machine."""
+    if on_this_machine(spark) and on_disk(paths):
+        return log_files(paths)
+    return spark_files([str(p) for p in paths], spark or local_session())
+
+
+def long_tables(session: SparkSession, log: Log) -> DataFrame:
+    """Return the long table of all files."""
+    return reduce(DataFrame.unionByName, (long for _, long in _tables(session, log)))
+
+
+def costs_of(
+    rows: Sequence[Any],
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Placement | None,
+    rates: Mapping[str, float] | None,
+    damage: tuple[int, Sequence[str]],
+) -> tuple[Costs, SampleCounts]:
+    """Return the costs that the sums of a log give, and the counts of what it has.
+
+    Parameters
+    ----------
+    rows
+        What `counter_deltas.sums` returns, collected.
+    cluster, job, placement, rates
+        As in `measure`.
+    damage
+        Number of bad lines, and notes on damaged files.
+    """
+    job_id = job_of_log(job_names(rows), job)
     tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
     task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
-    counts, bad = _counts(rows), _bad_counts(rows, files)
+    counts = _counts(rows)
     log_facts = read_facts(rows, job_id)
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
@@ -142,10 +176,9 @@ def measure(
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
-        notes=_notes(counts, bad, files, facts),
+        notes=_notes(counts, damage, facts),
     )
-    report("done", 1.0)
-    return Measurement(costs, counts, Quarantine(bad, tables, files))
+    return costs, counts
 
 
 def _read(
@@ -173,7 +206,7 @@ def _tables(spark: SparkSession, files: Log) -> tuple[tuple[DataFrame, DataFrame
     return tuple((lines, reader.read(lines)) for reader, lines in files.lines(spark))
 
 
-def _job_names(rows: Sequence[Any]) -> dict[str, str]:
+def job_names(rows: Sequence[Any]) -> dict[str, str]:
     """Return id -> name of each job that the log has metrics of."""
     jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
     return {job: read_facts(rows, job).job_name or job for job in jobs}
@@ -228,8 +261,9 @@ def _bad_counts(rows: Sequence[Any], files: Log) -> dict[str, int]:
 
 
 def _notes(
-    counts: SampleCounts, bad: Mapping[str, int], files: Log, facts: LogFacts
+    counts: SampleCounts, damage: tuple[int, Sequence[str]], facts: LogFacts
 ) -> tuple[str, ...]:
+    bad, damaged = damage
     said = {
         "values were NaN and taken as missing": counts.not_a_number,
         "values were infinite and taken as missing": counts.infinite,
@@ -238,11 +272,10 @@ def _notes(
         "snapshots repeated the one before": counts.repeats,
         "differences across restarts or moves were passed over": counts.resets,
         "differences across clock jumps were passed over": counts.clock_jumps,
-        "lines could not be read and are in quarantine": sum(bad.values()),
+        "lines could not be read and are in quarantine": bad,
     }
     notes = [f"{count:,} {text}" for text, count in said.items() if count]
-    notes += [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
-    notes += [f"{file} is empty" for file in files.empty]
+    notes += damaged
     if facts.edges is None:
         notes.append("no plan in this log: streams are not measured; give the job graph")
     return tuple(notes)

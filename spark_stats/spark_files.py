@@ -5,7 +5,7 @@ cannot read itself on its executors.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import reduce
 from urllib.parse import unquote
@@ -42,6 +42,14 @@ class SparkFiles:
     sizes: dict[str, int] = field(default_factory=dict)
     by_content: set[str] = field(default_factory=set)
     """Files that Spark would misread by their names, or cannot read to their ends."""
+
+    def leave_out(self, known: Set[str]) -> None:
+        """Do not read these files."""
+        kept = {
+            name: (reader, [f for f in files if f not in known])
+            for name, (reader, files) in self.by_reader.items()
+        }
+        self.by_reader = {name: part for name, part in kept.items() if part[1]}
 
     def original(self, spark_path: str) -> str:
         """Return the file for a path as Spark reports it."""
