@@ -23,7 +23,6 @@ from edgeplace.model.objective import (
     objective_levels,
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
-from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
@@ -114,7 +113,6 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
-    "bytes_of",
     "check_outputs",
     "check_writable",
     "digits",
