@@ -51,6 +51,7 @@ from edgeplace.model.rules import (
 from edgeplace.model.text import digits, first_few, some
 from edgeplace.model.what_if import Case
 from edgeplace.model.what_if.cluster_changes import without_use
+from edgeplace.model.what_if.parallelism import with_costs_of_another
 
 __all__ = [
     "AMOUNTS",
@@ -125,6 +126,7 @@ __all__ = [
     "parse",
     "read",
     "some",
+    "with_costs_of_another",
     "without_use",
     "write",
     "write_text",

@@ -1,5 +1,7 @@
 """Counter differences between two samples of a subtask, and their sums by quarter of the log."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -19,11 +21,16 @@ RECENT_CHECKPOINTS = 10
 SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
 """Counters whose differences are used."""
 
-SUM_KEYS = (*(k for k in KEYS if k != "ts_ms"), "quarter")
+BIN_MS = 60_000
+"""Width of the time bins of a ledger."""
+
+_SUBTASK = tuple(k for k in KEYS if k != "ts_ms")
+SUM_KEYS = (*_SUBTASK, "quarter")
+BIN_KEYS = (*_SUBTASK, "bin_ms")
 COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
 
 
-def deltas(samples: DataFrame) -> DataFrame:
+def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOINTS) -> DataFrame:
     """Return the counter differences of each subtask between one sample and the next.
 
     A pair of samples is ignored if there was a restart, a counter reset or a move to another
@@ -32,17 +39,21 @@ def deltas(samples: DataFrame) -> DataFrame:
     Parameters
     ----------
     samples
-        What `wide_table.wide_rows` returns.
+        What `wide_table.wide_rows` returns, with a column `carried`: true in samples that were
+        counted before, and serve as those to subtract.
+    recent_checkpoints
+        Number of last checkpoints that are kept; None: all.
 
     Returns
     -------
     DataFrame
-        A row for each sample, of all kinds, so that one pass over the log gives everything:
-        `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of the time in
-        which the subtask was seen, a difference for each of `SUMMED`, taken from the
-        rate times `dt_ms` where the counter is not there (`metered`), `gauged_ms` (busy time by the
-        gauge), and the flags `reset`, `clock_jump` and `repeat`. Of checkpoints, the last few, with
-        `checkpoint_step`, by how many bytes more than the one before was written.
+        A row for each sample that is not carried, of all kinds, so that one pass over the log gives
+        everything: `good` (the row has a difference to the sample before), `dt_ms`, `quarter` of
+        the time in which the subtask was seen, `bin_ms` (start of its minute; of checkpoints, their
+        number), a difference for each of `SUMMED`, taken from the rate times `dt_ms` where the
+        counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags
+        `reset`, `clock_jump` and `repeat`. Of checkpoints, `checkpoint_step`, by how many bytes
+        more than the one before was written.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "values")
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -72,9 +83,13 @@ def deltas(samples: DataFrame) -> DataFrame:
             F.lead("ts_ms").over(by_time).alias("next_ms"),
             F.min("ts_ms").over(all_of_it).alias("first_ms"),
             F.max("ts_ms").over(all_of_it).alias("last_ms"),
-            F.lead(F.lit(True), RECENT_CHECKPOINTS).over(by_time).alias("is_old"),
+            (
+                F.lit(None)
+                if recent_checkpoints is None
+                else F.lead(F.lit(True), recent_checkpoints).over(by_time)
+            ).alias("is_old"),
         )
-        .filter((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull())
+        .filter(~F.col("carried") & ((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull()))
     )
 
     def step(column: str) -> Column:
@@ -124,6 +139,7 @@ def deltas(samples: DataFrame) -> DataFrame:
         *KEYS,
         "at_ms",
         _quarter().alias("quarter"),
+        _bin().alias("bin_ms"),
         "good",
         F.when(good, F.col("dt_ms")).alias("dt_ms"),
         *(happened(c) for c in SUMMED),
@@ -137,18 +153,20 @@ def deltas(samples: DataFrame) -> DataFrame:
     )
 
 
-def sums(differences: DataFrame) -> DataFrame:
-    """Return the differences added up: a row for each of `SUM_KEYS`, small enough to collect.
+def sums(differences: DataFrame, keys: Sequence[str] = SUM_KEYS) -> DataFrame:
+    """Return the differences added up: a row for each of `keys`, small enough to collect.
 
     Parameters
     ----------
     differences
         What `deltas` returns.
+    keys
+        `SUM_KEYS`, or `BIN_KEYS` for a ledger.
 
     Returns
     -------
     DataFrame
-        `SUM_KEYS` and sums: of time, of each counter, and with `timed_` before the name of those
+        The keys and sums: of time, of each counter, and with `timed_` before the name of those
         differences whose busy time is known, as true rates need. `square_in` and `square_out` are
         the sums of records²/busy ms, from which the spread of the rates follows. Of checkpoints,
         the largest state, mean and last of the bytes written (`checkpointed_last`), and how these
@@ -157,7 +175,7 @@ def sums(differences: DataFrame) -> DataFrame:
     """
     busy = F.col("busy_ms")
     records = {"in": "records_in", "out": "records_out"}
-    return differences.groupBy(*SUM_KEYS).agg(
+    return differences.groupBy(*keys).agg(
         F.sum("dt_ms").alias("dt_ms"),
         F.sum("gauged_ms").alias("gauged_ms"),
         *(F.sum(c).alias(c) for c in SUMMED),
@@ -198,11 +216,21 @@ def sums(differences: DataFrame) -> DataFrame:
 
 def _quarter() -> Column:
     """Return the quarter of the subtask's time that has the middle of a difference."""
-    middle = F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2 - F.col("first_ms")
+    middle = _middle_ms() - F.col("first_ms")
     span = F.greatest(F.col("last_ms") - F.col("first_ms"), F.lit(1))
     quarter = F.floor(QUARTERS * middle / span)
     of_task = F.col("kind") == r.TASK
     return F.when(of_task, F.least(F.greatest(quarter, F.lit(0)), F.lit(QUARTERS - 1)).cast("int"))
+
+
+def _bin() -> Column:
+    """Return the minute that has the middle of a difference; of checkpoints, their number."""
+    minute = F.floor(_middle_ms() / BIN_MS).cast("bigint") * BIN_MS
+    return F.when(F.col("kind") == r.CHECKPOINT, F.col("ts_ms")).otherwise(minute)
+
+
+def _middle_ms() -> Column:
+    return F.col("ts_ms") - F.coalesce(F.col("dt_ms"), F.lit(0)) / 2
 
 
 def _any(*conditions: Column) -> Column:

@@ -3,24 +3,53 @@
 import re
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats.long_table import Reader
 from edgeplace.spark_stats.readers import READERS, reader_of
+from edgeplace.spark_stats.unpacking import GZIP_MAGIC, unpacked
 
 _HEAD_BYTES = 1 << 16
 # A reporter's first report can come after a long start-up log.
 _LONG_HEAD_BYTES = 1 << 22
-_GZIP_MAGIC = b"\x1f\x8b"
+_PATTERN = re.compile(r"[*?\[{]")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 # Spark interprets these characters as patterns, and files with these first characters as hidden.
 _MISREAD = re.compile(r"[*?\[\]{}\\,]|/[._][^/]*$")
 
 CUT_SHORT = "the gzip data end too early or are damaged; what came before was used"
+UNKNOWN_FORMAT = "known are: " + "; ".join(f"{known.name} ({known.expects})" for known in READERS)
+
+
+class Log(Protocol):
+    """The files of a log, on this machine (`LogFiles`) or where Spark finds them."""
+
+    empty: list[str]
+    """Files without content."""
+    cut_short: dict[str, int]
+    """Damaged gzip file -> number of lines that could be read."""
+    sizes: dict[str, int]
+    """Bytes of each file, when it was found."""
+
+    def leave_out(self, known: Set[str]) -> None:
+        """Do not read these files."""
+
+    def original(self, spark_path: str) -> str:
+        """Return the file as the caller named it, for a path as Spark reports it."""
+
+    def lines(self, session: SparkSession) -> Iterator[tuple[Reader, DataFrame]]:
+        """Yield each reader with the lines that it is to read."""
+
+    def mend(self, session: SparkSession) -> bool:
+        """Find the damaged files after Spark has failed; return whether to read again."""
 
 
 @dataclass
@@ -45,6 +74,24 @@ class LogFiles:
         """Return the file as the caller named it, for a path as Spark reports it."""
         plain = unquote(spark_path.removeprefix("file://").removeprefix("file:"))
         return self._originals.get(plain, plain)
+
+    def leave_out(self, known: Set[str]) -> None:
+        """Do not read these files."""
+        kept = {
+            name: [f for f in files if self.original(f) not in known]
+            for name, files in self.by_reader.items()
+        }
+        self.by_reader = {name: files for name, files in kept.items() if files}
+
+    def lines(self, session: SparkSession) -> Iterator[tuple[Reader, DataFrame]]:
+        """Yield each reader with the lines that it is to read."""
+        for name, files in self.by_reader.items():
+            reader = next(known for known in READERS if known.name == name)
+            yield reader, text_lines(session, files, reader)
+
+    def mend(self, session: SparkSession) -> bool:
+        """Replace damaged gzip files by their readable part; return whether any was damaged."""
+        return mend_gzip(self)
 
     def staging_place(self, original: Path) -> Path:
         """Return a new path in the private folder for a file."""
@@ -82,18 +129,13 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
             continue
         reader = reader_of(head) or reader_of(_head(file, _LONG_HEAD_BYTES))
         if reader is None:
-            known = "; ".join(f"{known.name} ({known.expects})" for known in READERS)
             raise InvalidInputError(
                 f"{file} is of no known log format; it starts with {head.strip()[:60]!r}",
-                f"known are: {known}",
+                UNKNOWN_FORMAT,
             )
         found.by_reader.setdefault(reader.name, []).append(_as_spark_reads(file, found))
     if not found.by_reader:
-        names = ", ".join(str(p) for p in paths) or "no file"
-        raise InvalidInputError(
-            f"the metric log is empty: {names}",
-            "record for some minutes while the job runs (edgeplace flink collect)",
-        )
+        raise empty_log(paths)
     return found
 
 
@@ -121,9 +163,32 @@ def mend_gzip(files: LogFiles) -> bool:
     return mended
 
 
-def reader_named(name: str) -> Reader:
-    """Return the reader of this name."""
-    return next(known for known in READERS if known.name == name)
+def on_disk(paths: Sequence[str | Path]) -> bool:
+    """Return whether all paths are paths of this machine: no URI, and no pattern of file names."""
+    return not any(
+        _URI.match(str(path)) or (_PATTERN.search(str(path)) and not Path(path).exists())
+        for path in paths
+    )
+
+
+def empty_log(paths: Sequence[str | Path]) -> InvalidInputError:
+    """Return the error of a log that has nothing in it."""
+    names = ", ".join(str(p) for p in paths) or "no file"
+    return InvalidInputError(
+        f"the metric log is empty: {names}",
+        "record for some minutes while the job runs (edgeplace flink collect)",
+    )
+
+
+def text_lines(session: SparkSession, paths: Sequence[str], reader: Reader) -> DataFrame:
+    """Return the lines (value, file, block, pos, modified_ms) of files that Spark can read."""
+    return session.read.text(list(paths), wholetext=reader.whole_files).select(
+        "value",
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("block"),
+        F.monotonically_increasing_id().alias("pos"),
+        F.unix_millis("_metadata.file_modification_time").alias("modified_ms"),
+    )
 
 
 def _listed(path: Path) -> list[Path]:
@@ -140,14 +205,14 @@ def _listed(path: Path) -> list[Path]:
 
 def _is_gzip(path: Path) -> bool:
     with path.open("rb") as f:
-        return f.read(2) == _GZIP_MAGIC
+        return f.read(2) == GZIP_MAGIC
 
 
 def _head(path: Path, size: int) -> str:
     """Return the start of a file as text, as far as it can be read."""
     with path.open("rb") as f:
         data = f.read(size)
-    if data.startswith(_GZIP_MAGIC):
+    if data.startswith(GZIP_MAGIC):
         try:
             data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, size)
         except zlib.error:
@@ -171,26 +236,10 @@ def _salvage(file: Path, place: Path) -> int | None:
     lines, last = 0, b"\n"
     with place.open("wb") as out, file.open("rb") as packed:
         try:
-            for chunk in _unpacked(packed):
+            for chunk in unpacked(packed):
                 out.write(chunk)
                 lines += chunk.count(b"\n")
                 last = chunk[-1:]
         except (EOFError, zlib.error):
             return lines + (last != b"\n")
     return None
-
-
-def _unpacked(packed: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a gzip file up to the damage."""
-    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    while data := packed.read(1 << 16):
-        while data:
-            # A file may hold several gzip members, one after the other.
-            if unpack.eof:
-                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            chunk = unpack.decompress(data)
-            if chunk:
-                yield chunk
-            data = unpack.unused_data
-    if not unpack.eof:
-        raise EOFError

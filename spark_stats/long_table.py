@@ -122,4 +122,4 @@ def number(text: Column) -> Column:
 
 def excerpt(text: Column) -> Column:
     """Return the start of a bad line."""
-    return F.substring(text, 1, 200)
+    return F.make_valid_utf8(F.substring(text, 1, 200))

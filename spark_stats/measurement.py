@@ -11,15 +11,15 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.counter_deltas import deltas, sums
-from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, mend_gzip, reader_named
+from edgeplace.spark_stats.counter_deltas import SUM_KEYS, deltas, sums
+from edgeplace.spark_stats.failures import in_clear_words
+from edgeplace.spark_stats.files import CUT_SHORT, Log, log_files, on_disk
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
 from edgeplace.spark_stats.matching import (
     by_operator,
@@ -32,7 +32,8 @@ from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.quarantine import Quarantine
-from edgeplace.spark_stats.session import local_session
+from edgeplace.spark_stats.session import local_session, on_this_machine
+from edgeplace.spark_stats.spark_files import spark_files
 from edgeplace.spark_stats.streams import stream_costs
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
@@ -86,7 +87,8 @@ def measure(
     Parameters
     ----------
     paths
-        Files of any known format, gzipped or not, and folders of such files.
+        Files of any known format, gzipped or not, and folders of such files; URIs and patterns
+        that Spark can read. A session of a cluster reads all of them where it runs.
     cluster
         Gives the class of machine of each TaskManager; None: all on `default`.
     job
@@ -107,18 +109,60 @@ def measure(
         TaskManagers that the cluster does not know, or a rate is given for what is no source.
     MissingExtraError
         If there is no Java for Spark to run on.
+    SparkUnavailableError
+        If Spark gave up.
     """
     report = progress or (lambda step, share: None)
     report("finding the format of the log", 0.0)
-    files = log_files(paths)
-    session = spark or local_session()
-    report("reading the log", 0.05)
-    rows, tables = _read(session, files)
+    with in_clear_words():
+        files = find_log(paths, spark)
+        session = spark or local_session()
+        report("reading the log", 0.05)
+        rows, tables = _read(session, files)
     report("making costs", 0.95)
-    job_id = job_of_log(_job_names(rows), job)
+    bad = _bad_counts(rows, files)
+    damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
+    damage += [f"{file} is empty" for file in files.empty]
+    costs, counts = costs_of(rows, cluster, job, placement, rates, (sum(bad.values()), damage))
+    report("done", 1.0)
+    return Measurement(costs, counts, Quarantine(bad, tables, files))
+
+
+def find_log(paths: Sequence[str | Path], spark: SparkSession | None) -> Log:
+    """Return the files of a log. Spark starts only if they are not on this machine."""
+    if on_this_machine(spark) and on_disk(paths):
+        return log_files(paths)
+    return spark_files([str(p) for p in paths], spark or local_session())
+
+
+def long_tables(session: SparkSession, log: Log) -> DataFrame:
+    """Return the long table of all files."""
+    return reduce(DataFrame.unionByName, (long for _, long in _tables(session, log)))
+
+
+def costs_of(
+    rows: Sequence[Any],
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Placement | None,
+    rates: Mapping[str, float] | None,
+    damage: tuple[int, Sequence[str]],
+) -> tuple[Costs, SampleCounts]:
+    """Return the costs that the sums of a log give, and the counts of what it has.
+
+    Parameters
+    ----------
+    rows
+        What `counter_deltas.sums` returns, collected.
+    cluster, job, placement, rates
+        As in `measure`.
+    damage
+        Number of bad lines, and notes on damaged files.
+    """
+    job_id = job_of_log(job_names(rows), job)
     tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
     task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
-    counts, bad = _counts(rows), _bad_counts(rows, files)
+    counts = _counts(rows)
     log_facts = read_facts(rows, job_id)
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
@@ -132,21 +176,20 @@ def measure(
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
-        notes=_notes(counts, bad, files, facts),
+        notes=_notes(counts, damage, facts),
     )
-    report("done", 1.0)
-    return Measurement(costs, counts, Quarantine(bad, tables, files))
+    return costs, counts
 
 
 def _read(
-    spark: SparkSession, files: LogFiles
+    spark: SparkSession, files: Log
 ) -> tuple[list[Any], tuple[tuple[DataFrame, DataFrame], ...]]:
     """Read the log once; return its sums and the tables behind them."""
     tables = _tables(spark, files)
     try:
         return _sums(tables), tables
     except (PySparkException, Py4JError):
-        if not mend_gzip(files):
+        if not files.mend(spark):
             raise
     tables = _tables(spark, files)
     return _sums(tables), tables
@@ -154,25 +197,16 @@ def _read(
 
 def _sums(tables: Sequence[tuple[DataFrame, DataFrame]]) -> list[Any]:
     long = reduce(DataFrame.unionByName, (long for _, long in tables))
-    return sums(deltas(wide_rows(long))).collect()
+    rows = sums(deltas(wide_rows(long))).collect()
+    # Numbers are added in the order of the rows, so their last digits depend on it.
+    return sorted(rows, key=lambda row: [str(row[key]) for key in SUM_KEYS])
 
 
-def _tables(spark: SparkSession, files: LogFiles) -> tuple[tuple[DataFrame, DataFrame], ...]:
-    tables = []
-    for name, paths in files.by_reader.items():
-        reader = reader_named(name)
-        lines = spark.read.text(paths, wholetext=reader.whole_files).select(
-            "value",
-            F.col("_metadata.file_path").alias("file"),
-            F.col("_metadata.file_block_start").alias("block"),
-            F.unix_millis("_metadata.file_modification_time").alias("modified_ms"),
-            F.monotonically_increasing_id().alias("pos"),
-        )
-        tables.append((lines, reader.read(lines)))
-    return tuple(tables)
+def _tables(spark: SparkSession, files: Log) -> tuple[tuple[DataFrame, DataFrame], ...]:
+    return tuple((lines, reader.read(lines)) for reader, lines in files.lines(spark))
 
 
-def _job_names(rows: Sequence[Any]) -> dict[str, str]:
+def job_names(rows: Sequence[Any]) -> dict[str, str]:
     """Return id -> name of each job that the log has metrics of."""
     jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
     return {job: read_facts(rows, job).job_name or job for job in jobs}
@@ -218,7 +252,7 @@ def _counts(rows: Sequence[Any]) -> SampleCounts:
     )
 
 
-def _bad_counts(rows: Sequence[Any], files: LogFiles) -> dict[str, int]:
+def _bad_counts(rows: Sequence[Any], files: Log) -> dict[str, int]:
     counts: dict[str, int] = {CUT_SHORT: len(files.cut_short)} if files.cut_short else {}
     for row in rows:
         if row.kind == r.BAD:
@@ -227,8 +261,9 @@ def _bad_counts(rows: Sequence[Any], files: LogFiles) -> dict[str, int]:
 
 
 def _notes(
-    counts: SampleCounts, bad: Mapping[str, int], files: LogFiles, facts: LogFacts
+    counts: SampleCounts, damage: tuple[int, Sequence[str]], facts: LogFacts
 ) -> tuple[str, ...]:
+    bad, damaged = damage
     said = {
         "values were NaN and taken as missing": counts.not_a_number,
         "values were infinite and taken as missing": counts.infinite,
@@ -237,11 +272,10 @@ def _notes(
         "snapshots repeated the one before": counts.repeats,
         "differences across restarts or moves were passed over": counts.resets,
         "differences across clock jumps were passed over": counts.clock_jumps,
-        "lines could not be read and are in quarantine": sum(bad.values()),
+        "lines could not be read and are in quarantine": bad,
     }
     notes = [f"{count:,} {text}" for text, count in said.items() if count]
-    notes += [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
-    notes += [f"{file} is empty" for file in files.empty]
+    notes += damaged
     if facts.edges is None:
         notes.append("no plan in this log: streams are not measured; give the job graph")
     return tuple(notes)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
@@ -41,8 +42,6 @@ def write_parquet(costs: Costs, folder: str | Path, spark: SparkSession | None =
     InvalidInputError
         If the folder exists: nothing is overwritten.
     """
-    if Path(folder).exists():
-        raise InvalidInputError(f"{folder}: exists already", "choose another folder, or remove it")
     rows = [
         (
             costs.job,
@@ -69,4 +68,11 @@ def write_parquet(costs: Costs, folder: str | Path, spark: SparkSession | None =
         for c in (op.classes or (None,))
     ]
     session = spark or local_session()
-    session.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
+    try:
+        session.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
+    except AnalysisException as e:
+        if e.getCondition() != "PATH_ALREADY_EXISTS":
+            raise
+        raise InvalidInputError(
+            f"{folder}: exists already", "choose another folder, or remove it"
+        ) from e

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.files import CUT_SHORT, LogFiles
+from edgeplace.spark_stats.files import CUT_SHORT, Log
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Quarantine:
     counts: Mapping[str, int]
     """Reason -> number of lines."""
     _tables: tuple[tuple[DataFrame, DataFrame], ...]
-    _files: LogFiles
+    _files: Log
 
     def __len__(self) -> int:
         """Return the number of bad lines."""

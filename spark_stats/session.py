@@ -1,4 +1,4 @@
-"""The Spark session that is used if the caller gives none."""
+"""Spark sessions: on this machine, on a cluster, and by Spark Connect."""
 
 import atexit
 import logging
@@ -6,17 +6,30 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.spark_stats.failures import in_clear_words
 from edgeplace.spark_stats.gateway import jvm
 from edgeplace.spark_stats.jvm import find_java_home
+from edgeplace.spark_stats.reach import (
+    addresses,
+    check_connect,
+    check_master,
+    patience_s,
+    within,
+)
+
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
+def local_session(
+    cores: str = "*", driver_memory: str = "1g", settings: Mapping[str, str] | None = None
+) -> SparkSession:
     """Return a session on this machine, or the one that is active already.
 
     It listens on the loopback interface only and stores its files in a private folder. It lives as
@@ -28,6 +41,8 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
         Number of threads, or `*` for all cores.
     driver_memory
         Heap of the JVM, as Spark writes it.
+    settings
+        Further settings of Spark, which come before these.
 
     Raises
     ------
@@ -37,35 +52,133 @@ def local_session(cores: str = "*", driver_memory: str = "1g") -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    os.environ["JAVA_HOME"] = str(find_java_home())
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    scratch = _scratch()
+    own = {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.memory": driver_memory,
+        **_LOOPBACK,
+        **_quiet(scratch),
+        "spark.local.dir": str(scratch),
+        "spark.sql.shuffle.partitions": "8",
+    }
+    return _started({**own, **(settings or {})})
+
+
+def open_session(
+    master: str | None = None, remote: str | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return a session where the user wants it.
+
+    Parameters
+    ----------
+    master
+        URL of a cluster's master as Spark writes it; None: this machine, or, under `spark-submit`,
+        the cluster that it was given.
+    remote
+        URL of a Spark Connect server, `sc://HOST`.
+    settings
+        Spark's settings. `spark.network.timeout` bounds the wait for the cluster, too.
+
+    Raises
+    ------
+    InvalidInputError
+        If the URL is wrong, or if there are two.
+    MissingExtraError
+        If Java or the client of Spark Connect is not installed.
+    SparkUnavailableError
+        If nobody answers at the URL, or no machine takes work in time.
+    """
+    settings = settings or {}
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    given = [name for name in (master, remote, "spark-submit" if submitted else None) if name]
+    if len(given) > 1:
+        raise InvalidInputError(
+            f"Spark is to run in two places: {' and '.join(given)}", "give one of them"
+        )
+    if remote:
+        return _connected(remote, settings)
+    if master is None and not submitted:
+        return local_session(settings=settings)
+    if master is not None and master.startswith("local"):
+        return local_session(settings={**settings, "spark.master": master})
+    if master:
+        check_master(master)
+    seconds = patience_s(settings)
+    own: dict[str, str] = {}
+    if master:
+        scratch = _scratch()
+        own = {"spark.master": master, **_quiet(scratch), **_reachable(master)}
+    if "spark.pyspark.python" in settings:
+        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
+    where = master or "the master of spark-submit"
+    with in_clear_words():
+        session = within(
+            seconds, f"Spark did not start on {where}", lambda: _started({**own, **settings})
+        )
+        return _at_work(session, seconds, where)
+
+
+def on_this_machine(session: SparkSession | None) -> bool:
+    """Return whether a session works on this machine alone; None: the default session."""
+    session = session or SparkSession.getActiveSession()
+    if session is None:
+        return True
+    by_connect = "connect" in type(session).__module__
+    return not by_connect and (session.sparkContext.master or "").startswith("local")
+
+
+def _started(settings: Mapping[str, str]) -> SparkSession:
+    """Start a session, and a JVM if this process has none."""
     # py4j also raises what it would print.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
-    settings = {
-        "spark.driver.memory": driver_memory,
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_quiet(scratch)}",
-        "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": f"{scratch}/warehouse",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.sql.session.timeZone": "UTC",
-    }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("edgeplace")
-    for key, value in settings.items():
+    builder = SparkSession.builder.appName("edgeplace")
+    for key, value in {"spark.sql.session.timeZone": "UTC", **settings}.items():
         builder = builder.config(key, value)
-    # The JVM of a stopped session is used again.
-    with nullcontext() if SparkContext._gateway else jvm(settings):
+    # The JVM of a stopped session is used again, and spark-submit has started one.
+    if SparkContext._gateway or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return builder.getOrCreate()
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    # What Java raises can be read as long as the JVM runs.
+    with jvm(settings), in_clear_words():
         return builder.getOrCreate()
 
 
-def _quiet(folder: Path) -> Path:
-    """Write a log4j configuration that keeps Spark's log off the console.
+def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:
+    check_connect(remote)
+    seconds = patience_s(settings)
+
+    def connect() -> SparkSession:
+        session = SparkSession.builder.remote(remote).getOrCreate()
+        for key, value in {"spark.sql.session.timeZone": "UTC", **settings}.items():
+            session.conf.set(key, value)
+        return session
+
+    with in_clear_words():
+        return _at_work(within(seconds, f"no answer from {remote}", connect), seconds, remote)
+
+
+def _at_work(session: SparkSession, seconds: float, where: str) -> SparkSession:
+    """Return the session after its machines have done a first piece of work."""
+    within(seconds, f"{where} gave no machine to work on", lambda: session.range(1).count())
+    return session
+
+
+def _scratch() -> Path:
+    scratch = Path(tempfile.mkdtemp(prefix="edgeplace-spark-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    return scratch
+
+
+def _reachable(master: str) -> dict[str, str]:
+    """Return the driver's address: the executors of a master on this machine find it here."""
+    hosts = [host for host, _ in addresses(master)]
+    return _LOOPBACK if hosts and all(host in ("127.0.0.1", "localhost") for host in hosts) else {}
+
+
+def _quiet(folder: Path) -> dict[str, str]:
+    """Return settings that keep Spark's log and pages off this machine, and write what they name.
 
     Failures are raised as exceptions. A damaged file, which is repaired, need not be reported
     twice.
@@ -80,4 +193,9 @@ def _quiet(folder: Path) -> Path:
         "appender.stderr.layout.type = PatternLayout\n"
         "appender.stderr.layout.pattern = %p %m%n\n"
     )
-    return path
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path}",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }

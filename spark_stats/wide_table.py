@@ -36,7 +36,8 @@ def wide_rows(long: DataFrame) -> DataFrame:
         `KEYS`, `attempt`, a double for each of `long_table.METRICS`, and the counts `snapshots` (of
         one metric; more than 1 means duplicates), `values`, `unused` (metrics of no use here),
         `not_a_number` and `infinite` (values without a meaning, taken as missing), and `unreadable`
-        (values that are no numbers at all), and the place of the line: `file_hash`, `pos`.
+        (values that are no numbers at all), the place of the line: `file_hash`, `pos`, and
+        `carried`, which is false.
     """
     # Documents and bad lines are counted, not separated by time.
     timeless = F.col("kind").isin(r.DOCUMENT, r.BAD, r.OTHER)
@@ -78,6 +79,7 @@ def wide_rows(long: DataFrame) -> DataFrame:
             "file_hash"
         ),
         F.max("pos").alias("pos"),
+        F.lit(False).alias("carried"),
     )
 
 

@@ -44,12 +44,15 @@ def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def _settled(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
+    held = held_now(memory.recent) >= HELD
+    if held and memory.fewer(proposal.to):
+        yield "sources are held back: no fewer subtasks while a backlog drains"
     if proposal.kind != "worth it":
         return
     since_s = memory.now_s - memory.settled_s
     if memory.settings is not None and since_s < memory.settings.settle_s:
         yield f"the job runs as it does for {since_s:.0f} s only"
-    if held_now(memory.recent) >= HELD:
+    if held:
         yield "sources are held back: a backlog drains first"
 
 
@@ -120,9 +123,11 @@ def _proof(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 def _blast(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     # A job whose site is lost does not run: all of it moves, or it waits.
-    if not memory.proved and proposal.moved_operators > 1 and proposal.kind != "lost":
+    proved = memory.proved_rescaled if proposal.rescaled else memory.proved
+    if not proved and proposal.moved_operators > 1 and proposal.kind != "lost":
+        does = "rescales" if proposal.rescaled else "moves"
         yield (
-            f"the first change that nobody approves moves one operator, not "
+            f"the first change that nobody approves {does} one operator, not "
             f"{proposal.moved_operators}"
         )
 

@@ -94,15 +94,15 @@ class CpSat:
         start: Mapping[int, float] | None,
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
-        """Minimise an objective; see `Backend`."""
+        """Minimise an objective; see `Backend`. It begins without the start.
+
+        CP-SAT follows a hint until it meets a conflict, which may be never (OR-Tools 9.15).
+        """
         clock = clock_of_call()
         clock.afford(self._entries * _ENTRY_S)
         seconds = min((s for s in (seconds, clock.left()) if s is not None), default=None)
         coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
-        self._model.clear_hints()
-        for column, value in (start or {}).items():
-            self._model.add_hint(self._columns[column], round(value * self._steps[column]))
         self._model.minimize(cp_model.LinearExpr.weighted_sum(columns, coefficients))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self._workers

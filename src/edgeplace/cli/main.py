@@ -37,6 +37,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     from edgeplace.cli.exit_status import ExitStatus
     from edgeplace.cli.registry import parser
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
+    from edgeplace.spark_stats import SparkUnavailableError
 
     console = console or Console()
     try:
@@ -50,7 +51,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
     except InvalidInputError as e:
         return _failed(console, args, e, ExitStatus.INVALID_INPUT)
-    except (FlinkUnreachableError, FlinkNotFoundError) as e:
+    except (FlinkUnreachableError, FlinkNotFoundError, SparkUnavailableError) as e:
         return _failed(console, args, e, ExitStatus.UNREACHABLE)
     except (PlanNotWrittenError, AgentMissingError) as e:
         return _failed(console, args, e, ExitStatus.NOT_APPLIED)

@@ -3,21 +3,31 @@
 import argparse
 import dataclasses
 import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case import what_if
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.options import duration_s
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.model import (
     Cluster,
+    Costs,
     InvalidInputError,
+    JobGraph,
     dump,
     read,
 )
 from edgeplace.views.tables import show_costs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _SHOWN = 5
 _COSTS, _QUARANTINE = "-o", "--quarantine"
@@ -32,10 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "JSON lines, each also gzipped; the format is found by content."
     )
     parser.epilog = (
-        "example:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json"
+        "examples:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json\n"
+        "  edgeplace costs 's3a://logs/2026-11-*/' --master spark://spark:7077 \\\n"
+        "    --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0\n"
+        "  edgeplace costs metrics.0317.jsonl.gz --ledger ledger --cluster cluster.yaml --last 2h\n"
+        "  edgeplace costs ledger --between 2026-11-01T08:00 2026-11-01T20:00"
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="log files or folders of them")
+    parser.add_argument(
+        "logs",
+        nargs="+",
+        metavar="LOG",
+        help="log files or folders of them; URIs and patterns that Spark reads (s3a://, hdfs://)",
+    )
     parser.add_argument(
         "--cluster", metavar="FILE", help="says on which class of node each TaskManager runs"
     )
@@ -63,12 +82,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write bad lines with file, line and reason (JSON lines)",
     )
+    ledger = parser.add_argument_group(
+        "ledger", "sums of closed segments of a log: costs of any time without the logs"
+    )
+    ledger.add_argument(
+        "--ledger",
+        metavar="FOLDER",
+        help="add the logs to this ledger, each sample once; the costs are those of the ledger. "
+        "Later, give the folder in place of a log",
+    )
+    window = ledger.add_mutually_exclusive_group()
+    window.add_argument(
+        "--last", type=duration_s, metavar="TIME", help="costs of the last 90s, 30m, 2h or 7d"
+    )
+    window.add_argument(
+        "--between",
+        nargs=2,
+        metavar=("FROM", "TO"),
+        help="costs between two times, such as 2026-11-01T08:00 (UTC)",
+    )
+    spark = parser.add_argument_group("Spark", "the default is Spark on this machine")
+    place = spark.add_mutually_exclusive_group()
+    place.add_argument(
+        "--master",
+        metavar="URL",
+        help="a cluster: spark://HOST:PORT, k8s://https://HOST:PORT, yarn",
+    )
+    place.add_argument("--remote", metavar="sc://HOST", help="a Spark Connect server")
+    spark.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a setting of Spark, such as spark.executor.memory=4g",
+    )
     parser.add_argument("--json", action="store_true", help="print the costs as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    from edgeplace.spark_stats import measure
+    from edgeplace.spark_stats import is_ledger
 
     outputs = Outputs(
         console,
@@ -91,21 +144,49 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "without --cluster all machines count as one class, 'default': the costs of a Pi and "
             "of a server are one mean"
         )
+    rates = what_if.rates(args.rate, "--rate")
+    if args.ledger or is_ledger(args.logs[0]):
+        costs = _from_ledger(args, console, cluster, job, placement, rates)
+    else:
+        _refuse({"--last": args.last, "--between": args.between}, "need a ledger")
+        costs = _from_logs(args, console, outputs, cluster, job, placement, rates)
+    outputs.document(_COSTS, costs)
+    if args.json:
+        console.raw(dump(costs))
+        return ExitStatus.OK
+    show_costs(console, costs)
+    outputs.say_written(_COSTS, "costs")
+    return ExitStatus.OK
+
+
+def _from_logs(
+    args: argparse.Namespace,
+    console: Console,
+    outputs: Outputs,
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Mapping[str, Sequence[str]] | None,
+    rates: Mapping[str, float],
+) -> Costs:
+    """Measure logs, and write bad lines and Parquet."""
+    from edgeplace.spark_stats import measure
+
     # The JVM and its files end with the session.
     with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+        session = _session(args)
         measured = measure(
             args.logs,
             cluster,
             job=job,
             placement=placement,
-            rates=what_if.rates(args.rate, "--rate"),
+            rates=rates,
+            spark=session,
             progress=report,
         )
-    outputs.document(_COSTS, measured.costs)
     if args.parquet:
         from edgeplace.spark_stats.parquet import write_parquet
 
-        write_parquet(measured.costs, args.parquet)
+        write_parquet(measured.costs, args.parquet, session)
     if args.quarantine:
         bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
         outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines))
@@ -117,9 +198,82 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
         if not args.quarantine:
             console.problem("  --quarantine FILE keeps them all")
-    if args.json:
-        console.raw(dump(measured.costs))
-        return ExitStatus.OK
-    show_costs(console, measured.costs)
-    outputs.say_written(_COSTS, "costs")
-    return ExitStatus.OK
+    return measured.costs
+
+
+def _from_ledger(
+    args: argparse.Namespace,
+    console: Console,
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Mapping[str, Sequence[str]] | None,
+    rates: Mapping[str, float],
+) -> Costs:
+    """Add the logs to the ledger, if there are any, and return the costs that it gives."""
+    from edgeplace.spark_stats import add_to_ledger, costs_from_ledger
+
+    _refuse({"--quarantine": args.quarantine, "--parquet": args.parquet}, "need logs alone")
+    if args.ledger:
+        with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+            notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
+        for note in notes:
+            console.problem(note)
+    elif len(args.logs) > 1:
+        raise InvalidInputError(
+            f"{args.logs[0]} is a ledger, and {args.logs[1]} stands beside it",
+            "give one ledger; logs are added to it by --ledger",
+        )
+    between = None
+    if args.between:
+        between = (_instant_ms(args.between[0]), _instant_ms(args.between[1]))
+    return costs_from_ledger(
+        args.ledger or args.logs[0],
+        cluster,
+        last_s=args.last,
+        between_ms=between,
+        job=job,
+        placement=placement,
+        rates=rates,
+    )
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    wrong = [option for option, value in given.items() if value]
+    if wrong:
+        raise InvalidInputError(
+            f"{' and '.join(wrong)} {why}", "edgeplace costs --help describes both ways"
+        )
+
+
+def _session(args: argparse.Namespace) -> "SparkSession | None":
+    """Return the session that the options ask for; None: the default one."""
+    settings = _settings(args.conf)
+    if not (args.master or args.remote or settings or "PYSPARK_GATEWAY_PORT" in os.environ):
+        return None
+    from edgeplace.spark_stats import open_session
+
+    return open_session(args.master, args.remote, settings)
+
+
+def _instant_ms(text: str) -> int:
+    """Return a time as ms since the epoch; UTC if it has no zone."""
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError as e:
+        raise InvalidInputError(
+            f"--between {text!r} is no time", "write it like 2026-11-01T08:00"
+        ) from e
+    return int((instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _settings(given: list[str]) -> dict[str, str]:
+    """Return Spark's settings from `K=V`."""
+    settings = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise InvalidInputError(
+                f"--conf {text!r} is no setting of Spark", "write it like spark.executor.memory=4g"
+            )
+        settings[key] = value
+    return settings

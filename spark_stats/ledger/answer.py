@@ -1,0 +1,161 @@
+"""Costs from a ledger. No log is read, and no Spark is started."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Row
+
+from edgeplace.model.cluster import Cluster
+from edgeplace.model.cost import Costs
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.job import JobGraph
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.counter_deltas import (
+    BIN_KEYS,
+    BIN_MS,
+    QUARTERS,
+    RECENT_CHECKPOINTS,
+    SUM_KEYS,
+)
+from edgeplace.spark_stats.ledger.folder import LedgerFolder
+from edgeplace.spark_stats.measurement import costs_of
+from edgeplace.spark_stats.placing import Placement
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+_OF_SUBTASK = ["job", "vertex", "subtask"]
+_NOT_ADDED = {"state_bytes": "max", "from_ms": "min", "to_ms": "max"}
+
+
+def costs_from_ledger(
+    folder: str | Path,
+    cluster: Cluster | None,
+    *,
+    last_s: float | None = None,
+    between_ms: tuple[int, int] | None = None,
+    job: JobGraph | None = None,
+    placement: Placement | None = None,
+    rates: Mapping[str, float] | None = None,
+) -> Costs:
+    """Return the costs of a time, from the sums of a ledger.
+
+    Parameters
+    ----------
+    folder
+        The ledger.
+    cluster, job, placement, rates
+        As in `measure`.
+    last_s
+        Seconds before the last sample in the ledger.
+    between_ms
+        Start and end, ms since the epoch. With neither, all of the ledger counts. A difference
+        counts if the start of the minute that has its middle is in the time.
+
+    Raises
+    ------
+    InvalidInputError
+        If the ledger is empty, damaged, or has nothing of that time, or as in `measure`.
+    """
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    ledger = LedgerFolder(folder)
+    manifest = ledger.manifest()
+    if not manifest.batches:
+        raise InvalidInputError(f"the ledger {folder} is empty", "add segments of a log to it")
+    sums = pa.concat_tables(ledger.sums(manifest)).to_pandas()
+    of_tasks = sums[sums.kind == r.TASK]
+    start, end = between_ms or (0, 1 << 62)
+    if last_s is not None:
+        start = int(of_tasks.to_ms.max() - 1000 * last_s)
+    timed = sums.kind.isin((r.TASK, r.TASK_MANAGER))
+    inside = sums[timed & (sums.bin_ms >= start) & (sums.bin_ms < end)]
+    if not len(inside):
+        raise InvalidInputError(
+            f"the ledger {folder} has nothing of that time",
+            f"it has {_time(of_tasks.from_ms.min())} to {_time(of_tasks.to_ms.max())}",
+        )
+    window = (start, end) if last_s is not None or between_ms else None
+    others = sums[~timed & (sums.kind != r.CHECKPOINT)]
+    if window:
+        # Bad lines and lines of no use have no time.
+        others = others[(others.kind == r.DOCUMENT) & (others.from_ms.fillna(0) < end)]
+    sizes = sums[(sums.kind == r.CHECKPOINT) & (sums.to_ms >= start) & (sums.to_ms < end)]
+    rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
+    rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
+    bad = 0 if window else sum(batch.bad_lines for batch in manifest.batches)
+    damage = [] if window else [note for batch in manifest.batches for note in batch.damage]
+    return costs_of(rows, cluster, job, placement, rates, (bad, damage))[0]
+
+
+def _added(sums: "pd.DataFrame") -> list[Row]:
+    """Return the sums without their bins, by quarter of the time in which a subtask was seen."""
+    if not len(sums):
+        return []
+    seen = sums.groupby(_OF_SUBTASK, dropna=False)
+    first, last = seen.from_ms.transform("min"), seen.to_ms.transform("max")
+    middle = sums.bin_ms + BIN_MS / 2 - first
+    quarter = (QUARTERS * middle // (last - first).clip(lower=1)).clip(0, QUARTERS - 1)
+    keyed = sums.assign(quarter=quarter.where(sums.kind == r.TASK))
+    added = [c for c in sums.columns if c not in (*BIN_KEYS, *_NOT_ADDED)]
+    grouped = keyed.groupby(list(SUM_KEYS), dropna=False, sort=False)
+    parts = grouped[added].sum(min_count=1).join(grouped[list(_NOT_ADDED)].agg(_NOT_ADDED))
+    return _rows(parts.reset_index())
+
+
+def _checkpoints(sizes: "pd.DataFrame") -> list[Row]:
+    """Return the sums of the last checkpoints of each vertex, as `counter_deltas.sums` does."""
+    import pandas as pd
+
+    # Many polls report the same checkpoint, whose number is in the column of the bin.
+    each = sizes.sort_values("bin_ms").drop_duplicates([*_OF_SUBTASK, "bin_ms"], keep="last")
+    result = []
+    for _, of_vertex in each.groupby(_OF_SUBTASK, dropna=False):
+        steps = of_vertex.checkpointed_bytes.diff()
+        recent, steps = of_vertex.tail(RECENT_CHECKPOINTS), steps.tail(RECENT_CHECKPOINTS)
+        result.append(
+            recent.tail(1).assign(
+                quarter=float("nan"),
+                state_bytes=recent.state_bytes.max(),
+                checkpointed_bytes=recent.checkpointed_bytes.mean(),
+                checkpointed_last=recent.checkpointed_bytes.iloc[-1],
+                checkpoint_net=steps.sum(min_count=1),
+                checkpoint_path=steps.abs().sum(min_count=1),
+            )
+        )
+    return _rows(pd.concat(result)) if result else []
+
+
+def _rows(sums: "pd.DataFrame") -> list[Row]:
+    whole = {"subtask", "quarter", "from_ms", "to_ms", *_COUNTS}
+    return [
+        Row(
+            **{
+                name: None if value != value else int(value) if name in whole else value
+                for name, value in row.items()
+            }
+        )
+        for row in sums.astype(object).where(sums.notna(), float("nan")).to_dict("records")
+    ]
+
+
+_COUNTS = (
+    "values",
+    "unused",
+    "not_a_number",
+    "infinite",
+    "unreadable",
+    "rows",
+    "samples",
+    "duplicates",
+    "repeats",
+    "resets",
+    "clock_jumps",
+)
+
+
+def _time(ms: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

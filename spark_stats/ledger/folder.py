@@ -1,0 +1,172 @@
+"""The folder of a ledger: a manifest, and two Parquet tables for each batch of segments.
+
+A batch counts when the manifest names it. The manifest is written last and replaced as a whole, so
+what a killed writer leaves behind is not counted, and the next writer overwrites it.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from os import O_CREAT, O_RDWR, close
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from edgeplace.model.errors import InvalidInputError, MissingExtraError
+from edgeplace.model.file_lock import lock
+from edgeplace.model.output import write_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+FORMAT = "edgeplace/ledger"
+VERSION = 1
+_MANIFEST = "manifest.json"
+_ANEW = "make a new ledger from the segments: another folder for --ledger"
+
+
+class Batch(BaseModel):
+    """What one run added."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    segments: dict[str, int]
+    """Segment -> its bytes."""
+    bad_lines: int = 0
+    damage: tuple[str, ...] = ()
+
+
+class Manifest(BaseModel):
+    """The batches of a ledger, in the order in which they were added."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str = FORMAT
+    version: int = VERSION
+    jobs: dict[str, str] = {}
+    """Id -> name of each job."""
+    batches: tuple[Batch, ...] = ()
+
+    def has(self, segment: str, size: int) -> bool:
+        """Return whether a segment of this size is in the ledger."""
+        return any(batch.segments.get(segment) == size for batch in self.batches)
+
+
+class LedgerFolder:
+    """Reads and writes the files of a ledger.
+
+    Raises
+    ------
+    MissingExtraError
+        If pyarrow is not installed.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        if find_spec("pyarrow") is None:
+            raise MissingExtraError("a ledger needs pyarrow", "pip install pyarrow")
+        self._folder = Path(folder)
+
+    def manifest(self) -> Manifest:
+        """Return the manifest, an empty one if there is no ledger yet.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is damaged, or of another version, or if the folder has something else.
+        """
+        path = self._folder / _MANIFEST
+        if not path.exists():
+            strangers = [
+                p.name for p in self._folder.glob("*") if not p.name.startswith((".", "0"))
+            ]
+            if strangers:
+                raise InvalidInputError(
+                    f"{self._folder} is no ledger: it has {strangers[0]} and no {_MANIFEST}",
+                    "give an empty or a new folder",
+                )
+            return Manifest()
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            version = document["version"]
+        except (ValueError, KeyError, TypeError) as e:
+            raise InvalidInputError(f"{path} is damaged", _ANEW) from e
+        if version != VERSION:
+            raise InvalidInputError(
+                f"{path} is of version {version}, and this edgeplace reads version {VERSION}", _ANEW
+            )
+        try:
+            return Manifest.model_validate(document)
+        except ValidationError as e:
+            raise InvalidInputError(f"{path} is damaged", _ANEW) from e
+
+    def sums(self, manifest: Manifest) -> "list[pa.Table]":
+        """Return the sums of each batch."""
+        return [self._read(f"{n + 1:06d}.sums") for n in range(len(manifest.batches))]
+
+    def carried(self, manifest: Manifest) -> "pa.Table | None":
+        """Return the last samples of all that was added; None if nothing was."""
+        count = len(manifest.batches)
+        return self._read(f"{count:06d}.carried") if count else None
+
+    def append(
+        self, manifest: Manifest, batch: Batch, sums: "pa.Table", carried: "pa.Table"
+    ) -> Manifest:
+        """Write a batch, then the manifest that names it, and return that."""
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+        count = len(manifest.batches) + 1
+        for name, table in (("sums", sums), ("carried", carried)):
+            path = self._folder / f"{count:06d}.{name}.parquet"
+            aside = path.with_name(f".{path.name}")
+            pq.write_table(table, aside)
+            aside.replace(path)
+        grown = manifest.model_copy(update={"batches": (*manifest.batches, batch)})
+        write_text(grown.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
+        return grown
+
+    @contextmanager
+    def for_writing(self) -> Iterator[None]:
+        """Keep other writers out while the block runs.
+
+        Raises
+        ------
+        InvalidInputError
+            If another process writes, or the folder cannot be written.
+        """
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            held = lock(self._folder / ".lock", O_CREAT | O_RDWR)
+        except BlockingIOError as e:
+            raise InvalidInputError(
+                f"another process adds to {self._folder}", "wait until it has ended"
+            ) from e
+        except OSError as e:
+            raise InvalidInputError(
+                f"{self._folder} cannot be written: {e.strerror}", "choose another place"
+            ) from e
+        try:
+            yield
+        finally:
+            close(held)
+
+    def _read(self, name: str) -> "pa.Table":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self._folder / f"{name}.parquet"
+        try:
+            return pq.read_table(path)
+        except (OSError, pa.ArrowException) as e:
+            raise InvalidInputError(
+                f"{path}, which the manifest names, is "
+                + ("not there" if not path.exists() else "damaged"),
+                _ANEW,
+            ) from e
+
+
+def is_ledger(folder: str | Path) -> bool:
+    """Return whether a folder is a ledger."""
+    path = Path(folder) / _MANIFEST
+    return path.is_file() and FORMAT in path.read_text(encoding="utf-8", errors="replace")

@@ -1,0 +1,32 @@
+import pytest
+
+from edgeplace.model import InvalidInputError
+from edgeplace.spark_stats import SparkUnavailableError
+
+pytest.importorskip("pyspark", reason="the spark extra is not installed")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "cure"),
+    [
+        ('No FileSystem for scheme "s3a"', InvalidInputError, "hadoop-aws"),
+        ("Class org.apache.hadoop.fs.s3a.S3AFileSystem not found", InvalidInputError, "hadoop-aws"),
+        ("x.NoAuthWithAWSException: No AWS Credentials provided", InvalidInputError, "AWS_ACCESS"),
+        ("org.x.AccessControlException: Permission denied: user=me", InvalidInputError, "kinit"),
+        ("java.net.UnknownHostException: namenode", SparkUnavailableError, "host of the URI"),
+        ("Call to nn:8020 failed: Connection refused", SparkUnavailableError, "host of the URI"),
+        ("No module named 'pyarrow'", InvalidInputError, "spark.pyspark.python"),
+        ("An error occurred\n: x.Bad: it\n\tat y", SparkUnavailableError, "executors"),
+        ("x\nCaused by: java.lang.OutOfMemoryError: heap", SparkUnavailableError, "executors"),
+    ],
+)
+def test_what_spark_raises_is_said_with_a_cure(said, kind, cure):
+    from pyspark.errors import PySparkException
+
+    from edgeplace.spark_stats.failures import in_clear_words
+
+    with pytest.raises(kind) as e, in_clear_words():
+        raise PySparkException(said)
+    said = said.removesuffix("\n\tat y").splitlines()[-1].removeprefix(": ")
+    assert said.removeprefix("Caused by: ") in e.value.what
+    assert cure in e.value.cure

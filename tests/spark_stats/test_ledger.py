@@ -1,0 +1,240 @@
+"""A ledger gives what its log gives, however the log came to it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgeplace.model import InvalidInputError, dump
+from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, is_ledger, measure
+from tests.support.measured import START
+
+pytest.importorskip("pyarrow", reason="a ledger needs pyarrow")
+pytestmark = pytest.mark.slow
+
+POLL_MS = 20_000
+POLLS = 24
+
+
+def poll(recording, number: int, restarts: set[int], moves: set[int], job: str = "a" * 32) -> None:
+    """Write one poll of two operators; counters start anew after a restart."""
+    at = START + POLL_MS * number
+    since = number - max((n for n in restarts if n <= number), default=0)
+    there = len([n for n in moves if n <= number]) % 2
+    attempt = len([n for n in restarts if n <= number])
+    recording.placed(at, "map", ["10.0.0.1", ["10.0.0.9", "10.0.0.2"][there]], attempt)
+    recording.metrics(
+        at + 5,
+        "map",
+        job,
+        numRecordsIn=[1000 * since + number % 7, 300 * since],
+        numBytesIn=[9000.0 * since, 2700 * since],
+        accumulateBusyTimeMs=[512.5 * since, 33.25 * since if number % 5 else "NaN"],
+    )
+    recording.metrics(
+        at + 6, "source", job, numRecordsOut=1300 * since, accumulateBusyTimeMs=64 * since
+    )
+    size = {"status": "COMPLETED", "state_size": 10 * number, "checkpointed_size": 900 + number**2}
+    path = f"/jobs/{job}/checkpoints/details/{number // 2}/subtasks/id-map"
+    recording.answer(at + 7, path, size)
+
+
+def segments(recording, folder: Path, cuts: list[int], restarts=(), moves=()) -> list[Path]:
+    """Write the polls between cuts as one file each."""
+    folder.mkdir()
+    recording.folder = folder
+    recording.lines = []
+    recording.job({"source": 1, "map": 2}, [("source", "map", "HASH")])
+    files = []
+    for i, (first, end) in enumerate(zip([0, *cuts], [*cuts, POLLS], strict=True)):
+        for number in range(first, end):
+            poll(recording, number, set(restarts), set(moves))
+        recording.lines.append("garbage")
+        files.append(recording.write(f"{i:02d}.jsonl"))
+        recording.lines = []
+    return files
+
+
+def without_quarters(document: str) -> object:
+    """Return costs without what depends on the quarters of the time, numbers rounded."""
+
+    def cleaned(node: object) -> object:
+        if isinstance(node, dict):
+            kept = {k: v for k, v in node.items() if k not in ("by_quarter_per_s", "stationary")}
+            kept["notes"] = [n for n in kept.get("notes", ()) if "drifts" not in n]
+            return {k: cleaned(v) for k, v in kept.items()}
+        if isinstance(node, list):
+            return [cleaned(x) for x in node]
+        return float(f"{node:.11g}") if isinstance(node, float) else node
+
+    return cleaned(json.loads(document))
+
+
+numbers = st.sets(st.integers(1, POLLS - 1), max_size=3).map(sorted)
+
+
+@settings(
+    max_examples=4,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(cuts=numbers.filter(len), restarts=numbers, moves=numbers, order=st.randoms())
+def test_piece_by_piece_is_the_whole(
+    spark, recording, tmp_path_factory, cuts, restarts, moves, order
+):
+    folder = tmp_path_factory.mktemp("log")
+    files = segments(recording, folder / "log", cuts, restarts, moves)
+    here = dump(measure(files, None, spark=spark).costs)
+
+    mixed = order.sample(files, len(files))
+    assert add_to_ledger(folder / "once", mixed, spark=spark) == ()
+    for count in range(1, len(files) + 1):
+        # The folder has the former segments, too.
+        add_to_ledger(folder / "each", files[:count], spark=spark)
+
+    once, each = (dump(costs_from_ledger(folder / n, None)) for n in ("once", "each"))
+    assert without_quarters(each) == without_quarters(once) == without_quarters(here)
+    assert json.loads(once)["notes"] == json.loads(here)["notes"]
+
+
+@pytest.fixture(scope="module")
+def two(spark, recording_in, tmp_path_factory) -> Path:
+    """Return a folder with `log/` of three segments and `ledger/`, which has the first two."""
+    folder = tmp_path_factory.mktemp("ledger")
+    files = segments(recording_in(folder), folder / "log", [8, 16])
+    add_to_ledger(folder / "ledger", files[:1], spark=spark)
+    add_to_ledger(folder / "ledger", files[1:2], spark=spark)
+    return folder
+
+
+@pytest.fixture
+def ledger(two, tmp_path) -> Path:
+    return Path(shutil.copytree(two / "ledger", tmp_path / "ledger"))
+
+
+def test_a_segment_is_counted_once(spark, two, ledger, tmp_path):
+    before = dump(costs_from_ledger(ledger, None))
+    [note] = add_to_ledger(ledger, sorted((two / "log").iterdir())[:2], spark=spark)
+    assert note == "2 segments are in the ledger and were not read"
+    # Under another name it is read, and nothing of it is new.
+    again = shutil.copy(two / "log" / "01.jsonl", tmp_path / "copy.jsonl")
+    [note] = add_to_ledger(ledger, [again], spark=spark)
+    assert note.startswith("24 samples are not newer than the last ones")
+    after = without_quarters(dump(costs_from_ledger(ledger, None)))
+    assert after["operators"] == without_quarters(before)["operators"]
+
+
+def test_a_segment_that_comes_too_late_is_said(spark, two, tmp_path):
+    files = sorted((two / "log").iterdir())
+    add_to_ledger(tmp_path / "gap", [files[0], files[2]], spark=spark)
+    [note] = add_to_ledger(tmp_path / "gap", [files[1]], spark=spark)
+    assert "24 samples" in note
+    assert "a new ledger of all segments" in note
+    # The difference across the gap had counted what was in it.
+    whole = measure(files, None, spark=spark).costs.operators
+    for found, real in zip(costs_from_ledger(tmp_path / "gap", None).operators, whole, strict=True):
+        assert found.classes[0].busy_s == pytest.approx(real.classes[0].busy_s, rel=0.05)
+
+
+def test_costs_of_a_time(ledger):
+    last = costs_from_ledger(ledger, None, last_s=100)
+    assert START + POLL_MS * 11 <= last.from_ms < last.to_ms == START + POLL_MS * 15 + 6
+    first = costs_from_ledger(ledger, None, between_ms=(0, START + 120_000))
+    assert first.from_ms < START + POLL_MS
+    assert first.to_ms < START + 180_000
+    assert first.placement == last.placement
+    with pytest.raises(InvalidInputError, match="nothing of that time") as e:
+        costs_from_ledger(ledger, None, between_ms=(0, START - 10**9))
+    assert "it has 2026-11-21T" in e.value.cure
+
+
+def test_another_job_is_refused(spark, ledger, recording):
+    recording.folder.joinpath("other").mkdir()
+    recording.folder = recording.folder / "other"
+    for number in range(3):
+        poll(recording, number, set(), set(), job="b" * 32)
+    recording.lines = [line for line in recording.lines if "b" * 32 in line]
+    with pytest.raises(InvalidInputError, match=r"of the job 'telemetry' \(a+\), the segments are"):
+        add_to_ledger(ledger, [recording.write()], spark=spark)
+    assert len(list(ledger.glob("*.sums.parquet"))) == 2
+
+
+def test_what_a_killed_writer_left_is_not_counted(spark, two, ledger):
+    before = dump(costs_from_ledger(ledger, None))
+    (ledger / "000003.sums.parquet").write_bytes(b"half")
+    (ledger / ".000003.carried.parquet").write_bytes(b"half")
+    assert dump(costs_from_ledger(ledger, None)) == before
+    add_to_ledger(ledger, [two / "log"], spark=spark)
+    whole = measure([two / "log"], None, spark=spark).costs
+    assert without_quarters(dump(costs_from_ledger(ledger, None))) == without_quarters(dump(whole))
+
+
+def test_a_damaged_ledger_is_refused(ledger):
+    (ledger / "000002.sums.parquet").write_bytes(b"half")
+    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is damaged"):
+        costs_from_ledger(ledger, None)
+    (ledger / "000002.sums.parquet").unlink()
+    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is not there"):
+        costs_from_ledger(ledger, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"format": "edgeplace/ledger", "version": 2}', "is of version 2"),
+        ('{"format": "edgeplace/ledger", "ver', "is damaged"),
+        ('{"format": "edgeplace/ledger", "version": 1, "batches": 3}', "is damaged"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read(spark, two, ledger, text, said):
+    (ledger / "manifest.json").write_text(text)
+    assert is_ledger(ledger)
+    with pytest.raises(InvalidInputError, match=said) as e:
+        costs_from_ledger(ledger, None)
+    assert "a new ledger" in e.value.cure
+    with pytest.raises(InvalidInputError, match=said):
+        add_to_ledger(ledger, [two / "log"], spark=spark)
+
+
+def test_a_folder_of_something_else_is_no_ledger(spark, two, tmp_path):
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(InvalidInputError, match=r"is no ledger: it has mine\.txt"):
+        add_to_ledger(tmp_path, [two / "log"], spark=spark)
+    assert not is_ledger(tmp_path)
+
+
+def test_an_empty_ledger_has_no_costs(tmp_path):
+    with pytest.raises(InvalidInputError, match="is empty"):
+        costs_from_ledger(tmp_path, None)
+
+
+def test_one_writer_at_a_time(two, ledger):
+    from edgeplace.spark_stats.ledger.folder import LedgerFolder
+
+    writing = LedgerFolder(ledger).for_writing()
+    with writing, pytest.raises(InvalidInputError, match="another process adds"):
+        add_to_ledger(ledger, [two / "log"])
+
+
+def test_the_command_line(spark, two, ledger, tmp_path, capsys):
+    from edgeplace.cli.main import main
+
+    out = tmp_path / "costs.json"
+    assert main(["costs", str(two / "log"), "--ledger", str(ledger), "-o", str(out)]) == 0
+    assert "2 segments are in the ledger" in capsys.readouterr().err
+    whole = measure([two / "log"], None, spark=spark).costs
+    assert without_quarters(out.read_text()) == without_quarters(dump(whole))
+    assert main(["costs", str(ledger), "--last", "2h", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["to_ms"] == whole.to_ms
+    for argv, said in (
+        ([str(two / "log"), "--last", "2h"], "--last need a ledger"),
+        ([str(ledger), "--between", "soon", "later"], "'soon' is no time"),
+        ([str(ledger), str(two / "log")], "is a ledger, and"),
+        ([str(ledger), "--quarantine", "x"], "--quarantine need logs alone"),
+    ):
+        assert main(["costs", *argv]) == 2
+        assert said in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""A standalone Spark cluster and a Spark Connect server, of the PySpark that is installed."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+
+from edgeplace.spark_stats.jvm import find_java_home
+
+HOME = Path(pyspark.__file__).parent
+_STARTS_S = 180
+_SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def settings() -> dict[str, str]:
+    """Return the settings of a session of such a cluster."""
+    return {
+        "spark.executor.memory": "500m",
+        "spark.executor.extraJavaOptions": _SMALL,
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.shuffle.partitions": "3",
+    }
+
+
+class SparkCluster:
+    """A master and two workers of one core each, on the loopback interface."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        said = self._start("master", ["master.Master", "--port", "0"])
+        self.master = self._word(said, r"Starting Spark master at (\S+)")
+        for name in ("worker-0", "worker-1"):
+            place = [self.master, "--cores", "1", "--memory", "600m", "--work-dir", folder / name]
+            self._start(name, ["worker.Worker", *map(str, place)])
+        for name in ("worker-0", "worker-1"):
+            self._word(folder / f"{name}.log", r"(Successfully registered) with master")
+
+    def connect_server(self) -> str:
+        """Start a Spark Connect server with a Spark of its own, and return its URL."""
+        conf = {
+            **_LOOPBACK,
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": "0",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "3",
+        }
+        flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+        server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+        command = ["spark-submit", "--master", "local[1]", "--driver-memory", "600m", *flags]
+        said = self._run("connect", [*command, *server, "spark-internal"], {})
+        return "sc://" + self._word(said, r"server started at: \S*?(127\.0\.0\.1:\d+)")
+
+    def end(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            process.wait()
+
+    def _start(self, name: str, words: list[str]) -> Path:
+        command = ["spark-class", f"org.apache.spark.deploy.{words[0]}", *words[1:]]
+        more = ["--host", "127.0.0.1", "--webui-port", "0"]
+        return self._run(name, [*command, *more], {"SPARK_DAEMON_MEMORY": "256m"})
+
+    def _run(self, name: str, command: list[str], environ: Mapping[str, str]) -> Path:
+        said = self._folder / f"{name}.log"
+        with said.open("wb") as out:
+            self.processes[name] = subprocess.Popen(
+                [HOME / "bin" / command[0], *command[1:]],
+                env={**environment(), **environ},
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+            )
+        return said
+
+    def _word(self, said: Path, pattern: str) -> str:
+        deadline = time.monotonic() + _STARTS_S
+        while time.monotonic() < deadline:
+            if found := re.search(pattern, said.read_text()):
+                return found.group(1)
+            time.sleep(0.1)
+        raise AssertionError(f"no {pattern!r} in {said.read_text()[-2000:]}")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of Spark's own scripts."""
+    return {
+        **os.environ,
+        "JAVA_HOME": str(find_java_home()),
+        "SPARK_HOME": str(HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_JAVA_OPTS": _SMALL,
+        "SPARK_SUBMIT_OPTS": _SMALL,
+        "PYSPARK_PYTHON": sys.executable,
+    }
