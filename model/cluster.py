@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError
 
-_TM_FIELDS = ("slots", "memory_bytes", "disk_bytes", "gpus", "host")
-
 
 class Site(Frozen):
     """A place with a local network: traffic inside it is free and not limited.
@@ -34,19 +32,6 @@ class NodeClass(Frozen):
     it was never seen, from a class where it was; such figures are labelled estimates."""
 
 
-class Node(Frozen):
-    """A machine."""
-
-    beside_fields: ClassVar[tuple[str, ...]] = _TM_FIELDS
-    """Fields that a node may have in a file; they belong to its TaskManager."""
-
-    id: Id
-    site: Id
-    node_class: Id = "default"
-    cores: Positive
-    labels: dict[str, str] = {}
-
-
 class TaskManager(Frozen):
     """A Flink TaskManager process on a node."""
 
@@ -62,6 +47,22 @@ class TaskManager(Frozen):
     """Disk for RocksDB state; None: not limited."""
     gpus: Whole = Field(default=0, ge=0)
     """GPUs, or other accelerators, that its subtasks share out among them."""
+
+
+_TM_FIELDS = tuple(name for name in TaskManager.model_fields if name not in ("id", "node"))
+
+
+class Node(Frozen):
+    """A machine."""
+
+    beside_fields: ClassVar[tuple[str, ...]] = _TM_FIELDS
+    """Fields that a node may have in a file; they belong to its TaskManager."""
+
+    id: Id
+    site: Id
+    node_class: Id = "default"
+    cores: Positive
+    labels: dict[str, str] = {}
 
 
 class Link(Frozen):

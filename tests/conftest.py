@@ -5,6 +5,7 @@ Groups are of pytest-xdist (`make test`): the tests of a group run in one proces
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,20 @@ def needs_spark() -> None:
         pytest.skip(f"no Java for Spark: {e}")
 
 
-def pytest_configure() -> None:
-    """Let Ctrl-C arrive in the tests that send it, and Spark start with little work."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Ctrl-C arrive in the tests that send it, and processes start with little work."""
     # A shell's background jobs ignore it.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # The first compiler and the plain garbage collector: half the processor time for small logs.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    # Else every process of the tests compiles all libraries anew: most of the time of a command.
+    cache = getattr(config, "cache", None)
+    if sys.dont_write_bytecode and cache:
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = str(cache.mkdir("bytecode"))
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -132,6 +132,12 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
                 f"site {site!r} is to be copied, and the cluster does not have it",
                 f"the sites are {list(names)}",
             )
+    _check_rules(p)
+    _check_scaled(fleet, p)
+    _check_copied_sites(fleet, p, names)
+
+
+def _check_rules(p: Problem) -> None:
     others = [c.title for c in p.constraints if not isinstance(c, Restriction)]
     if others:
         raise InvalidInputError(
@@ -145,6 +151,9 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
             f"the rules state {stated[0].facts.by}, and fleets keep no bound on all replicas",
             "leave it out, or place the jobs by solve",
         )
+
+
+def _check_scaled(fleet: Fleet, p: Problem) -> None:
     scaled = {job for replicas in fleet.replicas.values() for job in replicas.rates}
     for job in p.subtasks.jobs:
         if job.name in scaled and any(s.cost and s.cost.by_rate for s in job.streams):
@@ -153,6 +162,9 @@ def _check(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
                 "scale what streams carry in proportion",
                 "give the stream one selectivity, or leave the job's rates out of the replicas",
             )
+
+
+def _check_copied_sites(fleet: Fleet, p: Problem, names: Mapping[str, int]) -> None:
     if p.network.tree is None:
         raise InvalidInputError(
             "the sites of the fleet's cluster do not form a tree",

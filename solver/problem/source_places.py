@@ -23,33 +23,8 @@ def source_restrictions(
     """Return what holds a source, operator o, where its data is born."""
     own = subtasks.range_of(o)
     if op.born_at:
-        births = op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
-        born: dict[str, list[int]] = {}
-        for i, place in enumerate(births):
-            if place != "anywhere":
-                born.setdefault(place, []).append(i)
-        held = []
-        for place, which in born.items():
-            look()
-            try:
-                allowed = places.at(place)
-            except InvalidInputError as e:
-                raise InvalidInputError(f"source {op.name!r}: born_at: {e.what}", e.cure) from e
-            held.append(
-                Restriction(
-                    f"source {op.name} is born at {place}",
-                    own[which],
-                    allowed,
-                )
-            )
-        return list(held)
-    pinned: set[int] = set()
-    for rule in rules.rules:
-        if rule.kind in ("pin", "match", "never_move"):
-            for ref in rule.operators:
-                if ref in (op.id, op.name) and rule.job in ("", job):
-                    chosen = getattr(rule, "subtasks", ())
-                    pinned |= {int(own[i]) for i in chosen if i < len(own)} or set(own.tolist())
+        return _born(own, op, places)
+    pinned = _pinned(own, job, op, rules)
     free = [k for k in own.tolist() if k not in pinned]
     unknown = [k for k in free if now is None or now[k] < 0]
     if unknown:
@@ -66,3 +41,33 @@ def source_restrictions(
         if now is not None
         for where in [places.node == places.node[now[k]]]
     ]
+
+
+def _born(own: Ints, op: Operator, places: Places) -> list[Constraint]:
+    """Return what holds the subtasks of a source at the places that the job says."""
+    births = op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at
+    born: dict[str, list[int]] = {}
+    for i, place in enumerate(births):
+        if place != "anywhere":
+            born.setdefault(place, []).append(i)
+    held: list[Constraint] = []
+    for place, which in born.items():
+        look()
+        try:
+            allowed = places.at(place)
+        except InvalidInputError as e:
+            raise InvalidInputError(f"source {op.name!r}: born_at: {e.what}", e.cure) from e
+        held.append(Restriction(f"source {op.name} is born at {place}", own[which], allowed))
+    return held
+
+
+def _pinned(own: Ints, job: str, op: Operator, rules: Rules) -> set[int]:
+    """Return the subtasks that a rule says more of than where they run now."""
+    pinned: set[int] = set()
+    for rule in rules.rules:
+        if rule.kind not in ("pin", "match", "never_move") or rule.job not in ("", job):
+            continue
+        if op.id in rule.operators or op.name in rule.operators:
+            chosen = getattr(rule, "subtasks", ())
+            pinned |= {int(own[i]) for i in chosen if i < len(own)} or set(own.tolist())
+    return pinned

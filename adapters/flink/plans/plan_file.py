@@ -155,39 +155,53 @@ def planned_jobs(
     FlinkUnreachableError
         If Flink does not answer.
     """
-    running = ", ".join(f"{j.name!r} ({j.id})" for j in jobs) or "none"
-    if asked is None:
-        names = set(plan.jobs) if isinstance(plan, Plan) else {j.name for j in jobs}
-        fit = [j for j in jobs if j.name in names]
-    else:
-        fit = [j for j in jobs if j.id == asked] or [j for j in jobs if j.name == asked]
-        if not fit:
-            raise InvalidInputError(f"no job {asked!r} runs", f"running: {running}")
+    fit = list(jobs) if asked is None else _asked_for(asked, jobs)
     if isinstance(plan, Plan):
-        planned = ", ".join(map(repr, plan.jobs))
-        fit = [j for name in plan.jobs for j in fit if j.name == name]
+        fit = _named_by(plan, fit, jobs, origin)
+        alike = _of_one_name(fit)
+    else:
         if not fit:
-            raise InvalidInputError(
-                f"{origin} is a plan for {planned or 'no job'}, running: {running}",
-                "solve again for the job that runs",
-            )
-    if not fit:
-        raise InvalidInputError("no job runs", "submit the job first")
-    if len(fit) > 1 and isinstance(plan, Schedulercfg):
-        fit = _with_the_tasks(plan, fit, graph_of)
+            raise InvalidInputError("no job runs", "submit the job first")
+        if len(fit) > 1:
+            fit = _with_the_tasks(plan, fit, graph_of)
         if not fit:
             raise InvalidInputError(
                 f"{origin} names tasks that no running job has",
-                f"--job NAME says what does not fit a job; running: {running}",
+                f"--job NAME says what does not fit a job; running: {_listed(jobs)}",
             )
-    alike = fit if isinstance(plan, Schedulercfg) else _of_one_name(fit)
+        alike = fit
     if len(alike) > 1:
         raise InvalidInputError(
-            f"{origin} can be for {len(alike)} running jobs: "
-            + ", ".join(f"{j.name!r} ({j.id})" for j in alike),
+            f"{origin} can be for {len(alike)} running jobs: {_listed(alike)}",
             "say which: --job NAME or --job ID",
         )
     return tuple(fit)
+
+
+def _asked_for(asked: str, jobs: Sequence[RunningJob]) -> list[RunningJob]:
+    """Return the job with an id, or those with a name."""
+    fit = [j for j in jobs if j.id == asked] or [j for j in jobs if j.name == asked]
+    if not fit:
+        raise InvalidInputError(f"no job {asked!r} runs", f"running: {_listed(jobs)}")
+    return fit
+
+
+def _named_by(
+    plan: Plan, fit: Sequence[RunningJob], jobs: Sequence[RunningJob], origin: str
+) -> list[RunningJob]:
+    """Return the jobs that a plan names, in its order."""
+    found = [j for name in plan.jobs for j in fit if j.name == name]
+    if not found:
+        planned = ", ".join(map(repr, plan.jobs)) or "no job"
+        raise InvalidInputError(
+            f"{origin} is a plan for {planned}, running: {_listed(jobs)}",
+            "solve again for the job that runs",
+        )
+    return found
+
+
+def _listed(jobs: Sequence[RunningJob]) -> str:
+    return ", ".join(f"{j.name!r} ({j.id})" for j in jobs) or "none"
 
 
 def _with_the_tasks(
