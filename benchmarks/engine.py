@@ -24,6 +24,7 @@ from importlib.metadata import version
 
 import formulations
 import networkx as nx
+from pi_sites import pi_sites
 
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
@@ -119,33 +120,8 @@ def exchange(sites: int, parallelism: int, seed: int = 1) -> tuple[JobGraph, Clu
                     cost=StreamCost(source=name, target=after, bytes_per_record=100.0),
                 )
             )
-    pis = [
-        Node(id=f"pi-{s}-{p}", site=f"site-{s}", node_class="pi", cores=4)
-        for s in range(sites)
-        for p in range(4)
-    ]
-    servers = [Node(id=f"server-{i}", site="hub", node_class="server", cores=64) for i in range(4)]
-    return (
-        JobGraph(name="exchange", operators=tuple(operators), streams=tuple(streams)),
-        Cluster(
-            sites=(Site(id="hub", tier="cloud"), *(Site(id=f"site-{s}") for s in range(sites))),
-            nodes=(*pis, *servers),
-            task_managers=(
-                *(TaskManager(id=n.id, node=n.id, slots=8) for n in pis),
-                *(TaskManager(id=n.id, node=n.id, slots=128) for n in servers),
-            ),
-            links=tuple(
-                Link(
-                    source=f"site-{s}",
-                    target="hub",
-                    bandwidth_bytes_per_s=5e6,
-                    delay_ms=20,
-                    both_ways=True,
-                )
-                for s in range(sites)
-            ),
-        ),
-    )
+    job = JobGraph(name="exchange", operators=tuple(operators), streams=tuple(streams))
+    return job, pi_sites(4, 8, 4, 64, 128, [20.0] * sites)
 
 
 def queries() -> Iterator[Case]:

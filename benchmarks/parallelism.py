@@ -15,22 +15,20 @@ import math
 import random
 import time
 
+from pi_sites import pi_sites
+
 from edgeplace.model import (
     Case,
     ClassCost,
     Cluster,
     JobGraph,
-    Link,
-    Node,
     Operator,
     OperatorCost,
     Result,
     ShipStrategy,
-    Site,
     SourceDemand,
     Stream,
     StreamCost,
-    TaskManager,
 )
 from edgeplace.solver import solve, solve_case
 
@@ -79,33 +77,8 @@ def instance(sites: int, pis: int, window: int, seed: int = 1) -> tuple[JobGraph
             streams.append(
                 Stream(source=name, target=after, ship_strategy=ShipStrategy(strategy), cost=cost)
             )
-    edge = [
-        Node(id=f"pi-{s}-{p}", site=f"site-{s}", node_class="pi", cores=4)
-        for s in range(sites)
-        for p in range(pis)
-    ]
-    servers = [
-        Node(id=f"server-{i}", site="hub", node_class="server", cores=32)
-        for i in range(max(2, n // 20))
-    ]
-    cluster = Cluster(
-        sites=(Site(id="hub", tier="cloud"), *(Site(id=f"site-{s}") for s in range(sites))),
-        nodes=(*edge, *servers),
-        task_managers=(
-            *(TaskManager(id=m.id, node=m.id, slots=2) for m in edge),
-            *(TaskManager(id=m.id, node=m.id, slots=16) for m in servers),
-        ),
-        links=tuple(
-            Link(
-                source=f"site-{s}",
-                target="hub",
-                bandwidth_bytes_per_s=5e6,
-                delay_ms=rng.choice([10, 20, 30]),
-                both_ways=True,
-            )
-            for s in range(sites)
-        ),
-    )
+    delays_ms = [rng.choice([10, 20, 30]) for _ in range(sites)]
+    cluster = pi_sites(pis, 2, max(2, n // 20), 32, 16, delays_ms)
     return JobGraph(name="edge", operators=tuple(operators), streams=tuple(streams)), cluster
 
 

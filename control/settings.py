@@ -170,8 +170,7 @@ class ControlSettings(Frozen):
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
     rescale: dict[Id, Numbers] = {}
-    """Operator -> numbers of subtasks to look at, such as `1..8`. What they would be worth is said;
-    it is not done."""
+    """Operator -> numbers of subtasks to choose from, such as `1..8`."""
     recovery_s: Seconds | None = None
     """Time within which a failure has to be made up for: changes set the interval of checkpoints
     by it; None: it is left as it is."""

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from edgeplace.instances.draws import Draws, rounded
 from edgeplace.instances.instance import Instance
 from edgeplace.instances.network_case import network_case
@@ -35,6 +33,8 @@ def topology(path: str | Path, edge_sites: int, seed: int) -> Instance:
     InvalidInputError
         If the file has no connected network with that many sites besides the cloud.
     """
+    import networkx as nx
+
     try:
         graph: nx.Graph[str] = nx.Graph(nx.read_graphml(path))
     except FileNotFoundError:

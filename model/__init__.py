@@ -23,7 +23,6 @@ from edgeplace.model.objective import (
     objective_levels,
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
-from edgeplace.model.parsing.content import bytes_of
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
@@ -52,6 +51,7 @@ from edgeplace.model.rules import (
 from edgeplace.model.text import digits, first_few, some
 from edgeplace.model.what_if import Case
 from edgeplace.model.what_if.cluster_changes import without_use
+from edgeplace.model.what_if.parallelism import with_costs_of_another
 
 __all__ = [
     "AMOUNTS",
@@ -113,7 +113,6 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
-    "bytes_of",
     "check_outputs",
     "check_writable",
     "digits",
@@ -127,6 +126,7 @@ __all__ = [
     "parse",
     "read",
     "some",
+    "with_costs_of_another",
     "without_use",
     "write",
     "write_text",

@@ -1,10 +1,10 @@
 """The job graph: operators, streams between them, and their costs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, Self
 
-import networkx as nx
 from pydantic import (
     Field,
     SerializationInfo,
@@ -167,49 +167,25 @@ class JobGraph(Frozen):
                 )
             by_id[op.id] = op
         for s in self.streams:
-            for end in (s.source, s.target):
-                if end not in by_id:
-                    raise ValueError(
-                        f"stream {s.source!r} -> {s.target!r}: there is no operator with the id "
-                        f"{end!r}; the job has {_some(by_id)}"
-                    )
-            a, b = by_id[s.source], by_id[s.target]
-            if s.ship_strategy is ShipStrategy.FORWARD and a.parallelism != b.parallelism:
-                raise ValueError(
-                    f"stream {a.name!r} -> {b.name!r} is FORWARD between parallelisms "
-                    f"{a.parallelism} and {b.parallelism}; FORWARD needs equal ones (RESCALE is "
-                    "the local strategy for unequal ones)"
-                )
-            shares = s.cost.shares if s.cost else None
-            if shares is not None and (
-                len(shares) != b.parallelism or abs(sum(shares) - 1.0) > 1e-6
-            ):
-                raise ValueError(
-                    f"stream {a.name!r} -> {b.name!r}: {len(shares)} shares that sum to "
-                    f"{sum(shares):g}; expected {b.parallelism} that sum to 1"
-                )
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_edges_from((s.source, s.target) for s in self.streams)
-        if not nx.is_directed_acyclic_graph(graph):
-            cycle = [by_id[a].name for a, _ in nx.find_cycle(graph)]
-            raise ValueError(
-                f"the streams form a cycle: {' -> '.join([*cycle, cycle[0]])}; "
-                "iterations are not supported, remove one of these streams"
-            )
+            _check_stream(s, by_id)
+        self._check_acyclic(by_id)
         fed = {s.target for s in self.streams}
         for op in self.operators:
-            if op.id in fed and (op.born_at or (op.cost and op.cost.demand)):
-                raise ValueError(
-                    f"operator {op.name!r} ({op.id}) has inputs, so it can have neither born_at "
-                    "nor a demand: those are for sources; use a pin rule to hold it in a place"
-                )
-            demand = op.cost.demand if op.cost else None
-            if demand and len(demand.rates_per_s) not in (1, op.parallelism):
-                raise ValueError(
-                    f"source {op.name!r} ({op.id}): {len(demand.rates_per_s)} rates for "
-                    f"{op.parallelism} subtasks; give one for each subtask"
-                )
+            _check_demand(op, op.id in fed)
         return self
+
+    def _check_acyclic(self, by_id: Mapping[str, Operator]) -> None:
+        order: TopologicalSorter[str] = TopologicalSorter()
+        for s in self.streams:
+            order.add(s.target, s.source)
+        try:
+            order.prepare()
+        except CycleError as e:
+            cycle = " -> ".join(by_id[op].name for op in e.args[1])
+            raise ValueError(
+                f"the streams form a cycle: {cycle}; iterations are not supported, remove one of "
+                "these streams"
+            ) from None
 
     def operator(self, ref: str) -> Operator:
         """Return the operator with this id, or with this name if only one has it.
@@ -327,6 +303,42 @@ class JobGraph(Frozen):
             If the result is not a valid job.
         """
         return parse({**dict(self), **changes}, type(self), f"job {self.name!r}")
+
+
+def _check_stream(s: Stream, by_id: Mapping[str, Operator]) -> None:
+    for end in (s.source, s.target):
+        if end not in by_id:
+            raise ValueError(
+                f"stream {s.source!r} -> {s.target!r}: there is no operator with the id "
+                f"{end!r}; the job has {_some(by_id)}"
+            )
+    a, b = by_id[s.source], by_id[s.target]
+    if s.ship_strategy is ShipStrategy.FORWARD and a.parallelism != b.parallelism:
+        raise ValueError(
+            f"stream {a.name!r} -> {b.name!r} is FORWARD between parallelisms "
+            f"{a.parallelism} and {b.parallelism}; FORWARD needs equal ones (RESCALE is "
+            "the local strategy for unequal ones)"
+        )
+    shares = s.cost.shares if s.cost else None
+    if shares is not None and (len(shares) != b.parallelism or abs(sum(shares) - 1.0) > 1e-6):
+        raise ValueError(
+            f"stream {a.name!r} -> {b.name!r}: {len(shares)} shares that sum to "
+            f"{sum(shares):g}; expected {b.parallelism} that sum to 1"
+        )
+
+
+def _check_demand(op: Operator, has_inputs: bool) -> None:
+    demand = op.cost.demand if op.cost else None
+    if has_inputs and (op.born_at or demand):
+        raise ValueError(
+            f"operator {op.name!r} ({op.id}) has inputs, so it can have neither born_at "
+            "nor a demand: those are for sources; use a pin rule to hold it in a place"
+        )
+    if demand and len(demand.rates_per_s) not in (1, op.parallelism):
+        raise ValueError(
+            f"source {op.name!r} ({op.id}): {len(demand.rates_per_s)} rates for "
+            f"{op.parallelism} subtasks; give one for each subtask"
+        )
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:

@@ -46,6 +46,10 @@ class Clock:
         self._overdue = self._ends + _OVERDUE_S + _OVERDUE_SHARE * (limit_s or 0.0)
         self._at = time.monotonic(), time.process_time()
 
+    def elapsed_s(self) -> float:
+        """Return the seconds since the call began."""
+        return time.monotonic() - self.began
+
     def left(self) -> float | None:
         """Return the seconds left, None without a limit."""
         return max(0.0, self._ends - time.monotonic()) if self.limited else None

@@ -1,6 +1,5 @@
 """`solve`: index, find a start, build, minimise level by level, check, answer."""
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypedDict, Unpack
@@ -26,7 +25,7 @@ from edgeplace.solver.infeasibility.shortages import shortages
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
-from edgeplace.solver.parallelism import Asked, Inputs, Means, choose
+from edgeplace.solver.parallelism import Asked, Means, choose
 from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.search import Search, SearchParameters
 
@@ -105,9 +104,9 @@ def solve(
         soft = levels[0].name == "throughput"
         if parallelism is not None:
             jobs = (job_graph,) if isinstance(job_graph, JobGraph) else tuple(job_graph)
-            inputs = Inputs(jobs, cluster, rules or Rules(), current)
+            case = Case(jobs, cluster, rules, current)
             means = Means(soft, gap, seed, tell, load, search)
-            return choose(inputs, parallelism, levels, means, backend)
+            return choose(case, parallelism, levels, means, backend)
         try:
             with prolonged(_LATE_S):
                 problem = build(job_graph, cluster, rules, current)
@@ -116,7 +115,7 @@ def solve(
             return Result(
                 status=Status.UNKNOWN,
                 stopped_by=StoppedBy.TIME_LIMIT,
-                runtime_s=time.monotonic() - clock.began,
+                runtime_s=clock.elapsed_s(),
                 backend=backend,
                 notes=("the time limit was over before all of the input had been read in",),
             )

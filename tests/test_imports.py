@@ -1,6 +1,7 @@
 """What an import loads, and how full a folder may be; .importlinter has what may import what."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from edgeplace.commands.control import COMMANDS as CONTROL_COMMANDS
 from edgeplace.commands.flink import COMMANDS as FLINK_COMMANDS
 from edgeplace.model import LimitKind
 
-HEAVY = ("highspy", "numpy", "ortools", "pandas", "pulp", "pyspark")
+HEAVY = ("highspy", "networkx", "numpy", "ortools", "pandas", "pulp", "pyspark")
 ROOT = Path(__file__).parents[1]
 ROOMS = ("model", "solver", "control", "spark_stats", "adapters", "instances")
 MOST_MODULES = 16
@@ -60,7 +61,6 @@ def run(code, cwd):
     [
         ("import edgeplace", HEAVY),
         ("import edgeplace.cli.main", HEAVY),
-        *((f"{HELP}main({argv!r})", HEAVY) for argv in HELPS),
         ("import edgeplace.model", HEAVY),
         ("import edgeplace.adapters.flink", HEAVY),
         ("import edgeplace.instances", HEAVY),
@@ -71,6 +71,40 @@ def run(code, cwd):
 def test_an_import_loads_nothing_heavy(statement, none_of, tmp_path):
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
     assert sorted(set(run(code, tmp_path)) & set(none_of)) == []
+
+
+EACH_HELP = f"""
+import io, json, os, sys
+from contextlib import redirect_stdout
+from edgeplace.cli.main import main
+def show(argv):
+    with redirect_stdout(io.StringIO()):
+        main(argv)
+# What all of them load is loaded once.
+show(["--help"])
+for argv in json.loads(sys.argv[1]):
+    # In a process of its own, which has loaded no other help.
+    if os.fork() == 0:
+        show(argv)
+        print(json.dumps([" ".join(argv), sorted(set(sys.modules) & set({HEAVY}))]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded_by(tmp_path_factory):
+    """The heavy modules that each help loads."""
+    command = [sys.executable, "-c", EACH_HELP, json.dumps(HELPS)]
+    home = tmp_path_factory.mktemp("away")
+    ran = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return dict(json.loads(line) for line in ran.stdout.splitlines())
+
+
+@pytest.mark.parametrize("argv", HELPS, ids=" ".join)
+def test_a_help_loads_nothing_heavy(argv, loaded_by):
+    assert loaded_by[" ".join(argv)] == []
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ _GOOD = ("applied", "unchanged")
 
 Then = tuple[Memory, str, tuple[AnyEffect, ...]]
 
-__all__ = ["HELD", "asked", "ended", "proposed", "watched"]
+__all__ = ["HELD", "asked", "ended", "freed", "proposed", "watched"]
 
 
 def proposed(memory: Memory, proposal: ProposedChange, said: str) -> Then:
@@ -42,11 +42,20 @@ def proposed(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         return memory, f"{said}; {proposal.id} is hindered by {'; '.join(hindered)}", ()
     memory = memory.now(recommended=memory.recommended + 1)
     if memory.mode == "recommend":
-        return memory, f"{said}; recommends {proposal.id}: {proposal.moves} moves", ()
+        return memory, f"{said}; recommends {proposal.id}: {proposal.acts}", ()
     if memory.mode == "approve":
-        asks = f"approve {proposal.id} within the hour: {proposal.moves} moves"
+        asks = f"approve {proposal.id} within the hour: {proposal.acts}"
         return memory, f"{said}; {asks}", ()
     return _begun(memory, proposal, said)
+
+
+def freed(memory: Memory) -> ProposedChange | None:
+    """Return the proposal without which the job does not do, once nothing hinders it any more."""
+    proposal = memory.proposal
+    if proposal is None or proposal.kind != "must" or not proposal.hindered:
+        return None
+    alone = memory.mode == "apply"
+    return None if in_the_way(memory, proposal, alone) else proposal
 
 
 def asked(memory: Memory, event: Asked) -> Then:
@@ -157,7 +166,14 @@ def _judged(memory: Memory, change: BegunChange) -> Then:
         )
     if since_s < WATCH_S or not memory.recent:
         return memory, f"watches {change.id}", ()
-    memory = memory.now(proved=True, last_change=change, regret_bytes=0.0, preferred={})
+    rescaled = any(len(row) != len(change.former[op]) for op, row in change.to.items())
+    memory = memory.now(
+        proved=True,
+        proved_rescaled=memory.proved_rescaled or rescaled,
+        last_change=change,
+        regret_bytes=0.0,
+        preferred={},
+    )
     return _closed(memory, f"{change.id} did well for {since_s:.0f} s and stays")
 
 
@@ -213,7 +229,7 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
     )
     interval_s = proposal.interval_s
     every = "" if interval_s is None else f", a checkpoint every {interval_s:.0f} s"
-    return memory, f"{said}; moves {proposal.moves} subtasks{every}", (effect,)
+    return memory, f"{said}; makes {proposal.acts}{every}", (effect,)
 
 
 def _back(memory: Memory, why: str, by_hand: bool = False) -> Then:

@@ -13,7 +13,7 @@ import numpy as np
 from edgeplace.control.loop.events import Figures, Places, Rates, Solved
 from edgeplace.control.loop.expected.ahead import ahead
 from edgeplace.control.loop.expected.day import DAY, forecaster
-from edgeplace.control.loop.guard import HELD, catches_up, held_now, rates_now
+from edgeplace.control.loop.guard import catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import Memory, ProposedChange
 from edgeplace.control.loop.recovery import longest_interval_s
 
@@ -90,6 +90,7 @@ def decide(memory: Memory, solved: Solved) -> Decision:
                 "places": path.first.places,
                 "moves": path.first.moves,
                 "moved_operators": path.first.moved_operators,
+                "rescaled": path.first.rescaled,
                 "restore_bytes": path.first.restore_bytes,
             }
         )
@@ -125,22 +126,6 @@ def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decis
         return Decision(f"stays: {numbers}", None, solved.places, regret, price)
     proposal = _proposal(memory, solved, "worth it", numbers)
     return Decision(f"worth it: {numbers}", proposal, solved.places, regret, price)
-
-
-def advice(solved: Solved, held: float) -> str:
-    """Return what other numbers of subtasks would be worth; empty: nothing.
-
-    Fewer are never advised while a backlog drains, as sources that are held back show.
-    """
-    stay, other = solved.stay, solved.rescaled_figures
-    if stay is None or other is None or not solved.rescaled or held >= HELD:
-        return ""
-    wanted = ", ".join(f"{op} in {n} subtasks" for op, n in sorted(solved.rescaled.items()))
-    best = solved.best or stay
-    if not best.fits:
-        return f"with {wanted} a plan bears {other.headroom:.0%} of what is expected"
-    saved = best.wan_bytes_per_s - other.wan_bytes_per_s
-    return f"with {wanted} a plan sends {_bytes(saved)}/s less" if saved > 0 else ""
 
 
 def _must(memory: Memory, solved: Solved, total: float) -> Decision:
@@ -182,6 +167,7 @@ def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedCh
         moves=solved.moves,
         moved_operators=solved.moved_operators,
         restore_bytes=solved.restore_bytes,
+        rescaled=solved.rescaled,
         interval_s=interval_s,
         why=why + said,
         rates=memory.asked_rates,

@@ -11,7 +11,9 @@ from edgeplace.control.settings import ControlSettings
 from edgeplace.model.base import Frozen
 
 Places = dict[str, tuple[str, ...]]
-"""Operator id -> TaskManager of each subtask, as the cluster file calls it."""
+"""Operator id -> TaskManager of each subtask, as the cluster file calls it; as many as there are
+subtasks, so that a placement says the parallelism, too.
+"""
 Rates = dict[str, float]
 """Source operator id -> records per second of all its subtasks."""
 
@@ -107,6 +109,7 @@ class DayOption(Frozen):
     """At the rates asked for."""
     moves: int
     moved_operators: int
+    rescaled: dict[str, int] = {}
     restore_bytes: float
     wan_bytes_per_s: tuple[float, ...]
     """At each level of the day."""
@@ -128,6 +131,9 @@ class Solved(LoopEvent):
     """The best plan."""
     moves: int = 0
     moved_operators: int = 0
+    """Those that are rescaled together count once."""
+    rescaled: dict[str, int] = {}
+    """Name of an operator that has another number of subtasks in the best plan -> that number."""
     restore_bytes: float = 0.0
     """State that is read back over the WAN when the job starts as the best plan says."""
     unproved_bytes_per_s: float = 0.0
@@ -137,10 +143,6 @@ class Solved(LoopEvent):
     came_other_bytes_per_s: float | None = None
     """WAN bytes/s of the plan preferred before, at the rates that came; None: there was none, or it
     would not have sustained them."""
-    rescaled: dict[str, int] = {}
-    """Operators that had better have another number of subtasks."""
-    rescaled_figures: Figures | None = None
-    """Of the best plan with these."""
     day: tuple[DayOption, ...] = ()
     """What runs, then the best plans at the rates and levels asked for."""
     day_bounds: tuple[float, ...] = ()
@@ -201,18 +203,22 @@ class Solve(Frozen):
     day: tuple[float, ...] = ()
     """Levels that are expected within a day, as multiples of the rates; the first is 1."""
     parallelism: dict[str, tuple[int, ...]] = {}
-    """Operator -> numbers of subtasks to look at."""
+    """Operator -> numbers of subtasks to choose from, beside that which it has."""
+    drains: bool = False
+    """A backlog drains: no operator may have fewer subtasks."""
     avoid: tuple[str, ...] = ()
     """TaskManagers that get nothing new; a source that can run nowhere else stays there."""
     without: str = ""
     """A site that is supposed to be lost; empty: none."""
     one_operator: bool = False
     """Move the subtasks of one operator at most."""
+    one_rescaled: bool = False
+    """A plan that rescales changes one operator at most, and those that FORWARD joins to it."""
     limit_s: float
 
 
 class Apply(Frozen):
-    """Move the job, verified; the end comes as `Ended`."""
+    """Move and rescale the job, verified; the end comes as `Ended`."""
 
     kind: Literal["apply"] = "apply"
     id: str

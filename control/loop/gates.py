@@ -13,6 +13,8 @@ AGAIN_S = {"must": 900.0, "lost": 900.0, "worth it": DAY_S}
 """For so long a plan that was refused or went back is not tried again."""
 _HOUR_S = 3600.0
 _FRESH_POLLS = 3
+_COUNTERS_S = 10.0
+"""Flink's REST counters are new so often at most (`metrics.fetcher.update-interval`)."""
 _OLDEST_CHECKPOINT_S = 1800.0
 
 
@@ -33,7 +35,7 @@ Gate = Callable[[Memory, ProposedChange], Iterator[str]]
 
 def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     settings = memory.settings
-    polls_s = _FRESH_POLLS * (settings.poll_s if settings else 10.0)
+    polls_s = _FRESH_POLLS * max(settings.poll_s if settings else 0.0, _COUNTERS_S)
     age_s = None if memory.observed_s is None else memory.now_s - memory.observed_s
     if age_s is None or age_s > polls_s:
         yield f"the last whole answer of Flink is too old: {memory.blind or 'no poll since'}"
@@ -42,12 +44,15 @@ def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def _settled(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
+    held = held_now(memory.recent) >= HELD
+    if held and memory.fewer(proposal.to):
+        yield "sources are held back: no fewer subtasks while a backlog drains"
     if proposal.kind != "worth it":
         return
     since_s = memory.now_s - memory.settled_s
     if memory.settings is not None and since_s < memory.settings.settle_s:
         yield f"the job runs as it does for {since_s:.0f} s only"
-    if held_now(memory.recent) >= HELD:
+    if held:
         yield "sources are held back: a backlog drains first"
 
 
@@ -118,9 +123,11 @@ def _proof(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 def _blast(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     # A job whose site is lost does not run: all of it moves, or it waits.
-    if not memory.proved and proposal.moved_operators > 1 and proposal.kind != "lost":
+    proved = memory.proved_rescaled if proposal.rescaled else memory.proved
+    if not proved and proposal.moved_operators > 1 and proposal.kind != "lost":
+        does = "rescales" if proposal.rescaled else "moves"
         yield (
-            f"the first change that nobody approves moves one operator, not "
+            f"the first change that nobody approves {does} one operator, not "
             f"{proposal.moved_operators}"
         )
 

@@ -62,6 +62,8 @@ class ProposedChange(Frozen):
     to: Places
     moves: int
     moved_operators: int
+    rescaled: dict[str, int] = {}
+    """Name of an operator that has another number of subtasks then -> that number."""
     restore_bytes: float
     why: str
     """With the three numbers behind it."""
@@ -74,6 +76,12 @@ class ProposedChange(Frozen):
     valid_until_s: float
     hindered: tuple[str, ...] = ()
     """The gates that said no, with why."""
+
+    @property
+    def acts(self) -> str:
+        """What is done, in words."""
+        numbers = "".join(f", {op} in {n} subtasks" for op, n in sorted(self.rescaled.items()))
+        return f"{self.moves} moves{numbers}"
 
 
 class BegunChange(Frozen):
@@ -178,8 +186,6 @@ class Memory(Frozen):
     costs_age_s: float | None = None
     decision: str = ""
     """What was last decided, and why."""
-    advice: str = ""
-    """What other numbers of subtasks would be worth; empty: nothing."""
     preferred: Places = {}
     regret_bytes: float = 0.0
     """What staying cost more over the WAN than the plans preferred."""
@@ -202,6 +208,8 @@ class Memory(Frozen):
     """Why the loop only recommends until a person starts it anew; empty: it does as its mode."""
     proved: bool = False
     """A change was made and stayed."""
+    proved_rescaled: bool = False
+    """One that rescaled was."""
     log: tuple[Told, ...] = ()
     """The last decisions and acts, the oldest first."""
     decisions_made: dict[str, dict[str, int]] = {}
@@ -237,6 +245,10 @@ class Memory(Frozen):
     def placed(self) -> Places:
         """Where the subtasks run, without those that run nowhere."""
         return {op: tuple(tm for tm in row if tm) for op, row in self.places.items()}
+
+    def fewer(self, places: Places) -> bool:
+        """Return whether an operator has fewer subtasks in a placement than it has now."""
+        return any(len(row) < len(self.places.get(op, ())) for op, row in places.items())
 
     def now(self, **changes: object) -> "Memory":
         """Return the memory with some things other than they were."""

@@ -5,9 +5,10 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 """
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from edgeplace.control.loop import changing, record, rescue, sites
-from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, advice, decide, planned
+from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
     AnyEvent,
@@ -194,7 +195,7 @@ def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, st
         count = sum(
             a != b
             for op, row in places.items()
-            for a, b in zip(row, memory.places.get(op, ()), strict=False)
+            for a, b in zip_longest(row, memory.places.get(op, ()))
         )
         said = f"somebody has moved the job: {count} subtasks; what was proposed is void"
     elif memory.change is None and new_run and memory.run:
@@ -258,6 +259,10 @@ def _cycle(memory: Memory) -> Stepped:
         if memory.now_s - memory.asked_s < settings.solve_s + _LOST_S:
             return Stepped(memory, "watches: the solver is at work")
         memory = memory.now(asked_s=None)
+    freed = changing.freed(memory)
+    if freed:
+        said = f"nothing hinders {freed.id} any more: {freed.why}"
+        return Stepped(*changing.proposed(memory, freed, said))
     since_s = memory.now_s - memory.decided_s
     if since_s >= (_AGAIN_S if memory.figures is None else settings.decide_s):
         return _ask(memory, guard(memory).text)
@@ -284,8 +289,10 @@ def _ask(memory: Memory, said: str) -> Stepped:
         # It has just started anew: the next cycle with rates asks.
         return Stepped(memory.now(decided_s=0.0), said)
     came = {op: n / memory.came_s for op, n in memory.came.items()} if memory.came_s > 0 else {}
-    one_operator = settings.mode == "apply" and not memory.proved
-    day, at = ((), ()) if one_operator else levels(memory, rates)
+    first = settings.mode == "apply" and not memory.proved
+    first_rescaled = settings.mode == "apply" and not memory.proved_rescaled
+    small = first or (first_rescaled and bool(settings.rescale))
+    day, at = ((), ()) if small else levels(memory, rates)
     ask = Solve(
         ticket=memory.ticket,
         places=memory.placed,
@@ -295,7 +302,9 @@ def _ask(memory: Memory, said: str) -> Stepped:
         avoid=tuple(sites.avoided(memory)),
         day=day,
         parallelism={op: numbers(text) for op, text in settings.rescale.items()},
-        one_operator=one_operator,
+        drains=held_now(memory.recent) >= changing.HELD,
+        one_operator=first,
+        one_rescaled=first_rescaled,
         limit_s=settings.solve_s,
     )
     memory = memory.now(
@@ -323,7 +332,6 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     memory = memory.now(figures=event.stay, figures_rates=memory.asked_rates)
     decided = decide(memory, event)
     memory = memory.now(
-        advice=advice(event, held_now(memory.recent)),
         decision=decided.text,
         preferred=decided.preferred or {},
         regret_bytes=decided.regret_bytes,

@@ -7,6 +7,7 @@ Key group g of K belongs to subtask ``g * n // K`` of n, in any parallelism n (F
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from edgeplace.model.cost import Costs
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.plan import Plan
@@ -95,6 +96,27 @@ def with_parallelism(job: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
                 "change operators that FORWARD joins together",
             )
     return job.model_copy(update={"operators": operators, "streams": streams})
+
+
+def with_costs_of_another(job: JobGraph, costs: Costs) -> JobGraph:
+    """Return a job with costs that may have been measured in another parallelism.
+
+    Raises
+    ------
+    InvalidInputError
+        As `JobGraph.with_costs` and `with_parallelism`.
+    """
+    measured = {c.target: len(c.shares) for c in costs.streams if c.shares}
+    then = {op.id: measured.get(op.id, measured.get(op.name)) for op in job.operators}
+    joined = [s for s in job.streams if s.ship_strategy is ShipStrategy.FORWARD]
+    for s in (*joined, *reversed(joined)):
+        then[s.target] = then[s.target] or then[s.source]
+        then[s.source] = then[s.source] or then[s.target]
+    now = {op.id: op.parallelism for op in job.operators}
+    operators = tuple(
+        op.model_copy(update={"parallelism": then[op.id] or now[op.id]}) for op in job.operators
+    )
+    return with_parallelism(job.model_copy(update={"operators": operators}).with_costs(costs), now)
 
 
 def rescaled_rules(jobs: Sequence[JobGraph], rules: Rules, wanted: Parallelism) -> Rules:

@@ -122,36 +122,67 @@ def _cured(
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
     parts = _mended(problem, needed.changes, found, soft)
-    # Without the rules that hold it somewhere, what was short there need not be. Of links that join
-    # a part of the network, one direction may be enough.
-    held = all(c.kind is not LimitKind.RULE for c in parts)
-    certain = {(c.kind, c.where) for c in needed.changes if held and c.kind is not LimitKind.ROUTE}
-    loose = [c for c in parts if (c.kind, c.where) not in certain]
-    kinds = {c.kind for c in parts}
-    apart = not any(kinds.intersection(kind.facts.helps) for kind in kinds)
-    routes = sum(c.kind is LimitKind.ROUTE for c in parts)
-    if len(parts) == 1 or (found.proved and apart and routes <= max(needed.cut_off, 1)):
-        # With a part less, a plan would break less than the one that breaks least.
+    if _breaks_least(parts, needed, found):
         return parts, found, True
-    minimal = apart or LimitKind.SUBTASK_BUSY not in kinds
     left = running().left()
     with limited(None if left is None else left * _CURE_SHARE):
-        # All of one kind at once, then one by one.
-        alike = [[c for c in loose if c.kind == kind] for kind in sorted(kinds)]
-        tried = [own for own in alike if len(own) > 1] + [[c] for c in loose]
-        for out in tried:
-            rest = tuple(c for c in parts if c not in out)
-            if not rest or len(rest) == len(parts):
-                continue
-            try:
-                plan, none = any_plan(applied(problem, rest), soft)
-            except OutOfTimeError:
-                plan, none = None, False
-            if plan is not None:
-                found = Nearest(plan, False)
-                parts = _mended(problem, rest, found, soft)
-            elif len(out) == 1 and not none:
-                minimal = False
+        return _without_needless(problem, parts, _doubtful(parts, needed), found, soft)
+
+
+def _breaks_least(parts: Sequence[Change], needed: Shortages, found: Nearest) -> bool:
+    """Return whether a plan would break less than the one that breaks least, with a part less."""
+    routes = sum(c.kind is LimitKind.ROUTE for c in parts)
+    least = found.proved and _apart(parts) and routes <= max(needed.cut_off, 1)
+    return len(parts) == 1 or least
+
+
+def _apart(parts: Sequence[Change]) -> bool:
+    """Return whether no change helps a limit of another one."""
+    kinds = {c.kind for c in parts}
+    return not any(kinds.intersection(kind.facts.helps) for kind in kinds)
+
+
+def _doubtful(parts: Sequence[Change], needed: Shortages) -> list[Change]:
+    """Return the changes that a cure may do without.
+
+    Without the rules that hold it somewhere, what was short there need not be. Of links that join
+    a part of the network, one direction may be enough.
+    """
+    held = all(c.kind is not LimitKind.RULE for c in parts)
+    certain = {(c.kind, c.where) for c in needed.changes if held and c.kind is not LimitKind.ROUTE}
+    return [c for c in parts if (c.kind, c.where) not in certain]
+
+
+def _without_needless(
+    problem: Problem,
+    parts: tuple[Change, ...],
+    doubtful: Sequence[Change],
+    found: Nearest,
+    soft: bool,
+) -> tuple[tuple[Change, ...], Nearest, bool]:
+    """Leave out changes as long as a plan holds: all of one kind at once, then one by one.
+
+    Returns
+    -------
+    tuple
+        As `_cured`.
+    """
+    kinds = {c.kind for c in parts}
+    minimal = _apart(parts) or LimitKind.SUBTASK_BUSY not in kinds
+    alike = [[c for c in doubtful if c.kind == kind] for kind in sorted(kinds)]
+    for out in [own for own in alike if len(own) > 1] + [[c] for c in doubtful]:
+        rest = tuple(c for c in parts if c not in out)
+        if not rest or len(rest) == len(parts):
+            continue
+        try:
+            plan, none = any_plan(applied(problem, rest), soft)
+        except OutOfTimeError:
+            plan, none = None, False
+        if plan is not None:
+            found = Nearest(plan, False)
+            parts = _mended(problem, rest, found, soft)
+        elif len(out) == 1 and not none:
+            minimal = False
     return parts, found, minimal
 
 

@@ -32,8 +32,6 @@ _COLUMN_S = 5e-6
 """Time to make a column, measured."""
 _LOOK_S = 0.1
 """How often who waits for CP-SAT looks at the clock."""
-_HALVINGS = 100
-"""Conflicts for each half of the objective's range that CP-SAT tries to rule out first."""
 
 
 class CpSat:
@@ -96,22 +94,20 @@ class CpSat:
         start: Mapping[int, float] | None,
         found: Callable[[NDArray[np.float64]], None] | None = None,
     ) -> Answer:
-        """Minimise an objective; see `Backend`."""
+        """Minimise an objective; see `Backend`. It begins without the start.
+
+        CP-SAT follows a hint until it meets a conflict, which may be never (OR-Tools 9.15).
+        """
         clock = clock_of_call()
         clock.afford(self._entries * _ENTRY_S)
         seconds = min((s for s in (seconds, clock.left()) if s is not None), default=None)
         coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
-        self._model.clear_hints()
-        for column, value in (start or {}).items():
-            self._model.add_hint(self._columns[column], round(value * self._steps[column]))
         self._model.minimize(cp_model.LinearExpr.weighted_sum(columns, coefficients))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self._workers
         if self._workers == 1:
             solver.parameters.linearization_level = 2
-            # Else a conflict may raise the bound of 10^10 steps by a few thousand only.
-            solver.parameters.binary_search_num_conflicts = _HALVINGS
         solver.parameters.random_seed = self._seed
         solver.parameters.relative_gap_limit = gap
         if seconds is not None:

@@ -91,12 +91,15 @@ class Milp:
         highs = self._highs
         scale = self._aim(objective)
         highs.setOptionValue("mip_rel_gap", max(gap, HIGHS_GAP))
-        highs.setOptionValue("time_limit", highspy.kHighsInf if seconds is None else seconds)
-        highs.clearSolver()
-        if start:
-            columns = np.array(list(start), np.int32)
-            highs.setSolution(len(columns), columns, np.array(list(start.values())))
-        finished = _run(highs, found)
+        ends = highspy.kHighsInf if seconds is None else time.monotonic() + seconds
+        finished = self._search(ends, start, found)
+        if finished and self._refuted(objective):
+            # Presolve has refuted models that have plans (ERGO-Code/HiGHS#3090, #3296).
+            highs.setOptionValue("presolve", "off")
+            try:
+                finished = self._search(ends, start, found)
+            finally:
+                highs.setOptionValue("presolve", "choose")
         status = highs.getModelStatus()
         info = highs.getInfo()
         if status == highspy.HighsModelStatus.kInfeasible:
@@ -106,13 +109,41 @@ class Milp:
         proved = status == highspy.HighsModelStatus.kOptimal and solved
         bound = -float("inf")
         if np.isfinite(info.mip_dual_bound):
-            bound = (info.mip_dual_bound - HIGHS_RESOLUTION) / scale
+            doubt = HIGHS_RESOLUTION + HIGHS_GAP * abs(info.mip_dual_bound)
+            bound = (info.mip_dual_bound - doubt) / scale
             if not objective.terms:
                 bound = objective.constant
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
         if not finished:
             raise SolverInterrupt(answer)
         return answer
+
+    def _search(
+        self,
+        ends: float,
+        start: Mapping[int, float] | None,
+        found: Callable[[NDArray[np.float64]], None] | None,
+    ) -> bool:
+        """Search until a time of the monotonic clock; return False if asked to stop."""
+        highs = self._highs
+        highs.setOptionValue("time_limit", max(ends - time.monotonic(), 0.0))
+        highs.clearSolver()
+        if start:
+            columns = np.array(list(start), np.int32)
+            highs.setSolution(len(columns), columns, np.array(list(start.values())))
+        return _run(highs, found)
+
+    def _refuted(self, objective: Affine) -> bool:
+        """Return whether HiGHS said that there is no solution, or none beside the start.
+
+        In the second case it says that the start is optimal, and has no bound.
+        """
+        status = self._highs.getModelStatus()
+        optimal = status == highspy.HighsModelStatus.kOptimal
+        no_bound = not np.isfinite(self._highs.getInfo().mip_dual_bound)
+        return status == highspy.HighsModelStatus.kInfeasible or (
+            optimal and no_bound and bool(objective.terms)
+        )
 
     def relax(
         self,

@@ -195,17 +195,8 @@ def _group(
     title = _title(jobs, members)
     operators = [by_name[job].operator(op) for job, op in members]
     now = operators[0].parallelism
-    sources = {(j.name, op.id) for j in jobs for op in j.sources()}
-    born = [m for m in members if m in sources]
-    if born:
-        name = by_name[born[0][0]].operator(born[0][1]).name
-        why = "it is a source" if len(members) == 1 else f"source {name!r} is among them"
+    if why := _kept(jobs, rules, members):
         return None, f"{title} keeps {now}: {why}"
-    for rule in rules.rules:
-        if isinstance(rule, NeverMove):
-            held = [op.name for job, op in meant(jobs, rule) if (job.name, op.id) in members]
-            if held:
-                return None, f"{title} keeps {now}: rule {rule.title()!r}"
     most = min(op.max_parallelism for op in operators)
     values = others if stated is None else stated
     fit = tuple(n for n in values if n <= most)
@@ -215,34 +206,56 @@ def _group(
             "max parallelism",
             f"ask for 1 to {most}",
         )
-    possible, refused, why = [], [], ""
+    refused, why = _refused(jobs, rules, Group(members, title, fit, now))
+    possible = tuple(n for n in fit if n not in refused)
+    if not possible or (refused and possible == (now,)):
+        reason = why or f"nothing up to {most}, its max parallelism, is asked for"
+        return None, f"{title} keeps {now}: {reason}"
+    left_out = first_few([str(n) for n in refused], 8)
+    said = f"{title} is not tried with {left_out}: {why}" if refused else ""
+    return Group(members, title, possible, now), said
+
+
+def _kept(jobs: Sequence[JobGraph], rules: Rules, members: Sequence[Member]) -> str:
+    """Return why operators keep their parallelism; empty: they need not."""
+    for job in jobs:
+        for op in job.sources():
+            if (job.name, op.id) in members:
+                alone = len(members) == 1
+                return "it is a source" if alone else f"source {op.name!r} is among them"
+    for rule in rules.rules:
+        if isinstance(rule, NeverMove) and any(
+            (job.name, op.id) in members for job, op in meant(jobs, rule)
+        ):
+            return f"rule {rule.title()!r}"
+    return ""
+
+
+def _refused(jobs: Sequence[JobGraph], rules: Rules, group: Group) -> tuple[list[int], str]:
+    """Return the values that shares of records or pins of single subtasks rule out, and why."""
     by_subtask = any(
         isinstance(rule, Pin)
         and rule.subtasks
-        and any((job.name, op.id) in members for job, op in meant(jobs, rule))
+        and any((job.name, op.id) in group.members for job, op in meant(jobs, rule))
         for rule in rules.rules
     )
-    tried = False
-    for n in fit:
-        # Shares can be mapped to all others or to none, pins of single subtasks to some.
-        if n != now and (by_subtask or not tried):
-            tried = True
-            change = Combinations((Group(members, title, (n,), now),), ()).parallelism((n,))
-            try:
-                for job in jobs:
-                    with_parallelism(job, change.get(job.name, {}))
-                rescaled_rules(jobs, rules, change)
-            except InvalidInputError as e:
-                why = e.what
-                refused.append(n)
-                continue
-        elif n != now and refused and not by_subtask:
-            refused.append(n)
-            continue
-        possible.append(n)
-    left_out = first_few([str(n) for n in refused], 8)
-    if not possible or (refused and possible == [now]):
-        reason = why or f"nothing up to {most}, its max parallelism, is asked for"
-        return None, f"{title} keeps {now}: {reason}"
-    said = f"{title} is not tried with {left_out}: {why}" if refused else ""
-    return Group(members, title, tuple(possible), now), said
+    others = [n for n in group.values if n != group.now]
+    if by_subtask:
+        why = {n: _obstacle(jobs, rules, group, n) for n in others}
+    else:
+        # Shares can be mapped to all others or to none.
+        why = dict.fromkeys(others, _obstacle(jobs, rules, group, others[0]) if others else "")
+    refused = [n for n in others if why[n]]
+    return refused, why[refused[-1]] if refused else ""
+
+
+def _obstacle(jobs: Sequence[JobGraph], rules: Rules, group: Group, n: int) -> str:
+    """Return why a group cannot have a parallelism; empty: it can."""
+    wanted = Combinations((group,), ()).parallelism((n,))
+    try:
+        for job in jobs:
+            with_parallelism(job, wanted.get(job.name, {}))
+        rescaled_rules(jobs, rules, wanted)
+    except InvalidInputError as e:
+        return e.what
+    return ""

@@ -174,6 +174,7 @@ def _latency_ms(relaxed: Relaxed, may: Bools, at: Bools) -> float:
     delay = p.channels.exchange_ms[live] + _under_way(p, live, at)
     spread = p.channels.spread_ms[live]
     done = ended = service
+    # As the evaluator has it, written again: a fault shared would be in the value and in its bound.
     # One round per stage of the longest path: the graph has no cycle.
     while True:
         arrival, last = np.zeros(p.n), np.zeros(p.n)

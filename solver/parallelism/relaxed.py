@@ -10,11 +10,13 @@ average, so some draw has no more. All else holds for every draw.
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from edgeplace.model import (
     AMOUNTS,
+    Case,
     Cluster,
     JobGraph,
     LimitKind,
@@ -86,22 +88,39 @@ class _Drawn:
         Operator -> factor on what its drawn subtask uses of a thread and a node.
     own
         Operator -> factor on its cores in the objective, and on what it sends.
+    heaviest
+        Operator -> as `load`, of its busiest subtask.
     """
 
     count: tuple[int, ...]
     load: dict[Member, float]
     own: dict[Member, float]
+    heaviest: dict[Member, float]
+
+    @classmethod
+    def of(cls, splits: Splits, box: Box, one: bool) -> Self:
+        """Draw as many as any vector of the box has enough for, or one of each operator."""
+        active = set(splits.free.values())
+        count = tuple(
+            max(1, min(int(1 / splits.at(g, n).top * (1 + CANCELLATION)) for n in ns))
+            if g in active
+            else 0
+            for g, ns in enumerate(box)
+        )
+        if one:
+            count = tuple(min(m, 1) for m in count)
+        load = dict.fromkeys(splits.odd, 0.0)
+        own = dict.fromkeys(splits.odd, 0.0)
+        heaviest = {}
+        for m, g in splits.free.items():
+            each = [splits.at(g, n) for n in box[g]]
+            own[m] = min(s.of[m] for s in each) * _ROUNDING
+            load[m] = min(s.of[m] * s.least for s in each) * count[g] * _ROUNDING
+            heaviest[m] = min(s.of[m] * s.heaviest for s in each) * count[g] * _ROUNDING
+        return cls(count, load, own, heaviest)
 
 
-def relaxed(
-    jobs: Sequence[JobGraph],
-    cluster: Cluster,
-    rules: Rules,
-    current: Plan | None,
-    splits: Splits,
-    box: Box,
-    one: bool = False,
-) -> Relaxed:
+def relaxed(case: Case, splits: Splits, box: Box, one: bool = False) -> Relaxed:
     """Return the problem that bounds all vectors of a box.
 
     Parameters
@@ -109,25 +128,12 @@ def relaxed(
     one
         Draw one subtask of each operator: a far smaller problem that says less of capacities.
     """
-    active = set(splits.free.values())
-    count = tuple(
-        max(1, min(int(1 / splits.at(g, n).top * (1 + CANCELLATION)) for n in ns))
-        if g in active
-        else 0
-        for g, ns in enumerate(box)
-    )
-    if one:
-        count = tuple(min(m, 1) for m in count)
-    load = dict.fromkeys(splits.odd, 0.0)
-    own = dict.fromkeys(splits.odd, 0.0)
-    for m, g in splits.free.items():
-        each = [splits.at(g, n) for n in box[g]]
-        own[m] = min(s.of[m] for s in each) * _ROUNDING
-        load[m] = min(s.of[m] * s.least for s in each) * count[g] * _ROUNDING
-    drawn = _Drawn(count, load, own)
-    swollen = {j.name for j in jobs if swells(j, splits)}
-    few = [_job(j, splits, count, j.name in swollen) for j in jobs]
-    whole = build(few, cluster, _rules(jobs, rules, splits, count), _plan(current, splits))
+    drawn = _Drawn.of(splits, box, one)
+    cluster, count = case.cluster, drawn.count
+    swollen = {j.name for j in case.jobs if swells(j, splits)}
+    few = [_job(j, splits, count, j.name in swollen) for j in case.jobs]
+    rules = _rules(case.jobs, case.rules or Rules(), splits, count)
+    whole = build(few, cluster, rules, _plan(case.current, splits))
     problem = dataclasses.replace(
         whole,
         work=_work(whole, drawn.load),
@@ -138,30 +144,27 @@ def relaxed(
             capacity_bytes_per_s=np.full_like(whole.network.capacity_bytes_per_s, np.inf),
         ),
     )
-    cores = whole.work.cores * _by_subtask(whole, drawn.own)[:, None]
-    for_cores = dataclasses.replace(
-        problem,
-        work=dataclasses.replace(problem.work, cores=cores),
-        tms=dataclasses.replace(
-            problem.tms, node_cores=np.full_like(problem.tms.node_cores, np.inf)
-        ),
-    )
-    moves = 0 if current is None else sum(count[g] for g in splits.free.values())
+    moves = 0 if case.current is None else sum(count[g] for g in splits.free.values())
     members = [(job, op.id) in splits.free for job, op in problem.subtasks.operators]
+    active = set(splits.free.values())
     rarest = min((splits.at(g, n).least * count[g] for g in active for n in box[g]), default=1.0)
-    heavy = {
-        m: min(s.of[m] * s.heaviest for s in (splits.at(g, n) for n in box[g]))
-        * count[g]
-        * _ROUNDING
-        for m, g in splits.free.items()
-    }
     return Relaxed(
         problem,
-        for_cores,
+        _for_cores(problem, whole.work.cores * _by_subtask(whole, drawn.own)[:, None]),
         moves,
         np.array(members)[problem.subtasks.operator_of],
         rarest,
-        _work(whole, {**load, **heavy}).service_ms,
+        _work(whole, {**drawn.load, **drawn.heaviest}).service_ms,
+    )
+
+
+def _for_cores(problem: Problem, cores: Floats) -> Problem:
+    """Return the problem without limits of cores, with what subtasks take of them."""
+    unlimited = np.full_like(problem.tms.node_cores, np.inf)
+    return dataclasses.replace(
+        problem,
+        work=dataclasses.replace(problem.work, cores=cores),
+        tms=dataclasses.replace(problem.tms, node_cores=unlimited),
     )
 
 

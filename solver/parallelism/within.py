@@ -127,14 +127,11 @@ def search_within(
             state.proof.stopped_by = StoppedBy.INTERRUPT
         except OutOfTimeError:
             state.proof.stopped_by = StoppedBy.TIME_LIMIT
-    bounds = list(state.proof.bounds)
-    if not bounds:
-        bounds = [state.proof.floor]
     return Searched(
         problem,
         search.best,
         tuple(state.incumbent.caps),
-        tuple(bounds),
+        state.proof.known,
         state.proof.infeasible and search.best is None,
         state.proof.stopped_by,
         state,

@@ -137,10 +137,10 @@ class Problem:
         """
         found = assignment_of(self.subtasks, self.cluster, plan)
         if (found < 0).any():
-            raise self._homeless(plan, int(np.argmin(found)))
+            raise self._no_place(plan, int(np.argmin(found)))
         return found
 
-    def _homeless(self, plan: Plan, k: int) -> InvalidInputError:
+    def _no_place(self, plan: Plan, k: int) -> InvalidInputError:
         """Return why a plan has no place for a subtask."""
         job, op = self.subtasks.operators[self.subtasks.operator_of[k]]
         title = self.subtasks.title(k)

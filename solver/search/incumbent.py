@@ -1,10 +1,10 @@
 """The best plan so far, kept outside the solvers."""
 
-import time
 from collections.abc import Sequence
 
 from edgeplace.model import Incumbent, ObjectiveLevel
 from edgeplace.solver.arrays import Ints
+from edgeplace.solver.clock import Clock
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
@@ -24,12 +24,12 @@ class BestPlan:
     """
 
     def __init__(
-        self, problem: Problem, levels: Sequence[ObjectiveLevel], soft: bool, began: float
+        self, problem: Problem, levels: Sequence[ObjectiveLevel], soft: bool, clock: Clock
     ) -> None:
         self._problem = problem
         self._levels = levels
         self._soft = soft
-        self._began = began
+        self._clock = clock
         self.usage: Usage | None = None
         self.caps: list[float] = []
         self.incumbents: list[Incumbent] = []
@@ -51,8 +51,7 @@ class BestPlan:
             value = found.value(self._levels[0].name)
             before = self.incumbents[-1].value if self.incumbents else float("inf")
             if value < before - OPTIMAL_GAP * abs(value):
-                at_s = time.monotonic() - self._began
-                self.incumbents.append(Incumbent(at_s=at_s, value=value))
+                self.incumbents.append(Incumbent(at_s=self._clock.elapsed_s(), value=value))
         return found
 
     def keeps_caps(self, found: Usage) -> bool:

@@ -1,12 +1,11 @@
 """The recipe of the search: its stages in their order."""
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from edgeplace.model import Conflict, LevelResult, ObjectiveLevel, Result, Status, StoppedBy
+from edgeplace.model import Conflict, ObjectiveLevel, Result, Status, StoppedBy
 from edgeplace.solver.clock import Clock, prolonged
-from edgeplace.solver.evaluation.evaluate import with_headroom_in_time
+from edgeplace.solver.evaluation.answer import with_plan
 from edgeplace.solver.evaluation.usage import Usage
 from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
@@ -24,7 +23,6 @@ from edgeplace.solver.search.stages import (
     ties,
 )
 from edgeplace.solver.search.state import SearchState, Task
-from edgeplace.solver.tolerances import OPTIMAL_GAP
 
 _LATE_S = 0.9
 """Time beyond the limit for a first plan, where none is known: also after a solver that did not
@@ -118,44 +116,22 @@ class Search:
     def result(self, backend: str, conflict: Conflict | None) -> Result:
         """Return the answer."""
         task, proof, best = self.state.task, self.state.proof, self.best
-        runtime = time.monotonic() - task.clock.began
-        notes = task.problem.notes
-        if best is None:
-            return Result(
-                status=Status.INFEASIBLE if proof.infeasible else Status.UNKNOWN,
-                stopped_by=proof.stopped_by,
-                runtime_s=runtime,
-                backend=backend,
-                conflict=conflict,
-                notes=notes,
+        if best is not None:
+            return with_plan(
+                best,
+                task.levels,
+                proof.known,
+                len(proof.bounds) == len(task.levels),
+                proof.stopped_by,
+                backend,
+                self.state.incumbent.incumbents,
+                task.problem.notes,
             )
-        found, more = with_headroom_in_time(best)
-        results = []
-        for i, level in enumerate(task.levels):
-            value = found.value(level.name)
-            bound = proof.floor if i == 0 else 0.0
-            if i < len(proof.bounds):
-                bound = proof.bounds[i]
-            results.append(
-                LevelResult(
-                    name=level.name,
-                    value=value,
-                    bound=min(bound, value),
-                    tolerance=level.tolerance,
-                )
-            )
-        proved = len(proof.bounds) == len(task.levels) and all(
-            r.value * (1 - OPTIMAL_GAP) <= b * (1 + r.tolerance)
-            for r, b in zip(results, proof.bounds, strict=True)
-        )
         return Result(
-            status=Status.OPTIMAL if proved else Status.FEASIBLE,
-            stopped_by=StoppedBy.PROOF if proved else proof.stopped_by,
-            plan=task.problem.plan(best.assignment),
-            evaluation=found,
-            levels=tuple(results),
-            incumbents=tuple(self.state.incumbent.incumbents),
-            runtime_s=runtime,
+            status=Status.INFEASIBLE if proof.infeasible else Status.UNKNOWN,
+            stopped_by=proof.stopped_by,
+            runtime_s=task.clock.elapsed_s(),
             backend=backend,
-            notes=(*notes, *more),
+            conflict=conflict,
+            notes=task.problem.notes,
         )

@@ -67,6 +67,11 @@ class Proof:
     stopped_by: StoppedBy = StoppedBy.PROOF
     infeasible: bool = False
 
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Bounds of the levels that were settled, and at least of the first."""
+        return tuple(self.bounds) or (self.floor,)
+
     def raise_floor(self, bound: float) -> None:
         """Note a bound of the first level."""
         if not self.bounds and np.isfinite(bound):
@@ -112,7 +117,7 @@ class SearchState:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.incumbent = BestPlan(task.problem, task.levels, task.soft, task.clock.began)
+        self.incumbent = BestPlan(task.problem, task.levels, task.soft, task.clock)
         self.proof = Proof()
         self.first = FirstLevel(np.zeros(task.problem.m, bool))
         self.excluded: list[Ints] = []

@@ -31,7 +31,8 @@ import org.apache.flink.util.Collector;
  * <ul>
  *   <li>{@code records}: how many numbers, a multiple of {@code 2 * keys * parallelism}
  *   <li>{@code per-second}: of all source subtasks together, default 1000
- *   <li>{@code finish}: a file; once it is there, the rest comes at full speed
+ *   <li>{@code finish}: a file; once it is there, the rest comes at full speed, or at the rate of a
+ *       subtask that it has
  *   <li>{@code out}: existing folder for the results
  *   <li>{@code keys}: default 24
  *   <li>{@code parallelism}: of every operator, default 3

@@ -1,6 +1,8 @@
 package testbed.jobs;
 
 import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -19,7 +21,8 @@ import org.apache.flink.core.io.InputStatus;
  * The position in each range is in the checkpoints, so that a restored job goes on exactly there.
  *
  * <p>Once a file appears, the rest comes at full speed: a test says when the job shall end, and
- * still knows what the job must have seen by then.
+ * still knows what the job must have seen by then. A number in the file is another rate of a
+ * subtask.
  */
 public final class PacedNumbers extends NumberSequenceSource {
     private static final long serialVersionUID = 1L;
@@ -63,6 +66,7 @@ public final class PacedNumbers extends NumberSequenceSource {
         private long startNanos;
         private long lookNanos;
         private long polls;
+        private double perSecond = perSubtaskAndSecond;
         private boolean atFullSpeed;
 
         PacedReader(SourceReader<Long, NumberSequenceSplit> numbers) {
@@ -87,13 +91,27 @@ public final class PacedNumbers extends NumberSequenceSource {
             return numbers.pollNext(output);
         }
 
-        private boolean isDue() {
+        private boolean isDue() throws IOException {
             long now = System.nanoTime();
             if (!atFullSpeed && now - lookNanos >= 0) {
-                atFullSpeed = file.exists();
+                look(now);
                 lookNanos = now + LOOK_FOR_FILE_NANOS;
             }
-            return atFullSpeed || polls <= (now - startNanos) / 1e9 * perSubtaskAndSecond;
+            return atFullSpeed || polls <= (now - startNanos) / 1e9 * perSecond;
+        }
+
+        private void look(long now) throws IOException {
+            if (!file.exists()) {
+                return;
+            }
+            String text = Files.readString(file.toPath()).strip();
+            atFullSpeed = text.isEmpty();
+            double rate = atFullSpeed ? perSecond : Double.parseDouble(text);
+            if (rate != perSecond) {
+                perSecond = rate;
+                startNanos = now;
+                polls = 0;
+            }
         }
 
         @Override

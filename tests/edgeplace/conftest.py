@@ -46,6 +46,13 @@ def no_credentials(monkeypatch):
         monkeypatch.delenv(f"EDGEPLACE_FLINK_{name}", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    """A Flink of memory has its answers at once, and may be asked often."""
+    monkeypatch.setattr("edgeplace.adapters.flink.apply.apply._ASK_S", 0.02)
+    monkeypatch.setattr("edgeplace.adapters.flink.apply.apply._LOOK_S", 0.02)
+
+
 @pytest.fixture
 def edgeplace(capsys):
     """Run a command line and return its exit status and output."""

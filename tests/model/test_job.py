@@ -70,7 +70,7 @@ def stream(a: str, b: str, how: str = "HASH", **more: Any) -> dict[str, Any]:
         ),
         (
             {"streams": [stream("s", "m"), stream("m", "e"), stream("e", "m")]},
-            "the streams form a cycle: ",
+            "the streams form a cycle: map -> end -> map; iterations",
         ),
         ({"streams": [stream("m", "m")]}, "the streams form a cycle: map -> map"),
         (

@@ -58,6 +58,24 @@ def filter_job(pi_rate_per_s, demand_per_s=600.0):
     )
 
 
+def slow_sink_job(before_sink=None):
+    """The same at fast Pis, with a sink that bears 500 records/s, and as slow an operator before
+    it, if it is said how that sends to the sink.
+    """
+    job = filter_job(pi_rate_per_s=5000.0)
+    source, keeps, _ = job.operators
+    sink = operator("sink", 1, cost("sink", 500.0, 500.0, selectivity=0.0))
+    if before_sink is None:
+        return job.revised(operators=(source, keeps, sink))
+    slow = operator("slow", 1, cost("slow", 500.0, 500.0, selectivity=1.0))
+    streams = (
+        job.streams[0],
+        stream("filter", "slow", ShipStrategy.REBALANCE, 100),
+        stream("slow", "sink", before_sink, 100),
+    )
+    return job.revised(operators=(source, keeps, slow, sink), streams=streams)
+
+
 def filter_cluster(bandwidth_bytes_per_s=62_500.0):
     """Four Pis, each behind a link of its own, and a server. 500 kbit/s unless said."""
     sites = [Site(id=f"pi-{i}") for i in range(4)]

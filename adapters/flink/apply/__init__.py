@@ -2,19 +2,16 @@
 
 from edgeplace.adapters.flink.apply.apply import ApplyEnd, ApplyOutcome, carry_out
 from edgeplace.adapters.flink.apply.drain import (
-    DrainedNode,
     as_planned,
     base_places,
     drains,
     is_off_plan,
     jobs_at,
-    names_in,
-    nearest_room,
-    node_of,
     return_change,
     unsettled,
     until_change,
 )
+from edgeplace.adapters.flink.apply.drained_node import DrainedNode, names_in, node_of
 from edgeplace.adapters.flink.apply.moves import free_slots_after
 from edgeplace.adapters.flink.apply.order import in_order
 from edgeplace.adapters.flink.apply.preconditions import Obstacle, too_many_moves
@@ -31,6 +28,7 @@ from edgeplace.adapters.flink.apply.proposal import (
     tasks_by_id,
     until_problems,
 )
+from edgeplace.adapters.flink.apply.worst_fit import worst_fit
 
 __all__ = [
     "ApplyEnd",
@@ -52,7 +50,6 @@ __all__ = [
     "job_now",
     "jobs_at",
     "names_in",
-    "nearest_room",
     "node_of",
     "plan_change",
     "plan_of_now",
@@ -63,4 +60,5 @@ __all__ = [
     "unsettled",
     "until_change",
     "until_problems",
+    "worst_fit",
 ]

@@ -3,8 +3,6 @@
 import math
 from itertools import pairwise
 
-import networkx as nx
-
 from edgeplace.model import Cluster
 
 
@@ -12,6 +10,8 @@ class LeastDelayRoutes:
     """Routes by the links with the least delay."""
 
     def __init__(self, cluster: Cluster) -> None:
+        import networkx as nx
+
         self._graph: nx.DiGraph[str] = nx.DiGraph()
         for link in cluster.directed_links():
             self._graph.add_edge(
@@ -36,6 +36,8 @@ class LeastDelayRoutes:
         """Return the links of the route from one site to another, None: no route."""
         if a == b:
             return []
+        import networkx as nx
+
         try:
             return list(pairwise(nx.shortest_path(self._graph, a, b, weight="delay_ms")))
         except (nx.NetworkXNoPath, nx.NodeNotFound):

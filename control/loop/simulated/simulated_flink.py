@@ -16,6 +16,7 @@ from edgeplace.control.loop.answer import answer
 from edgeplace.control.loop.events import Apply, Ended, Places, Polled, Solve, Solved
 from edgeplace.control.loop.sites import by_site
 from edgeplace.model import Cluster, JobGraph, Plan, Rules
+from edgeplace.model.what_if.case import Case
 from edgeplace.solver import evaluate
 
 _LATE_S = 2.0
@@ -243,7 +244,8 @@ class SimulatedFlink:
         key = ";".join(f"{op}={','.join(row)}" for op, row in sorted(self.places.items()))
         if key not in self._judged:
             plan = Plan(jobs={self.job.name: self.places})
-            judged = evaluate(self.job, self.cluster, plan, self.rules)
+            case = Case((self.job,), self.cluster, self.rules).in_parallelism_of(plan)
+            judged = evaluate(case.jobs, case.cluster, plan, case.rules)
             capacity = self.truth * min(judged.headroom, 1e9) * self._total
             self._judged[key] = capacity, judged.wan_bytes_per_s / self._total
         return self._judged[key]

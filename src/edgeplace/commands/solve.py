@@ -25,6 +25,7 @@ from edgeplace.model import (
     InvalidInputError,
     JobGraph,
     Limit,
+    Plan,
     Result,
     Rules,
     Status,
@@ -123,8 +124,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @within_time_limit
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Solve, compare with where the job runs now and with all-server, and write the plan."""
-    from edgeplace.solver import advice, job_uses, nearest_alike, policies
-
     if args.pareto is not None:
         from edgeplace.commands import pareto
 
@@ -139,55 +138,23 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     texts = _schedulercfgs(args.schedulercfg, now.jobs)
     files = {_PLAN: args.output, _REPORT: args.report, **{o: path for o, path, _ in texts}}
     outputs = Outputs(console, files, inputs_of(args), args.json)
-    case = what_if.apply(now, args.set)
-    odd = cluster_notes(now.cluster)
+    asked = what_if.apply(now, args.set)
     with console.progress("searching") as tell:
-        result = _solved(case, args, tell)
-        compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
-        unset, unknown = _unset(now, args, tell) if compare else (None, ())
-        asked, chosen = case, result.chosen
-        if result.plan:
-            case = case.in_parallelism_of(result.plan)
-        if unset and unset.plan and unset.chosen == chosen:
-            result = nearest_alike(
-                case.jobs, case.cluster, result, unset.plan, case.rules, case.current
-            )
-    result = result.model_copy(update={"notes": (*case.notes, *odd, *result.notes, *unknown)})
-    jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
+        case, result, unset = _answered(now, asked, args, tell)
     if plan := result.plan:
         if outputs.wants(_PLAN) or args.json:
-            uses = job_uses(jobs, cluster, plan)
-            told = {"supposing": tuple(args.set), "uses": uses}
-            plan = plan.model_copy(update=told)
+            plan = _told(case, plan, args.set)
             result = result.model_copy(update={"plan": plan})
             outputs.document(_PLAN, plan)
-        for (option, _, _), job in zip(texts, jobs, strict=False):
-            outputs.text(option, schedulercfg.render(plan.of(job.name), job, cluster))
+        for (option, _, _), job in zip(texts, case.jobs, strict=False):
+            outputs.text(option, schedulercfg.render(plan.of(job.name), job, case.cluster))
     others: list[Policy] = []
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.
     if result.stopped_by is not StoppedBy.INTERRUPT:
-        found = policies(jobs, cluster, rules, current)
-        if chosen and current:
-            # What runs now has the parallelism that runs now.
-            was = policies(asked.jobs, cluster, asked.rules, asked.current)
-            found = tuple(next((q for q in was if q.name == p.name == CURRENT), p) for p in found)
-        others = [p for p in found if p.name in (CURRENT, "all-server")]
-        local = advice(jobs, cluster, result, rules, current)
-        more: list[str] = []
-        if result.status is Status.INFEASIBLE:
-            more.extend(map(_doubt, _doubted(others)))
-        elif result.plan and time_is_over():
-            more.append(_OUT_OF_TIME)
-        result = result.model_copy(update={"notes": (*result.notes, *more)})
+        result, others, local = _compared(asked, case, result)
     if args.report:
-        from edgeplace.report.solution import solution_page
-
-        instance = Instance(
-            name=case.name, jobs=jobs, cluster=cluster, rules=rules or Rules(), current=current
-        )
-        objective = args.objective.split(",")
-        outputs.text(_REPORT, solution_page(instance, result, others, local, objective))
+        outputs.text(_REPORT, _page(case, result, others, local, args.objective.split(",")))
     if args.json:
         plain = as_json(result, others, local, unset)
         console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
@@ -198,6 +165,86 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     titles = {_PLAN: "plan", **{option: "schedulercfg" for option, _, _ in texts}}
     _say_where(outputs, titles, result, args.json)
     return status_of(result)
+
+
+def _answered(
+    now: Case, asked: Case, args: argparse.Namespace, tell: Callable[[str], None]
+) -> tuple[Case, Result, Result | None]:
+    """Solve a case, and without `--set` if it has any.
+
+    Returns
+    -------
+    The case in the parallelism of the plan, its answer with all notes, and that without `--set`.
+    """
+    from edgeplace.solver import nearest_alike
+
+    case, result = asked, _solved(asked, args, tell)
+    compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
+    unset, unknown = _unset(now, args, tell) if compare else (None, ())
+    chosen = result.chosen
+    if result.plan:
+        case = case.in_parallelism_of(result.plan)
+    if unset and unset.plan and unset.chosen == chosen:
+        result = nearest_alike(
+            case.jobs, case.cluster, result, unset.plan, case.rules, case.current
+        )
+    notes = (*case.notes, *cluster_notes(now.cluster), *result.notes, *unknown)
+    return case, result.model_copy(update={"notes": notes}), unset
+
+
+def _told(case: Case, plan: Plan, supposing: Sequence[str]) -> Plan:
+    """Return a plan that says what it supposes and what its jobs use."""
+    from edgeplace.solver import job_uses
+
+    uses = job_uses(case.jobs, case.cluster, plan)
+    return plan.model_copy(update={"supposing": tuple(supposing), "uses": uses})
+
+
+def _compared(
+    asked: Case, case: Case, result: Result
+) -> tuple[Result, list["Policy"], tuple["Advice", ...]]:
+    """Return an answer with notes of what it was compared with, and that: policies and advice.
+
+    Parameters
+    ----------
+    asked, case
+        In the parallelism that runs, and in that of the plan.
+    """
+    from edgeplace.solver import advice, policies
+
+    jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
+    found = policies(jobs, cluster, rules, current)
+    if result.chosen and current:
+        # What runs now has the parallelism that runs now.
+        was = policies(asked.jobs, cluster, asked.rules, asked.current)
+        found = tuple(next((q for q in was if q.name == p.name == CURRENT), p) for p in found)
+    others = [p for p in found if p.name in (CURRENT, "all-server")]
+    local = advice(jobs, cluster, result, rules, current)
+    more: list[str] = []
+    if result.status is Status.INFEASIBLE:
+        more.extend(map(_doubt, _doubted(others)))
+    elif result.plan and time_is_over():
+        more.append(_OUT_OF_TIME)
+    return result.model_copy(update={"notes": (*result.notes, *more)}), others, local
+
+
+def _page(
+    case: Case,
+    result: Result,
+    others: Sequence["Policy"],
+    local: Sequence["Advice"],
+    objective: Sequence[str],
+) -> str:
+    from edgeplace.report.solution import solution_page
+
+    instance = Instance(
+        name=case.name,
+        jobs=case.jobs,
+        cluster=case.cluster,
+        rules=case.rules or Rules(),
+        current=case.current,
+    )
+    return solution_page(instance, result, others, local, objective)
 
 
 def _schedulercfgs(path: str | None, jobs: Sequence[JobGraph]) -> list[tuple[str, str, JobGraph]]:

@@ -52,7 +52,6 @@ def _lead(memory: Memory, now_s: float) -> Markup:
         [
             paragraph(f"{told}.", "verdict bad" if state else "verdict"),
             paragraph(f"Decided last: {memory.decision or 'nothing'}."),
-            paragraph(f"Advice: {memory.advice}.") if memory.advice else fragment([]),
             facts(given),
             paragraph(
                 f"Mode {memory.mode}, leader {memory.epoch}, {_when(now_s)}. Load the page again "
@@ -77,7 +76,7 @@ def _proposal(memory: Memory) -> Markup:
                 f"Not now: {'; '.join(found.hindered)}." if found.hindered else "No gate says no."
             ),
             table(
-                f"{found.moves:,} moves",
+                found.acts,
                 ("operator", "runs at", "would run at"),
                 rows,
                 ["best" if now != then else "" for _, now, then in rows],
@@ -90,7 +89,29 @@ def _plan(memory: Memory) -> Markup:
     if not memory.places:
         return paragraph("Flink has not told yet where the subtasks run.")
     rows = [(op, f"{len(row):,}", _counted(row)) for op, row in memory.places.items()]
-    return long_table("Where the job runs", ("operator", ">subtasks", "TaskManagers"), rows)
+    where = long_table("Where the job runs", ("operator", ">subtasks", "TaskManagers"), rows)
+    figures = memory.figures
+    if figures is None:
+        return where
+    total = sum(memory.figures_rates.values())
+    broken = f" It breaks {figures.broken}." if figures.broken else ""
+    return fragment(
+        [
+            paragraph(
+                f"Reckoned by its costs at the {total:,.0f} records/s that are expected, headroom "
+                f"included; the costs are taken as {percent(memory.bias)} right.{broken}"
+            ),
+            facts(
+                [
+                    ("bears", percent(figures.headroom), "of these rates"),
+                    ("WAN", f"{size(figures.wan_bytes_per_s)}/s", "over all links"),
+                    ("latency", f"{figures.latency_ms:,.1f} ms", "on the worst path"),
+                    ("server cores", f"{figures.server_cores:,.2f}", "in use"),
+                ]
+            ),
+            where,
+        ]
+    )
 
 
 def _sites(memory: Memory) -> Markup:

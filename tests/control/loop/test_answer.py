@@ -1,48 +1,92 @@
-"""Questions to the solver: what other numbers of subtasks would be worth."""
+"""Answers of the solver where it may choose how many subtasks an operator has."""
 
 import pytest
 
 from edgeplace.control.loop.answer import answer
-from edgeplace.control.loop.decide import advice
-from edgeplace.control.loop.events import Figures, Solve, Solved
-from tests.support.loops import AT_SERVER
-from tests.support.seeds import cost, filter_cluster, filter_job
+from edgeplace.control.loop.events import Solve
+from edgeplace.model import Pin, Rules, ShipStrategy
+from tests.support.loops import AT_SERVER, PIS
+from tests.support.seeds import filter_cluster, slow_sink_job
 
-STAYS = Figures(fits=True, headroom=1.2, wan_bytes_per_s=9e4, latency_ms=1.0, server_cores=1.0)
-LESS = STAYS.model_copy(update={"wan_bytes_per_s": 4e4})
-
-
-def asking(**more):
-    """Ask about the filter job with a sink of which one subtask bears 500 of 1,176 records/s."""
-    job = filter_job(pi_rate_per_s=5000.0)
-    source, keeps, sink = job.operators
-    slow = sink.model_copy(update={"cost": cost("sink", 500.0, 500.0, selectivity=0.0)})
-    job = job.revised(operators=(source, keeps, slow))
-    rates = {"source": 0.7 * 2400.0}
-    ask = Solve(ticket=1, places=AT_SERVER, rates=rates, limit_s=60.0, **more)
-    return answer(ask, job, filter_cluster(), None, 0.0)
+RATES = {"source": 0.7 * 2400.0}
+TWO = {**AT_SERVER, "sink": ("server",) * 2}
+FOUR = {**AT_SERVER, "sink": ("server",) * 4}
 
 
-def test_more_subtasks_are_advised_where_one_does_not_bear_what_comes():
-    solved = asking(parallelism={"sink": (1, 2, 3, 4)})
-    assert not solved.stay.fits
-    assert set(solved.rescaled) == {"sink"} and solved.rescaled["sink"] >= 3
-    assert solved.rescaled_figures.fits
-    said = advice(solved, held=0.0)
-    assert said.startswith(f"with sink in {solved.rescaled['sink']} subtasks a plan bears ")
+def asking(places=AT_SERVER, numbers=(1, 2, 3, 4), job=None, rules=None, rates=RATES, **more):
+    """Ask about a job with a sink of which one subtask bears 500 of 1,176 records/s."""
+    asked = {"sink": numbers} if numbers else {}
+    ask = Solve(ticket=1, places=places, rates=rates, parallelism=asked, limit_s=60.0, **more)
+    return answer(ask, job or slow_sink_job(), filter_cluster(), rules, 0.0)
 
 
-def test_nothing_is_advised_that_nobody_asked_for():
+def test_more_subtasks_are_chosen_where_one_does_not_bear_what_comes():
     solved = asking()
-    assert solved.rescaled == {} and advice(solved, held=0.0) == ""
+    assert not solved.stay.fits and solved.best.fits
+    assert solved.rescaled == {"sink": len(solved.places["sink"])}
+    assert solved.rescaled["sink"] >= 3
 
 
-def test_a_saving_is_said_in_bytes():
-    solved = Solved(at_s=0.0, ticket=1, stay=STAYS, rescaled={"window": 2}, rescaled_figures=LESS)
-    assert advice(solved, held=0.0) == "with window in 2 subtasks a plan sends 50.0 kB/s less"
+def test_without_a_choice_all_keep_their_numbers():
+    solved = asking(numbers=())
+    assert solved.rescaled == {} and len(solved.places.get("sink", (0,))) == 1
 
 
-@pytest.mark.parametrize("held", [0.2, 0.9])
-def test_nothing_is_advised_while_a_backlog_drains(held):
-    solved = Solved(at_s=0.0, ticket=1, stay=STAYS, rescaled={"window": 2}, rescaled_figures=LESS)
-    assert advice(solved, held) == ""
+def test_what_runs_is_judged_in_the_parallelism_in_which_it_runs():
+    """The job is given with one sink; two run."""
+    one, two = asking(numbers=()), asking(TWO, numbers=())
+    assert two.stay.headroom == pytest.approx(2 * one.stay.headroom)
+
+
+def test_what_runs_may_go_on_although_its_number_was_not_asked_for():
+    assert asking(FOUR, numbers=(1,), rates={"source": 100.0}).stay.fits
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_while_a_backlog_drains_no_operator_gets_fewer_subtasks(drains):
+    """Only one sink fits the slot that is left at the server."""
+    cluster = filter_cluster()
+    small = [
+        t.model_copy(update={"slots": 1}) if t.id == "server" else t for t in cluster.task_managers
+    ]
+    cluster = cluster.model_copy(update={"task_managers": tuple(small)})
+    pis = {"source": PIS, "filter": PIS, "sink": ("server", "server")}
+    rules = Rules(rules=(Pin(operators=("sink",), to="cloud"),))
+    ask = Solve(
+        ticket=1,
+        places=pis,
+        rates={"source": 100.0},
+        parallelism={"sink": (1, 2)},
+        drains=drains,
+        limit_s=60.0,
+    )
+    solved = answer(ask, slow_sink_job(), cluster, rules, 0.0)
+    assert solved.rescaled == ({} if drains else {"sink": 1})
+
+
+def test_a_pin_of_single_subtasks_goes_with_no_choice():
+    rules = Rules(rules=(Pin(operators=("sink",), subtasks=(0,), to="cloud"),))
+    assert "pins single subtasks" in asking(rules=rules).problem
+    assert not asking(numbers=(), rules=rules).problem
+
+
+@pytest.mark.parametrize(
+    ("strategy", "moved", "rescaled"),
+    [(ShipStrategy.FORWARD, 1, {"slow", "sink"}), (ShipStrategy.REBALANCE, 0, set())],
+)
+def test_the_first_rescaling_is_of_one_operator_and_of_those_that_forward_joins(
+    strategy, moved, rescaled
+):
+    """Neither of two slow operators keeps up alone; apart, they would be two changes."""
+    job = slow_sink_job(before_sink=strategy)
+    numbers = {"sink": (1, 2, 3, 4)} | ({} if moved else {"slow": (1, 2, 3, 4)})
+    ask = Solve(
+        ticket=1,
+        places={**AT_SERVER, "slow": ("server",)},
+        rates=RATES,
+        parallelism=numbers,
+        one_rescaled=True,
+        limit_s=60.0,
+    )
+    solved = answer(ask, job, filter_cluster(), None, 0.0)
+    assert (solved.moved_operators, set(solved.rescaled)) == (moved, rescaled)

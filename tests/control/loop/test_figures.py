@@ -87,7 +87,7 @@ def test_alerts_and_dashboard_ask_for_what_is_exported():
 def test_the_log_has_decisions_and_acts_not_polls(loop):
     says = [told.says for told in loop.memory.log]
     assert any(s.startswith("stays: saves") for s in says)
-    assert any("moves 4 subtasks" in s for s in says)
+    assert any("makes 4 moves" in s for s in says)
     assert any("did well for 3" in s for s in says)
     assert not any(s.startswith("keeps up") for s in says)
     assert len(says) <= 50

@@ -52,7 +52,7 @@ def test_nobody_approves_and_nothing_is_changed():
 def test_a_person_approves():
     loop = ran(quiet(2), mode="approve", requests=[at(HOURS_S, "approve", who="ann")])
     assert len(applies(loop)) == 1
-    assert said(loop, "is approved by ann; moves 4 subtasks")
+    assert said(loop, "is approved by ann; makes 4 moves")
     assert_nothing_that_must_never_happen(loop)
 
 

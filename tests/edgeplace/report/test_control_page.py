@@ -21,6 +21,9 @@ def test_it_has_mode_plan_proposal_day_and_decisions(loop):
     assert loop.memory.proposal is not None
     assert loop.memory.proposal.why in text
     assert "server ×4" in text
+    figures = loop.memory.figures
+    assert f"{figures.server_cores:,.2f}" in text and f"{figures.latency_ms:,.1f} ms" in text
+    assert "records/s that are expected, headroom included" in text
     assert "of what runs sustains" in text
     assert "+24 h" in text and "stayed below their bound" in text
     assert loop.memory.log[-1].says in text
@@ -38,15 +41,12 @@ def test_it_says_what_the_loss_of_a_site_would_mean(loop):
         "lyon": LossPlan(made_s=0.0, problem="source 'a' runs at site 'lyon'"),
     }
     out = LossFigure(value=2500.0, at_s=0.0, out=True)
-    memory = loop.memory.now(
-        loss_plans=plans, lost=("hall",), losses={"site hall": out}, advice="with b in 2 subtasks"
-    )
+    memory = loop.memory.now(loss_plans=plans, lost=("hall",), losses={"site hall": out})
     text = Page(control_page(memory, memory.now_s)).text
     assert "Site hall is lost." in text
     assert "site hall gets nothing new: it was lost too often." in text
     assert "If site hall is lost: 3 subtasks would move." in text
     assert "If site lyon is lost: source 'a' runs at site 'lyon'." in text
-    assert "Advice: with b in 2 subtasks." in text
 
 
 def test_names_are_text(loop):

@@ -7,6 +7,7 @@ from edgeplace.model import (
     ClassCost,
     Cluster,
     Colocate,
+    Costs,
     InvalidInputError,
     JobGraph,
     Link,
@@ -25,6 +26,7 @@ from edgeplace.model import (
     StreamCost,
     TaskManager,
 )
+from edgeplace.model.what_if.parallelism import with_costs_of_another
 from edgeplace.solver import evaluate, solve
 
 
@@ -275,3 +277,23 @@ def test_a_time_limit_of_nothing_leaves_an_answer_without_a_proof():
     result = solve(job(), cluster(), parallelism="all", time_limit_s=0)
     assert result.status in (Status.UNKNOWN, Status.FEASIBLE)
     assert result.chosen.open > 0
+
+
+def test_costs_measured_in_another_parallelism_are_mapped_by_key_group():
+    """Costs of two windows, the first with three quarters of the records; now four run."""
+    running = job(window=4)
+    shares = tuple(op.model_copy(update={"cost": None}) for op in running.operators)
+    bare = running.model_copy(update={"operators": shares})
+    measured = Costs(
+        job="job",
+        operators=tuple(op.cost for op in job(window=2).operators),
+        streams=(
+            StreamCost(source="source", target="window", bytes_per_record=10, shares=(0.75, 0.25)),
+            StreamCost(source="window", target="sink", bytes_per_record=10),
+        ),
+    )
+    found = with_costs_of_another(bare, measured)
+    assert [op.parallelism for op in found.operators] == [2, 4, 4]
+    assert found.streams[0].cost.shares == pytest.approx((0.375, 0.375, 0.125, 0.125))
+    same = with_costs_of_another(bare, measured.model_copy(update={"streams": ()}))
+    assert same == bare.with_costs(measured.model_copy(update={"streams": ()}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.model import InvalidInputError, ObjectiveLevel
+from edgeplace.model import Case, InvalidInputError, ObjectiveLevel
 from edgeplace.solver import loader
 from edgeplace.solver.parallelism.choice import choice_of
 from edgeplace.solver.parallelism.relaxed import relaxed
@@ -28,7 +28,8 @@ def test_no_plan_of_any_vector_is_below_its_bound(instance, data, term):
     try:
         choice = choice_of([job], rules, asked)
         box = tuple(g.values for g in choice.groups)
-        problem = relaxed([job], cluster, rules, plan_of(job, current), Splits([job], choice), box)
+        case = Case((job,), cluster, rules, plan_of(job, current))
+        problem = relaxed(case, Splits([job], choice), box)
     except InvalidInputError:
         assume(False)
     soft = term == "throughput"

@@ -69,10 +69,9 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         "kept_out": ", ".join(memory.kept_out),
         "ready_for_loss_of": ", ".join(s for s, p in memory.loss_plans.items() if not p.problem),
         "decision": memory.decision,
-        "advice": memory.advice,
         "staying_has_cost": size(memory.regret_bytes) if memory.regret_bytes else "",
         "a_change_costs": size(memory.price_bytes) if memory.price_bytes else "",
-        "proposed": f"{proposal.id}: {proposal.moves} moves, {proposal.why}" if proposal else "",
+        "proposed": f"{proposal.id}: {proposal.acts}, {proposal.why}" if proposal else "",
         "hindered_by": "; ".join(proposal.hindered) if proposal else "",
         "change": f"{change.id} ({change.kind}) is open" if change else "",
         "changes_today": f"{len(memory.voluntary)} voluntary, {len(memory.urgent)} urgent"

@@ -19,7 +19,6 @@ from edgeplace.adapters.flink.apply import (
     job_now,
     jobs_at,
     names_in,
-    nearest_room,
     node_of,
     plan_change,
     propose,
@@ -28,6 +27,7 @@ from edgeplace.adapters.flink.apply import (
     unsettled,
     until_change,
     until_problems,
+    worst_fit,
 )
 from edgeplace.adapters.flink.plans import (
     CordonChange,
@@ -296,7 +296,7 @@ class _Drain:
         if rest:
             names = ", ".join(repr(now.job.name) for now in rest)
             self._report.say(f"no costs given of {names}: only slots are respected")
-        found, problems = nearest_room(rest, off, free)
+        found, problems = worst_fit(rest, off, free)
         solved |= {now.job.id: places for now, places in zip(rest, found, strict=True)}
         return [solved[now.job.id] for now in nows], problems
 

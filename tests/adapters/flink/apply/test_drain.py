@@ -1,8 +1,9 @@
 import pytest
 
-from edgeplace.adapters.flink.apply.drain import nearest_room, node_of
+from edgeplace.adapters.flink.apply.drained_node import node_of
 from edgeplace.adapters.flink.apply.moves import free_slots_after, moves, slots_needed
 from edgeplace.adapters.flink.apply.proposal import JobNow
+from edgeplace.adapters.flink.apply.worst_fit import worst_fit
 from edgeplace.adapters.flink.rest.live import LiveTaskManager, RunningJob
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 
@@ -55,14 +56,14 @@ def test_slots_that_a_job_leaves_count_as_held():
     ],
 )
 def test_where_most_slots_are_free(groups, places, free, expected):
-    found, problems = nearest_room([now_of(groups, places)], {"x"}, {"x": 9, **free})
+    found, problems = worst_fit([now_of(groups, places)], {"x"}, {"x": 9, **free})
     assert not problems
     assert found == [{op: tuple(tms) for op, tms in expected.items()}]
 
 
 def test_no_room_is_a_problem_of_the_job():
     jobs = [now_of("g", {"a": ("x", "x")}), now_of("g", {"a": ("x",)})]
-    _, problems = nearest_room(jobs, {"x"}, {"x": 0, "y": 1})
+    _, problems = worst_fit(jobs, {"x"}, {"x": 0, "y": 1})
     assert [p.what.split(":")[0] for p in problems] == [
         "no room elsewhere for 1 of the slots of 'job' there",
         "no room elsewhere for 1 of the slots of 'job' there",

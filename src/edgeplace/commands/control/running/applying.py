@@ -18,10 +18,10 @@ from edgeplace.adapters.flink.errors import (
     FlinkUnreachableError,
     PlanNotWrittenError,
 )
-from edgeplace.adapters.flink.plans import find_plans_folder, planned_places
+from edgeplace.adapters.flink.plans import find_plans_folder, planned_places, rescaled
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
 from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH
-from edgeplace.control.loop.events import Apply, Ended
+from edgeplace.control.loop.events import Apply, Ended, Places
 from edgeplace.model import Cluster, InvalidInputError, Plan
 
 _ORIGIN = "the loop's plan"
@@ -74,15 +74,20 @@ def _apply(
     folder = find_plans_folder(live, plans)
     with folder.locked():
         jobs, task_managers, now_s = live.jobs(), live.task_managers(), time.time()
-        plan = Plan(jobs={job_name: effect.places})
         job = choose(jobs, job_name)
         if job is None:
             return ApplyEnd.REFUSED, (f"job {job_name!r} does not run; Flink runs {listed(jobs)}",)
         now = job_now(live, folder, job, jobs, now_s)
-        after = planned_places(plan, now.graph, task_managers, cluster, _ORIGIN)
+
+        def resource_ids(wanted: Places) -> Places:
+            """Return a placement, in its own parallelism, as Flink calls TaskManagers."""
+            plan = Plan(jobs={now.graph.name: wanted})
+            graph = rescaled(plan, now.graph, _ORIGIN)
+            return planned_places(plan, graph, task_managers, cluster, _ORIGIN)
+
+        after = resource_ids(effect.places)
         if effect.former:
-            before = Plan(jobs={job_name: effect.former})
-            former = planned_places(before, now.graph, task_managers, cluster, _ORIGIN)
+            former = resource_ids(effect.former)
             if now.places not in (former, after):
                 return ApplyEnd.REFUSED, ("somebody has moved the job meanwhile",)
         settings = {EPOCH: epoch}

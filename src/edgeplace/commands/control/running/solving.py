@@ -8,7 +8,15 @@ from pathlib import Path
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.control.loop.events import Solve, Solved
-from edgeplace.model import Cluster, Costs, EdgeplaceError, JobGraph, Rules, read
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    EdgeplaceError,
+    JobGraph,
+    Rules,
+    read,
+    with_costs_of_another,
+)
 
 
 class Solving:
@@ -81,7 +89,7 @@ class Solving:
         rules = read(self._rules, Rules) if self._rules else None
         try:
             cluster, _ = self._live.users_cluster(read(self._cluster, Cluster))
-            job = self._live.job_graph(job_id).with_costs(costs)
+            job = with_costs_of_another(self._live.job_graph(job_id), costs)
         except (FlinkUnreachableError, FlinkNotFoundError) as e:
             raise EdgeplaceError(e.what, e.cure) from e
         return job, cluster, rules, costs
