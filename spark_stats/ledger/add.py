@@ -13,7 +13,7 @@ from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.counter_deltas import BIN_KEYS, deltas, sums
 from edgeplace.spark_stats.failures import in_clear_words
-from edgeplace.spark_stats.files import CUT_SHORT
+from edgeplace.spark_stats.files import CUT_SHORT, Log
 from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder
 from edgeplace.spark_stats.measurement import find_log, job_names, long_tables
 from edgeplace.spark_stats.session import local_session
@@ -84,12 +84,8 @@ def add_to_ledger(
                 f"{_listed(jobs)}",
                 "give each job a ledger of its own",
             )
-        damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
-        batch = Batch(
-            segments=new,
-            bad_lines=sum(row["rows"] for row in rows if row.kind == r.BAD) + len(files.cut_short),
-            damage=tuple(damage),
-        )
+        cut = {f: f"{f}: {CUT_SHORT} ({n:,} lines)" for f, n in files.cut_short.items()}
+        batch = Batch(segments=new, bad_lines=_bad_lines(rows, files), damage=cut)
         # A segment without the answer about the job has its id in place of its name.
         names = {job: name for job, name in manifest.jobs.items() if name != job}
         named = manifest.model_copy(update={"jobs": {**jobs, **names}})
@@ -129,6 +125,15 @@ def _read(session: SparkSession, files: Any, before: DataFrame | None) -> tuple[
         return _rows(table), late, table, _tail(in_time.filter(counted)).toArrow()
     finally:
         samples.unpersist()
+
+
+def _bad_lines(rows: Sequence[Any], files: Log) -> dict[str, int]:
+    bad = dict.fromkeys(files.cut_short, 1)
+    for row in rows:
+        if row.kind == r.BAD:
+            file = files.original(row.vertex)
+            bad[file] = bad.get(file, 0) + row["rows"]
+    return bad
 
 
 def _tail(samples: DataFrame) -> DataFrame:

@@ -84,9 +84,8 @@ def costs_from_ledger(
     sizes = sums[(sums.kind == r.CHECKPOINT) & (sums.to_ms >= start) & (sums.to_ms < end)]
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
     rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
-    bad = 0 if window else sum(batch.bad_lines for batch in manifest.batches)
-    damage = [] if window else [note for batch in manifest.batches for note in batch.damage]
-    return costs_of(rows, cluster, job, placement, rates, (bad, damage))[0]
+    damage = (0, []) if window else (manifest.bad_lines(), manifest.damage())
+    return costs_of(rows, cluster, job, placement, rates, damage)[0]
 
 
 def _added(sums: "pd.DataFrame") -> list[Row]:

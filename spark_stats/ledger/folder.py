@@ -34,8 +34,10 @@ class Batch(BaseModel):
 
     segments: dict[str, int]
     """Segment -> its bytes."""
-    bad_lines: int = 0
-    damage: tuple[str, ...] = ()
+    bad_lines: dict[str, int] = {}
+    """Segment -> its lines that could not be read."""
+    damage: dict[str, str] = {}
+    """Segment -> what is wrong with it as a whole."""
 
 
 class Manifest(BaseModel):
@@ -52,6 +54,18 @@ class Manifest(BaseModel):
     def has(self, segment: str, size: int) -> bool:
         """Return whether a segment of this size is in the ledger."""
         return any(batch.segments.get(segment) == size for batch in self.batches)
+
+    def bad_lines(self) -> int:
+        """Return the number of lines that could not be read."""
+        return sum(batch.bad_lines.get(s, 0) for s, batch in self._latest().items())
+
+    def damage(self) -> list[str]:
+        """Return what is wrong with segments."""
+        return [batch.damage[s] for s, batch in self._latest().items() if s in batch.damage]
+
+    def _latest(self) -> dict[str, Batch]:
+        """Return the last batch that read each segment: a file that has grown is read anew."""
+        return {segment: batch for batch in self.batches for segment in batch.segments}
 
 
 class LedgerFolder:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.model import Costs, dump, read
-from edgeplace.spark_stats import measure
+from edgeplace.model import Costs, InvalidInputError, dump, read
+from edgeplace.spark_stats import Measurement, measure
 from tests.support.measured import START
 
 MAIN = Path(__file__).parents[2] / "src" / "edgeplace" / "__main__.py"
@@ -66,24 +66,44 @@ def logs(tmp_path_factory, recording_in) -> Path:
 
 
 @pytest.fixture(scope="module")
-def expected(spark, logs) -> str:
-    days = sorted(logs.iterdir())
-    return comparable(dump(measure(days, None, spark=spark).costs))
+def here(spark, logs) -> Measurement:
+    return measure(sorted(logs.iterdir()), None, spark=spark)
+
+
+@pytest.fixture(scope="module")
+def expected(here) -> str:
+    return comparable(dump(here.costs))
 
 
 def comparable(costs: str) -> str:
     return costs.replace("file://", "")
 
 
-def test_uris_and_patterns_on_this_machine(spark, logs, expected):
-    there = measure([f"file://{logs}/2026-*"], None, spark=spark)
-    assert comparable(dump(there.costs)) == expected
-    bad = sorted((b.file, b.line) for b in there.quarantine.lines())
-    here = measure(sorted(logs.iterdir()), None, spark=spark)
-    assert bad == sorted((f"file://{b.file}", b.line) for b in here.quarantine.lines())
+def test_uris_and_patterns_on_this_machine(spark, logs, here, expected):
+    # A store that only Spark knows, whatever is behind it.
+    spark.conf.set("fs.viewfs.mounttable.store.link./days", logs.as_uri())
+    days = ["viewfs://store/days/2026-11-01", str(logs / "*-02")]
+    there = measure(days, None, spark=spark)
+    assert comparable(dump(there.costs)).replace("viewfs://store/days", str(logs)) == expected
+    found = [
+        (b.file.replace("viewfs://store/days", str(logs)), b.line) for b in there.quarantine.lines()
+    ]
+    bad = sorted((comparable(file), line) for file, line in found)
+    assert bad == sorted((b.file, b.line) for b in here.quarantine.lines())
     assert len(bad) == 3
-    days = [f"file://{logs}/2026-11-01", str(logs / "2026-11-02" / "*")]
-    assert comparable(dump(measure(days, None, spark=spark).costs)) == expected
+
+
+@pytest.mark.parametrize(
+    ("uri", "said", "cure"),
+    [
+        ("s3a://logs/2026-11-01", "no file system", "hadoop-aws"),
+        ("file:///no/such/2026-*", "there is no file file:///no/such/2026-\\*", "pattern"),
+    ],
+)
+def test_what_spark_cannot_read_is_said(spark, uri, said, cure):
+    with pytest.raises(InvalidInputError, match=said) as e:
+        measure([uri], None, spark=spark)
+    assert cure in e.value.cure
 
 
 def command(*words: object) -> list[str]:
@@ -102,16 +122,16 @@ def conf() -> list[str]:
     return [word for key, value in settings().items() for word in ("--conf", f"{key}={value}")]
 
 
-def test_under_spark_submit_fleets_are_priced_too(cluster, logs, expected, tmp_path):
-    from tests.support.spark_cluster import HOME, environment
-
+def test_a_cluster_that_loses_a_worker_measures_the_same_and_prices_fleets(
+    cluster, logs, expected, tmp_path
+):
     out, prices = tmp_path / "costs.json", tmp_path / "prices.json"
-    script = tmp_path / "submitted.py"
-    script.write_text(f"""
+    words = [f"file://{logs}/*", "--master", cluster.master, *conf(), "-o", str(out)]
+    script = f"""
 import json, sys
 sys.path.insert(0, {str(MAIN.parents[2])!r})
 from edgeplace.cli.main import main
-status = main(["costs", "file://{logs}/*", "-o", {str(out)!r}])
+status = main(["costs", *{words!r}])
 from pyspark.sql import SparkSession
 from edgeplace.solver.fleet import solve_fleet
 from edgeplace.spark_executor import SparkExecutor
@@ -121,25 +141,26 @@ here = solve_fleet(many)
 there = solve_fleet(many, executor=SparkExecutor(SparkSession.builder.getOrCreate()))
 json.dump([here.wan == there.wan, here.bound == there.bound], open({str(prices)!r}, "w"))
 sys.exit(status)
-""")
-    submit = [str(HOME / "bin" / "spark-submit"), "--master", cluster.master, *conf(), str(script)]
-    done = ran(submit, **environment())
-    assert done.returncode == 0, re.sub(r".* INFO .*\n", "", done.stderr)
-    assert comparable(dump(read(out, Costs))) == expected
-    assert json.loads(prices.read_text()) == [True, True]
-
-
-def test_a_cluster_whose_worker_dies_measures_the_same(cluster, logs, expected, tmp_path):
-    out = tmp_path / "costs.json"
-    words = command(f"file://{logs}/*", "--master", cluster.master, *conf(), "-o", out)
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    # The first executor runs as soon as the worker says so; its worker dies under it.
-    cluster._word(cluster._folder / "master.log", r"(Launching executor \S+ on worker)")
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    cluster.wait_for("worker-0", r"Asked to launch executor")
     cluster.processes["worker-0"].kill()
     said = process.communicate(timeout=500)[0]
     assert process.returncode == 0, said
     assert comparable(dump(read(out, Costs))) == expected
-    assert "mis named" not in said
+    assert json.loads(prices.read_text()) == [True, True]
+
+
+def test_under_spark_submit(needs_spark, logs, expected, tmp_path):
+    from tests.support.spark_cluster import HOME, environment
+
+    out = tmp_path / "costs.json"
+    submit = [HOME / "bin" / "spark-submit", "--master", "local[1]", *conf(), MAIN, "costs"]
+    done = ran([*map(str, submit), f"file://{logs}/*", "-o", str(out)], **environment())
+    assert done.returncode == 0, re.sub(r".* INFO .*\n", "", done.stderr)
+    assert comparable(dump(read(out, Costs))) == expected
 
 
 def test_spark_connect_measures_the_same(cluster, logs, expected, tmp_path):
@@ -155,5 +176,6 @@ def test_a_cluster_without_a_free_machine_is_given_up(cluster, logs):
     short += ["--conf", "spark.executor.memory=64g"]
     done = ran(command(f"file://{logs}/*", "--master", cluster.master, *short))
     assert done.returncode == 8
-    assert "gave no machine to work on within 20 s" in done.stderr
+    # Starting may take as long.
+    assert "within 20 s" in done.stderr
     assert "Traceback" not in done.stderr

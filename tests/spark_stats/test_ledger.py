@@ -128,6 +128,16 @@ def test_a_segment_is_counted_once(spark, two, ledger, tmp_path):
     assert after["operators"] == without_quarters(before)["operators"]
 
 
+def test_a_file_that_grows_counts_what_is_new(spark, two, ledger, tmp_path):
+    files = sorted((two / "log").iterdir())
+    grown = tmp_path / "metrics.jsonl"
+    for count in (1, 2, 3):
+        grown.write_bytes(b"".join(file.read_bytes() for file in files[:count]))
+        add_to_ledger(tmp_path / "grown", [grown], spark=spark)
+    found = without_quarters(dump(costs_from_ledger(tmp_path / "grown", None)))
+    assert found == without_quarters(dump(measure(files, None, spark=spark).costs))
+
+
 def test_a_segment_that_comes_too_late_is_said(spark, two, tmp_path):
     files = sorted((two / "log").iterdir())
     add_to_ledger(tmp_path / "gap", [files[0], files[2]], spark=spark)

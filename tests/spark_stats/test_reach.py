@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from edgeplace.cli.main import main
 from edgeplace.model import InvalidInputError, MissingExtraError
 from edgeplace.spark_stats import SparkUnavailableError, reach
 from edgeplace.spark_stats.files import on_disk
@@ -103,3 +104,20 @@ def test_a_file_named_like_a_pattern_is_of_this_machine(tmp_path):
     named = tmp_path / "a [1].jsonl"
     named.touch()
     assert on_disk([named])
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        (["--master", "spark://127.0.0.1:1"], 8, "nobody answers at spark://127.0.0.1:1"),
+        (["--master", "spark//127.0.0.1"], 2, "no URL of a master"),
+        (["--conf", "executor.memory=4g"], 2, "no setting of Spark"),
+        (["--master", "yarn", "--remote", "sc://x"], 2, "not allowed with argument"),
+    ],
+)
+def test_the_command_line_says_it(options, status, said, capsys, monkeypatch):
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    assert main(["costs", "s3a://logs/2026-11-01", *options]) == status
+    err = capsys.readouterr().err
+    assert said in err
+    assert "Traceback" not in err

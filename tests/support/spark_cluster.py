@@ -25,6 +25,7 @@ def settings() -> dict[str, str]:
         "spark.executor.extraJavaOptions": _SMALL,
         "spark.pyspark.python": sys.executable,
         "spark.sql.shuffle.partitions": "3",
+        "spark.ui.enabled": "false",
     }
 
 
@@ -40,7 +41,7 @@ class SparkCluster:
             place = [self.master, "--cores", "1", "--memory", "600m", "--work-dir", folder / name]
             self._start(name, ["worker.Worker", *map(str, place)])
         for name in ("worker-0", "worker-1"):
-            self._word(folder / f"{name}.log", r"(Successfully registered) with master")
+            self._word(folder / f"{name}.log", r"Successfully registered with master")
 
     def connect_server(self) -> str:
         """Start a Spark Connect server with a Spark of its own, and return its URL."""
@@ -56,6 +57,10 @@ class SparkCluster:
         command = ["spark-submit", "--master", "local[1]", "--driver-memory", "600m", *flags]
         said = self._run("connect", [*command, *server, "spark-internal"], {})
         return "sc://" + self._word(said, r"server started at: \S*?(127\.0\.0\.1:\d+)")
+
+    def wait_for(self, name: str, pattern: str) -> str:
+        """Return what a pattern finds in the log of a process, as soon as it does."""
+        return self._word(self._folder / f"{name}.log", pattern)
 
     def end(self) -> None:
         for process in self.processes.values():
@@ -83,7 +88,7 @@ class SparkCluster:
         deadline = time.monotonic() + _STARTS_S
         while time.monotonic() < deadline:
             if found := re.search(pattern, said.read_text()):
-                return found.group(1)
+                return found.group(found.re.groups)
             time.sleep(0.1)
         raise AssertionError(f"no {pattern!r} in {said.read_text()[-2000:]}")
 

@@ -4,9 +4,10 @@ import argparse
 import dataclasses
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case import what_if
@@ -20,7 +21,6 @@ from edgeplace.model import (
     Cluster,
     Costs,
     InvalidInputError,
-    JobGraph,
     dump,
     read,
 )
@@ -28,6 +28,8 @@ from edgeplace.views.tables import show_costs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from edgeplace.spark_stats import Measurement
 
 _SHOWN = 5
 _COSTS, _QUARANTINE = "-o", "--quarantine"
@@ -121,7 +123,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    from edgeplace.spark_stats import is_ledger
+    # A missing PySpark is said first.
+    from edgeplace.spark_stats import costs_from_ledger, is_ledger, measure
 
     outputs = Outputs(
         console,
@@ -145,11 +148,17 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "of a server are one mean"
         )
     rates = what_if.rates(args.rate, "--rate")
+    case: dict[str, Any] = {
+        "cluster": cluster,
+        "job": job,
+        "placement": placement,
+        "rates": rates,
+    }
     if args.ledger or is_ledger(args.logs[0]):
-        costs = _from_ledger(args, console, cluster, job, placement, rates)
+        costs = _from_ledger(args, console, partial(costs_from_ledger, **case))
     else:
         _refuse({"--last": args.last, "--between": args.between}, "need a ledger")
-        costs = _from_logs(args, console, outputs, cluster, job, placement, rates)
+        costs = _from_logs(args, console, outputs, partial(measure, **case))
     outputs.document(_COSTS, costs)
     if args.json:
         console.raw(dump(costs))
@@ -163,26 +172,13 @@ def _from_logs(
     args: argparse.Namespace,
     console: Console,
     outputs: Outputs,
-    cluster: Cluster | None,
-    job: JobGraph | None,
-    placement: Mapping[str, Sequence[str]] | None,
-    rates: Mapping[str, float],
+    measure: "Callable[..., Measurement]",
 ) -> Costs:
     """Measure logs, and write bad lines and Parquet."""
-    from edgeplace.spark_stats import measure
-
     # The JVM and its files end with the session.
     with ended_like_ctrl_c(), console.progress("starting Spark") as report:
         session = _session(args)
-        measured = measure(
-            args.logs,
-            cluster,
-            job=job,
-            placement=placement,
-            rates=rates,
-            spark=session,
-            progress=report,
-        )
+        measured = measure(args.logs, spark=session, progress=report)
     if args.parquet:
         from edgeplace.spark_stats.parquet import write_parquet
 
@@ -204,13 +200,10 @@ def _from_logs(
 def _from_ledger(
     args: argparse.Namespace,
     console: Console,
-    cluster: Cluster | None,
-    job: JobGraph | None,
-    placement: Mapping[str, Sequence[str]] | None,
-    rates: Mapping[str, float],
+    costs_from_ledger: Callable[..., Costs],
 ) -> Costs:
     """Add the logs to the ledger, if there are any, and return the costs that it gives."""
-    from edgeplace.spark_stats import add_to_ledger, costs_from_ledger
+    from edgeplace.spark_stats import add_to_ledger
 
     _refuse({"--quarantine": args.quarantine, "--parquet": args.parquet}, "need logs alone")
     if args.ledger:
@@ -226,15 +219,7 @@ def _from_ledger(
     between = None
     if args.between:
         between = (_instant_ms(args.between[0]), _instant_ms(args.between[1]))
-    return costs_from_ledger(
-        args.ledger or args.logs[0],
-        cluster,
-        last_s=args.last,
-        between_ms=between,
-        job=job,
-        placement=placement,
-        rates=rates,
-    )
+    return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last, between_ms=between)
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
