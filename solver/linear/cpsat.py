@@ -6,8 +6,10 @@ the evaluator removes the rare solution that rounding lets in.
 """
 
 import math
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from itertools import count
 from threading import Lock, Thread
 
 import numpy as np
@@ -30,6 +32,12 @@ _ENTRY_S = 5e-6
 """Time for which CP-SAT may not look at the clock, for each coefficient, measured."""
 _COLUMN_S = 5e-6
 """Time to make a column, measured."""
+_HALVINGS = 100
+"""Conflicts for each half of the objective's range that CP-SAT tries to rule out first."""
+_FIRST_TRY = 0.5
+"""Of CP-SAT's deterministic time, some seconds at most. It may branch for ever without a conflict
+where numbers are large; with another seed it does not. So it begins anew, with twice the time each
+time (Luby, Sinclair and Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993)."""
 _LOOK_S = 0.1
 """How often who waits for CP-SAT looks at the clock."""
 
@@ -72,7 +80,10 @@ class CpSat:
             if row.equality:
                 self._model.add(total == round(bound))
             else:
-                self._model.add(total <= math.floor(bound + ROUNDING * abs(bound) + INTEGRALITY))
+                # A bound of 0 may be the rounding of what cancelled.
+                size = max(map(abs, coefficients), default=0)
+                slack = ROUNDING * abs(bound) + CANCELLATION * size + INTEGRALITY
+                self._model.add(total <= math.floor(bound + slack))
 
     def _scaled(self, terms: Mapping[int, float], bound: float) -> tuple[list[int], float]:
         """Return whole coefficients for the whole columns, rounded down, and the scale used."""
@@ -104,32 +115,49 @@ class CpSat:
         coefficients, scale = self._scaled(objective.terms, 0.0)
         columns = [self._columns[c] for c in objective.terms]
         self._model.minimize(cp_model.LinearExpr.weighted_sum(columns, coefficients))
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self._workers
-        if self._workers == 1:
-            solver.parameters.linearization_level = 2
-        solver.parameters.random_seed = self._seed
-        solver.parameters.relative_gap_limit = gap
-        if seconds is not None:
-            solver.parameters.max_time_in_seconds = max(seconds, 0.01)
+        ends = None if seconds is None else time.monotonic() + seconds
         tells = _Found(self._values, found) if found else None
-        status, finished = run(solver, self._model, tells)
-        if status == cp_model.INFEASIBLE:
-            return Answer(Outcome.INFEASIBLE, None, math.inf)
-        if status == cp_model.MODEL_INVALID:
-            raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
+        bound, best, values = -math.inf, math.inf, None
+        # It ends: without a limit each try is twice as long as the one before, and CP-SAT is exact.
+        for tried in count():
+            solver = self._solver(gap, ends, tried)
+            status, finished = run(solver, self._model, tells)
+            if status == cp_model.INFEASIBLE:
+                return Answer(Outcome.INFEASIBLE, None, math.inf)
+            if status == cp_model.MODEL_INVALID:
+                raise RuntimeError(f"CP-SAT refuses the model: {self._model.validate()}")
+            bound = max(bound, solver.best_objective_bound)
+            if status != cp_model.UNKNOWN and solver.objective_value < best:
+                best, values = solver.objective_value, self._values(solver.value)
+            over = ends is not None and time.monotonic() >= ends
+            if status == cp_model.OPTIMAL or not finished or over:
+                break
         # Real columns fall between two steps: what is minimised may be less by one of each.
         lost = sum(v / self._steps[c] for c, v in objective.terms.items() if self._real[c])
         # Differences of large numbers are no more exact than those are.
         size = sum(abs(v) * self._top[c] / self._steps[c] for c, v in objective.terms.items())
         lost += CANCELLATION * (size + abs(objective.constant))
-        bound = solver.best_objective_bound / scale - lost + objective.constant
-        values = None if status == cp_model.UNKNOWN else self._values(solver.value)
+        bound = bound / scale - lost + objective.constant
         proved = status == cp_model.OPTIMAL
         answer = Answer(Outcome.OPTIMAL if proved else Outcome.STOPPED, values, bound)
         if not finished:
             raise SolverInterrupt(answer)
         return answer
+
+    def _solver(self, gap: float, ends: float | None, tried: int) -> cp_model.CpSolver:
+        """Return CP-SAT as the next try is to run it."""
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = self._workers
+        if self._workers == 1:
+            solver.parameters.linearization_level = 2
+            # Else a conflict may raise the bound of 10^10 steps by a few thousand only.
+            solver.parameters.binary_search_num_conflicts = _HALVINGS
+            solver.parameters.max_deterministic_time = _FIRST_TRY * 2**tried
+        solver.parameters.random_seed = self._seed + tried
+        solver.parameters.relative_gap_limit = gap
+        if ends is not None:
+            solver.parameters.max_time_in_seconds = max(ends - time.monotonic(), 0.01)
+        return solver
 
     def _values(self, value: Callable[[cp_model.IntVar], int]) -> NDArray[np.float64]:
         """Return the values of the model's columns."""
