@@ -9,6 +9,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.problem.problem import Problem
+from edgeplace.solver.tolerances import TIE
 
 
 def round_trips_ms(p: Problem, a: Ints, b: Ints) -> Floats:
@@ -63,4 +64,6 @@ def wait_ms(fill_ms: Floats, trip_ms: Floats, exclusive: int) -> Floats:
     flows = np.isfinite(fill_ms)
     fill = np.where(flows, fill_ms, 0.0)
     short = trip_ms - exclusive * fill
-    return np.where(flows & (short > 0), short + np.minimum(fill, trip_ms), 0.0)
+    # Equal but for rounding: the answer is back in time.
+    late = flows & (short > TIE * trip_ms)
+    return np.where(late, short + np.minimum(fill, trip_ms), 0.0)

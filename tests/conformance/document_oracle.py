@@ -460,7 +460,7 @@ class Document:
         answer = trip + transfer_s
         fill = min(c.fill_s, answer)
         wait = answer - self.cluster.buffers_per_channel * fill
-        return 1000 * (wait + fill) if wait > 0 else 0.0
+        return 1000 * (wait + fill) if wait > SAME * answer else 0.0
 
     def _latency(self, plans: Plans) -> Floats:
         """Return the ms of the worst path: its sum, and half its longest hold again."""
