@@ -46,10 +46,11 @@ FEW, MANY = 3, 6
 REST_SECONDS = 6.0
 """Between two changes; the agent takes one every 5 s."""
 LONGEST_SECONDS = 300.0
-TASK_MANAGERS = (
-    TaskManagerSpec("pi-1", "127.0.0.31", slots=8, process_memory="780m"),
-    TaskManagerSpec("server-1", "127.0.0.32", slots=12, process_memory="900m"),
+TASK_MANAGERS = tuple(
+    TaskManagerSpec(f"pi-{i}", f"127.0.0.{31 + i}", slots=2, process_memory="680m")
+    for i in range(6)
 )
+"""Small ones, so that a job has more than one way to spread over them."""
 ADAPTIVE = {"jobmanager.scheduler": "adaptive"}
 NO_WAITS = {
     "jobmanager.adaptive-scheduler.executing.cooldown-after-rescaling": "0s",

@@ -264,7 +264,14 @@ class _Drain:
 
     def _proposed(self, now: JobNow, after: Places, change: FileChange) -> Proposal:
         return propose(
-            self._live, self._folder, now, after, change, self._task_managers, self._now_s
+            self._live,
+            self._folder,
+            now,
+            after,
+            change,
+            self._task_managers,
+            self._now_s,
+            self._user,
         )
 
     def _not_drainable(self, now: JobNow) -> list[Obstacle]:

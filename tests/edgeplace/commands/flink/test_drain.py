@@ -256,6 +256,17 @@ def costs(tmp_path) -> Path:
     return path
 
 
+def test_the_pause_has_the_time_that_links_take(drain, cluster):
+    """As `flink apply` says it: state is read back over links that the cluster file knows."""
+    slow = cluster.read_text().replace(
+        "source: lyon, target: cloud,", "source: lyon, target: cloud, bandwidth_bytes_per_s: 500,"
+    )
+    cluster.write_text(slow + "checkpoint_storage: cloud\n")
+    assert "to read state back" not in drain("pi-1", "--dry-run").out
+    ran = drain("pi-1", "--dry-run", "--cluster", cluster)
+    assert "s to read state back" in " ".join(ran.out.split())
+
+
 @pytest.mark.slow
 def test_the_solver_decides_about_the_job_with_costs(drain, flink, cluster, costs, tmp_path):
     rules = tmp_path / "rules.yaml"
