@@ -7,6 +7,7 @@ figures are tried as they are printed. Last, a clashing set comes from QuickXpla
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -122,17 +123,30 @@ def _cured(
         The changes; a plan that holds with them; whether each part is known to be needed.
     """
     parts = _mended(problem, needed.changes, found, soft)
-    if _breaks_least(parts, needed, found):
+    if _breaks_least(problem, parts, needed, found):
         return parts, found, True
     left = running().left()
     with limited(None if left is None else left * _CURE_SHARE):
-        return _without_needless(problem, parts, _doubtful(parts, needed), found, soft)
+        minimal, tried = False, len(parts) + 1
+        # It ends: each round has fewer parts. With a part less, others may help that did not.
+        while len(parts) < tried:
+            tried = len(parts)
+            doubtful = _doubtful(parts, needed)
+            parts, found, minimal = _without_needless(problem, parts, doubtful, found, soft)
+        return parts, found, minimal
 
 
-def _breaks_least(parts: Sequence[Change], needed: Shortages, found: Nearest) -> bool:
-    """Return whether a plan would break less than the one that breaks least, with a part less."""
+def _breaks_least(
+    problem: Problem, parts: Sequence[Change], needed: Shortages, found: Nearest
+) -> bool:
+    """Return whether a plan would break less than the one that breaks least, with a part less.
+
+    The nearest plan breaks the fewest limits. A rule may be one for each of its subtasks.
+    """
     routes = sum(c.kind is LimitKind.ROUTE for c in parts)
-    least = found.proved and _apart(parts) and routes <= max(needed.cut_off, 1)
+    limits = Counter(c.rule.title() if c.rule else c.title for c in problem.constraints)
+    several = any(c.kind is LimitKind.RULE and limits[c.where] > 1 for c in parts)
+    least = found.proved and not several and _apart(parts) and routes <= max(needed.cut_off, 1)
     return len(parts) == 1 or least
 
 
@@ -168,7 +182,7 @@ def _without_needless(
         As `_cured`.
     """
     kinds = {c.kind for c in parts}
-    minimal = _apart(parts) or LimitKind.SUBTASK_BUSY not in kinds
+    minimal, first = _apart(parts) or LimitKind.SUBTASK_BUSY not in kinds, parts
     alike = [[c for c in doubtful if c.kind == kind] for kind in sorted(kinds)]
     for out in [own for own in alike if len(own) > 1] + [[c] for c in doubtful]:
         rest = tuple(c for c in parts if c not in out)
@@ -183,7 +197,9 @@ def _without_needless(
             parts = _mended(problem, rest, found, soft)
         elif len(out) == 1 and not none:
             minimal = False
-    return parts, found, minimal
+    # What was needed beside other amounts may not be beside these.
+    same = parts == first
+    return parts, found, minimal and same
 
 
 def _mended(
@@ -198,10 +214,10 @@ def _mended(
     """
     joins = tuple(c for c in parts if c.kind is LimitKind.ROUTE)
     parts = joins
-    broken = _n_broken(problem, parts, found, soft)
+    cut_off = _cut_off(problem, parts, found)
     for c in joins:
         rest = tuple(other for other in parts if other != c)
-        if _n_broken(problem, rest, found, soft) <= broken:
+        if _cut_off(problem, rest, found) <= cut_off:
             parts = rest
     for _ in range(_ROUNDS):
         short = kept(assess(applied(problem, parts), found.assignment), soft)
@@ -214,8 +230,10 @@ def _mended(
     return tuple(parts)
 
 
-def _n_broken(problem: Problem, parts: Sequence[Change], found: Nearest, soft: bool) -> int:
-    return len(kept(assess(applied(problem, parts), found.assignment), soft))
+def _cut_off(problem: Problem, parts: Sequence[Change], found: Nearest) -> int:
+    """Return how many routes a plan lacks."""
+    limits = assess(applied(problem, parts), found.assignment).violations
+    return sum(v.kind is LimitKind.ROUTE for v in limits)
 
 
 def _shortfalls(

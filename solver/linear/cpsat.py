@@ -36,8 +36,8 @@ _HALVINGS = 100
 """Conflicts for each half of the objective's range that CP-SAT tries to rule out first."""
 _FIRST_TRY = 0.5
 """Of CP-SAT's deterministic time, some seconds at most. It may branch for ever without a conflict
-where numbers are large; with another seed it does not. So it begins anew, with twice the time each
-time (Luby, Sinclair and Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993)."""
+where numbers are large. So it begins anew in another way, with twice the time each time (Luby,
+Sinclair and Zuckerman, "Optimal speedup of Las Vegas algorithms", IPL 47, 1993)."""
 _LOOK_S = 0.1
 """How often who waits for CP-SAT looks at the clock."""
 
@@ -149,7 +149,8 @@ class CpSat:
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self._workers
         if self._workers == 1:
-            solver.parameters.linearization_level = 2
+            # Only with relaxations does it branch for ever; without, it proves large models slowly.
+            solver.parameters.linearization_level = 0 if tried % 2 else 2
             # Else a conflict may raise the bound of 10^10 steps by a few thousand only.
             solver.parameters.binary_search_num_conflicts = _HALVINGS
             solver.parameters.max_deterministic_time = _FIRST_TRY * 2**tried
