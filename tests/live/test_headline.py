@@ -15,12 +15,12 @@ WORKLOADS = ("selective-filter", "word-count")
 MBIT_PER_S = 4.0
 # Short, and on any machine: what takes time is not measured here, what takes bytes is.
 SCHEDULE = headline.Schedule(
-    windows=2,
+    windows=3,
     records_a_window=1.0,
-    idle_s=5.0,
-    measure_s=15,
+    idle_s=10.0,
+    measure_s=20,
     # What a record costs a processor need not be exact, and no state here is sized by a rate.
-    warm_up_s=5.0,
+    warm_up_s=8.0,
     state_s=3.0,
     settle_s=3.0,
     fill_s=5.0,
