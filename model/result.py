@@ -9,12 +9,15 @@ from edgeplace.model.limits import RATED, Limit, LimitKind
 from edgeplace.model.objective import ObjectiveName
 from edgeplace.model.plan import Plan
 
+PROVED_GAP = 1e-6
+"""Relative to the value: with a bound as near as this, no plan is better."""
+
 
 class Status(StrEnum):
     """The status of an answer."""
 
     OPTIMAL = "optimal"
-    """No plan is better (relative tolerance 1e-6), proved."""
+    """No plan is better (within `PROVED_GAP`), proved."""
     FEASIBLE = "feasible"
     """The plan is valid; a better one may exist, at most `gap` better."""
     INFEASIBLE = "infeasible"
@@ -111,8 +114,9 @@ class LevelResult(Frozen):
 
     @property
     def gap(self) -> float:
-        """(value - bound) / value."""
-        return max(0.0, self.value - self.bound) / abs(self.value) if self.value else 0.0
+        """(value - bound) / value; 0 if it is no more than `PROVED_GAP`."""
+        gap = max(0.0, self.value - self.bound) / abs(self.value) if self.value else 0.0
+        return gap if gap > PROVED_GAP else 0.0
 
 
 class Incumbent(Frozen):

@@ -4,6 +4,8 @@ Parameters of a method stay beside it: times, rounds, and how near to its best a
 before it stops. No proof depends on those. Guards against dividing by 0 stay, too.
 """
 
+from edgeplace.model.result import PROVED_GAP
+
 # What floats do.
 
 ROUNDING = 1e-9
@@ -41,7 +43,7 @@ nearer to another plan may be worse in it by this. Three digits of it are printe
 
 # What is proved.
 
-OPTIMAL_GAP = 1e-6
+OPTIMAL_GAP = PROVED_GAP
 """Relative to the value of a plan: with a bound as near as this, the plan is optimal. It is above
 what the back ends resolve (`HIGHS_GAP`, `FEASIBILITY`), so that they can reach it."""
 SAME_VALUE = OPTIMAL_GAP
