@@ -51,16 +51,6 @@ def launch(
         )
 
 
-def running(process: subprocess.Popen[bytes]) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment that a process has after its last ``exec``."""
-    folder = Path("/proc") / str(process.pid)
-    command, variables = (
-        os.fsdecode((folder / name).read_bytes()).split("\0")[:-1]
-        for name in ("cmdline", "environ")
-    )
-    return command, dict(each.split("=", 1) for each in variables)
-
-
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a process in order, or by force if that takes too long."""
     process.terminate()

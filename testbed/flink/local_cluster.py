@@ -20,7 +20,7 @@ from testbed.flink.job_jar import compile_file_system
 from testbed.flink.rest import FlinkRest
 from testbed.flink.zookeeper import high_availability, start_zookeeper
 from testbed.network.cpu_quota import CpuQuotas, CpuUse
-from testbed.process import kill, launch, log_end, running, stop
+from testbed.process import kill, launch, log_end, stop
 from testbed.scratch import scratch_folder
 
 JOB_MANAGER = "jobmanager"
@@ -139,7 +139,6 @@ class LocalCluster:
         self._cleanup = ExitStack()
         self._quotas: CpuQuotas | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._ran: dict[str, tuple[list[str], dict[str, str]]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
@@ -174,16 +173,6 @@ class LocalCluster:
 
     def start(self, name: str) -> None:
         """Start a process that is not running; it takes some seconds to be of use."""
-        # The script starts three JVMs to read the configuration: once is enough.
-        command, environment = self._ran.get(name) or self._by_script(name)
-        if namespace := self._namespace(name):
-            command = ["ip", "netns", "exec", namespace, *command]
-        self._processes[name] = launch(command, self._log(name), environment)
-        if self._quotas:
-            self._quotas.add(name, self._processes[name].pid)
-
-    def _by_script(self, name: str) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and the environment of Flink's own script of a process."""
         script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
         folder = self.scratch / name
         environment = {
@@ -191,13 +180,16 @@ class LocalCluster:
             "FLINK_CONF_DIR": str(self.conf_dir(name)),
             "FLINK_LOG_DIR": str(folder),
             "FLINK_PID_DIR": str(folder),
-            # Of the JVMs that the script starts; Flink's own have theirs in the configuration.
-            "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         }
         if self._file_system:
             environment["FLINK_PLUGINS_DIR"] = str(self.scratch / "plugins")
         # The script ends in an exec: its process id becomes the JVM's.
-        return [str(self._home / "bin" / script), "start-foreground"], environment
+        command = [str(self._home / "bin" / script), "start-foreground"]
+        if namespace := self._namespace(name):
+            command = ["ip", "netns", "exec", namespace, *command]
+        self._processes[name] = launch(command, self._log(name), environment)
+        if self._quotas:
+            self._quotas.add(name, self._processes[name].pid)
 
     def start_missing(self) -> None:
         """Start all processes that do not run, whatever has ended them, and wait for them."""
@@ -272,8 +264,6 @@ class LocalCluster:
             return {tm["id"] for tm in self.rest.get("/taskmanagers")["taskmanagers"]} == expected
 
         self.wait_until(registered, "registration of the TaskManagers", _START_SECONDS)
-        for name in expected | {JOB_MANAGER}:
-            self._ran.setdefault(name, running(self._processes[name]))
 
     def _configure(self) -> None:
         """Write every process's configuration, and start ZooKeeper if wanted."""

@@ -168,9 +168,9 @@ def test_it_moves_what_stands_where_it_may_not(
 def test_a_step_in_rate_is_answered_by_more_subtasks_and_a_person_takes_them_back(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
-    """Two counts bear half of 300 records/s when they are 80 % busy, and not half of 600."""
+    """Two counts bear half of 300 records/s, and half as much again, and not half of 900."""
     case = watched(flink, tmp_path, "per-second=300", "count-parallelism=2")
-    write(costs(case.graph, count_per_s=120.0), tmp_path / "costs.json")
+    write(costs(case.graph, count_per_s=160.0), tmp_path / "costs.json")
     (tmp_path / "rules.yaml").write_text("rules: []\n")
     with case.control.open("a") as more:
         more.write("rescale: {count: 1..5}\n")
@@ -185,7 +185,7 @@ def test_a_step_in_rate_is_answered_by_more_subtasks_and_a_person_takes_them_bac
     with case.led() as loop:
         case.wait_for("keeps up: ", loop)
         assert subtasks() == before
-        case.rate.write_text("200")
+        case.rate.write_text("300")
         case.wait_for(" applied; watches", loop)
         placed = flink.wait_for_running(case.job)
         after = subtasks()
