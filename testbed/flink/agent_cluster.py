@@ -194,7 +194,8 @@ class AgentCluster:
                 for task in sorted(places.keys() | found.keys())
                 if places.get(task) != found.get(task)
             ]
-            raise TestbedError("\n".join([str(error), *differences])) from None
+            says = f"the agent says: {self.status(job_id)}"
+            raise TestbedError("\n".join([str(error), *differences, says])) from None
 
     def wait_for_status(
         self, job_id: str, state: str, sha256: str | None = None, seconds: float = _WAIT_SECONDS
