@@ -3,6 +3,7 @@
 import atexit
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -101,7 +102,7 @@ def open_session(
         return _connected(remote, settings)
     if master is None and not submitted:
         return local_session(settings=settings)
-    if master is not None and master.startswith("local"):
+    if master is not None and re.fullmatch(r"local(-cluster)?(\[.*\])?", master):
         return local_session(settings={**settings, "spark.master": master})
     if master:
         check_master(master)

@@ -198,8 +198,7 @@ def _without_needless(
         elif len(out) == 1 and not none:
             minimal = False
     # What was needed beside other amounts may not be beside these.
-    same = parts == first
-    return parts, found, minimal and same
+    return parts, found, minimal and parts == first
 
 
 def _mended(

@@ -79,7 +79,7 @@ class LedgerFolder:
 
     def __init__(self, folder: str | Path) -> None:
         if find_spec("pyarrow") is None:
-            raise MissingExtraError("a ledger needs pyarrow", "pip install pyarrow")
+            raise MissingExtraError("a ledger needs pyarrow", "pip install edgeplace[spark]")
         self._folder = Path(folder)
 
     def manifest(self) -> Manifest:

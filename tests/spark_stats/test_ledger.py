@@ -241,10 +241,10 @@ def test_the_command_line(spark, two, ledger, tmp_path, capsys):
     assert main(["costs", str(ledger), "--last", "2h", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["to_ms"] == whole.to_ms
     for argv, said in (
-        ([str(two / "log"), "--last", "2h"], "--last need a ledger"),
+        ([str(two / "log"), "--last", "2h"], "--last is an option of a ledger, and"),
         ([str(ledger), "--between", "soon", "later"], "'soon' is no time"),
         ([str(ledger), str(two / "log")], "is a ledger, and"),
-        ([str(ledger), "--quarantine", "x"], "--quarantine need logs alone"),
+        ([str(ledger), "--quarantine", "x"], "--quarantine is an option of logs alone"),
     ):
         assert main(["costs", *argv]) == 2
         assert said in capsys.readouterr().err

@@ -111,6 +111,7 @@ def test_a_file_named_like_a_pattern_is_of_this_machine(tmp_path):
     [
         (["--master", "spark://127.0.0.1:1"], 8, "nobody answers at spark://127.0.0.1:1"),
         (["--master", "spark//127.0.0.1"], 2, "no URL of a master"),
+        (["--master", "localhost:7077"], 2, "no URL of a master"),
         (["--conf", "executor.memory=4g"], 2, "no setting of Spark"),
         (["--master", "yarn", "--remote", "sc://x"], 2, "not allowed with argument"),
     ],

@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -132,6 +132,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         (*args.logs, args.cluster, args.job, args.placement),
         args.json,
     )
+    by_ledger = bool(args.ledger) or is_ledger(args.logs[0])
+    _refuse_mixed(args, by_ledger)
     cluster = read(args.cluster, Cluster) if args.cluster else None
     job = load_job(args.job)[0] if args.job else None
     placement = None
@@ -154,10 +156,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         "placement": placement,
         "rates": rates,
     }
-    if args.ledger or is_ledger(args.logs[0]):
+    if by_ledger:
         costs = _from_ledger(args, console, partial(costs_from_ledger, **case))
     else:
-        _refuse({"--last": args.last, "--between": args.between}, "need a ledger")
         costs = _from_logs(args, console, outputs, partial(measure, **case))
     outputs.document(_COSTS, costs)
     if args.json:
@@ -205,7 +206,6 @@ def _from_ledger(
     """Add the logs to the ledger, if there are any, and return the costs that it gives."""
     from edgeplace.spark_stats import add_to_ledger
 
-    _refuse({"--quarantine": args.quarantine, "--parquet": args.parquet}, "need logs alone")
     if args.ledger:
         with ended_like_ctrl_c(), console.progress("starting Spark") as report:
             notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
@@ -222,12 +222,19 @@ def _from_ledger(
     return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last, between_ms=between)
 
 
-def _refuse(given: Mapping[str, object], why: str) -> None:
-    wrong = [option for option, value in given.items() if value]
-    if wrong:
-        raise InvalidInputError(
-            f"{' and '.join(wrong)} {why}", "edgeplace costs --help describes both ways"
-        )
+def _refuse_mixed(args: argparse.Namespace, by_ledger: bool) -> None:
+    """Raise an error if an option is for costs from logs alone, or for those from a ledger."""
+    if by_ledger:
+        wrong = {"--quarantine": args.quarantine, "--parquet": args.parquet}
+        why = "of logs alone, and these costs come from a ledger"
+        cure = "leave it out, or give the logs without --ledger"
+    else:
+        wrong = {"--last": args.last, "--between": args.between}
+        why = f"of a ledger, and {args.logs[0]} is none"
+        cure = "give the folder of a ledger; --ledger FOLDER makes one of logs"
+    for option, value in wrong.items():
+        if value:
+            raise InvalidInputError(f"{option} is an option {why}", cure)
 
 
 def _session(args: argparse.Namespace) -> "SparkSession | None":
