@@ -207,8 +207,9 @@ class LocalCluster:
         self.wait_for_task_managers()
 
     def nothing_to_clean_up(self) -> bool:
-        """Whether high availability keeps nothing any more of the jobs that have ended."""
-        return not any(self._ha_folder.glob("*-result-store/**/*_DIRTY.json"))
+        """Whether high availability keeps nothing of any job, once all have ended."""
+        kept = ("*/submitted*", "*-result-store/**/*_DIRTY.json")
+        return not any(any(self._ha_folder.glob(pattern)) for pattern in kept)
 
     def stop(self, name: str) -> None:
         """End a process in order."""

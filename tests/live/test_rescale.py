@@ -156,6 +156,18 @@ def test_a_job_starts_in_the_parallelism_of_its_plan_and_ends_in_the_middle_of_a
     flink.wait_until(lambda: flink.rest.state(second) == "CANCELED", "end of the job")
 
 
+def test_nothing_is_kept_of_a_rescaled_job_that_has_ended(flink: live_flink.AgentCluster) -> None:
+    job = submitted(flink)
+    flink.wait_for_running(job)
+    two = places(1, 2)
+    flink.write_plan(job, two)
+    flink.wait_for_placement(job, two)
+    flink.rest.cancel(job)
+    flink.wait_until(lambda: flink.rest.state(job) == "CANCELED", "end of the job")
+    # Else a JobManager of Flink 2.3.0 that is started again ends at once.
+    flink.wait_until(flink.cluster.nothing_to_clean_up, "clean-up")
+
+
 def submitted(flink: live_flink.AgentCluster, savepoint: str | None = None) -> str:
     out = flink.cluster.scratch / "out-rescaled"
     out.mkdir(exist_ok=True)

@@ -9,6 +9,7 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.ClassWriter;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.Label;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.MethodVisitor;
 import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
+import org.apache.flink.shaded.asm9.org.objectweb.asm.Type;
 
 /**
  * The places in Flink's byte code where the agent adds calls of its own methods.
@@ -23,7 +24,7 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.Opcodes;
  * and does not rescale them. {@code DefaultSchedulerFactory.createInstance} makes a scheduler from a
  * job graph: the agent sees the job graph first. {@code SchedulerUtils} finds the checkpoints of a
  * job: the agent returns those that a former scheduler has left. The agent is called when a {@code
- * JobMaster} starts.
+ * JobMaster} makes a scheduler and when it starts.
  */
 final class HookPoints {
     private static final String SCHEDULER = "org/apache/flink/runtime/scheduler/";
@@ -42,12 +43,14 @@ final class HookPoints {
     private static final String SCHEDULER_UTILS = SCHEDULER + "SchedulerUtils";
     private static final String JOB_GRAPH = "org/apache/flink/runtime/jobgraph/JobGraph";
     private static final String CHECKPOINTS = "org/apache/flink/runtime/checkpoint/";
+    private static final String STATUS_LISTENER =
+            "org/apache/flink/runtime/executiongraph/JobStatusListener";
 
     /** The classes that placement hooks into, each with its number of hooks. */
     static final Map<String, Integer> PLACEMENT = Map.of(FACTORY, 3, MANAGER, 2);
     /** The same for rescaling. */
     static final Map<String, Integer> RESCALING =
-            Map.of(SCHEDULER_FACTORY, 1, SCHEDULER_UTILS, 2, JOB_MASTER, 1);
+            Map.of(SCHEDULER_FACTORY, 1, SCHEDULER_UTILS, 2, JOB_MASTER, 2);
 
     private HookPoints() {}
 
@@ -111,6 +114,13 @@ final class HookPoints {
                             next,
                             hooks,
                             method -> returnLeft(method, "counter", "CheckpointIDCounter"));
+                case JOB_MASTER + ".createScheduler":
+                    // createScheduler(factory, deployments, metrics, listener)
+                    Type[] parameters = Type.getArgumentTypes(descriptor);
+                    return parameters.length == 4
+                                    && parameters[3].getInternalName().equals(STATUS_LISTENER)
+                            ? new HookedStart(next, hooks, HookPoints::schedulerIsMade)
+                            : next;
                 case JOB_MASTER + ".onStart":
                     return new HookedStart(next, hooks, HookPoints::jobMasterStarts);
                 default:
@@ -124,6 +134,12 @@ final class HookPoints {
         method.load(0);
         method.load(2);
         method.call(SLOT_MANAGER + "SteeringHooks", "started", type);
+    }
+
+    private static void schedulerIsMade(HookedMethod method) {
+        method.load(0);
+        method.load(4);
+        method.call(RESCALE_HOOKS, "scheduler", "(L" + JOB_MASTER + ";L" + STATUS_LISTENER + ";)V");
     }
 
     private static void jobMasterStarts(HookedMethod method) {

@@ -28,7 +28,6 @@ public enum ReflectedMember {
     JOB_MASTERS_SCHEDULER(true, "jobmaster/JobMaster", "schedulerNG"),
     JOB_MASTERS_METRICS(true, "jobmaster/JobMaster", "jobManagerJobMetricGroup"),
     JOB_MASTERS_DEPLOYMENTS(true, "jobmaster/JobMaster", "executionDeploymentTracker"),
-    JOB_MASTERS_LISTENER(true, "jobmaster/JobMaster", "jobStatusListener"),
     JOB_MASTERS_CONFIGURATION(true, "jobmaster/JobMaster", "jobMasterConfiguration"),
     CREATE_SCHEDULER(true, "jobmaster/JobMaster", "createScheduler"),
     START_SCHEDULING(true, "jobmaster/JobMaster", "startScheduling"),

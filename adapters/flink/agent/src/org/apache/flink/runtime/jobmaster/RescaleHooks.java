@@ -5,6 +5,7 @@ import java.util.Map;
 
 import org.apache.flink.runtime.checkpoint.CheckpointIDCounter;
 import org.apache.flink.runtime.checkpoint.CompletedCheckpointStore;
+import org.apache.flink.runtime.executiongraph.JobStatusListener;
 import org.apache.flink.runtime.jobgraph.JobGraph;
 import org.apache.flink.runtime.jobgraph.JobType;
 import org.apache.flink.runtime.jobgraph.JobVertex;
@@ -18,6 +19,11 @@ public final class RescaleHooks {
     private static final Logger LOG = LoggerFactory.getLogger(RescaleHooks.class);
 
     private RescaleHooks() {}
+
+    /** Called before a JobMaster makes a scheduler, with who is to hear of the job's states. */
+    public static void scheduler(JobMaster master, JobStatusListener listener) {
+        SchedulerReplacement.heardBy(master, listener);
+    }
 
     /** Called when a JobMaster starts, in its main thread. */
     public static void started(JobMaster master) {

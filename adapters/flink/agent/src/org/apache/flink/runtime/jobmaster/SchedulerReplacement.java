@@ -5,10 +5,12 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -63,11 +65,16 @@ public final class SchedulerReplacement {
     private static final long NO_RESTART_MS = 3_600_000;
 
     private static final Map<JobID, WeakReference<JobMaster>> MASTERS = new ConcurrentHashMap<>();
+    /** What each JobMaster has given its schedulers to hear of the job's states. */
+    private static final Map<JobMaster, WeakReference<JobStatusListener>> LISTENERS =
+            Collections.synchronizedMap(new WeakHashMap<>());
     private static final Map<JobID, SchedulerReplacement> UNDER_WAY = new ConcurrentHashMap<>();
 
     private final JobMaster master;
     private final JobID job;
     private final Executor mainThread;
+    /** Hears of the job's states: the JobMaster and, since Flink 2.3, the job's application. */
+    private final JobStatusListener listener;
     private final Map<JobVertexID, Integer> wanted;
     private final Consumer<Trial> beforeWanted;
     private final Map<JobVertexID, Integer> former;
@@ -84,6 +91,7 @@ public final class SchedulerReplacement {
             JobMaster master,
             JobID job,
             Executor mainThread,
+            JobStatusListener listener,
             Map<JobVertexID, Integer> wanted,
             Consumer<Trial> beforeWanted,
             Map<JobVertexID, Integer> former,
@@ -91,10 +99,16 @@ public final class SchedulerReplacement {
         this.master = master;
         this.job = job;
         this.mainThread = mainThread;
+        this.listener = listener;
         this.wanted = wanted;
         this.beforeWanted = beforeWanted;
         this.former = former;
         this.beforeFormer = beforeFormer;
+    }
+
+    /** Remembers who hears of a job's states, before its JobMaster makes a scheduler. */
+    static void heardBy(JobMaster master, JobStatusListener listener) {
+        LISTENERS.put(master, new WeakReference<>(listener));
     }
 
     static void register(JobMaster master) {
@@ -145,14 +159,25 @@ public final class SchedulerReplacement {
         JobID job = scheduler.getExecutionGraph().getJobID();
         WeakReference<JobMaster> known = MASTERS.get(job);
         JobMaster master = known == null ? null : known.get();
+        WeakReference<JobStatusListener> given = LISTENERS.get(master);
+        // Its schedulers hold it.
+        JobStatusListener listener = given == null ? null : given.get();
         if (master == null
+                || listener == null
                 || Reflected.get(JobMaster.class, master, ReflectedMember.JOB_MASTERS_SCHEDULER)
                         != scheduler) {
             throw new IllegalStateException("the job's JobMaster is not known");
         }
         SchedulerReplacement replacement =
                 new SchedulerReplacement(
-                        master, job, mainThread, wanted, beforeWanted, former, beforeFormer);
+                        master,
+                        job,
+                        mainThread,
+                        listener,
+                        wanted,
+                        beforeWanted,
+                        former,
+                        beforeFormer);
         replacement.parallelism = wanted;
         replacement.cancel(scheduler);
     }
@@ -305,9 +330,7 @@ public final class SchedulerReplacement {
             } else if (type == JobManagerJobMetricGroup.class) {
                 arguments.add(metrics);
             } else if (type == JobStatusListener.class) {
-                arguments.add(
-                        Reflected.get(
-                                JobMaster.class, master, ReflectedMember.JOB_MASTERS_LISTENER));
+                arguments.add(listener);
             } else {
                 throw new IllegalStateException("a scheduler needs a " + type);
             }
