@@ -96,3 +96,44 @@ def test_a_job_waits_for_a_task_manager_it_has_never_seen(
     # The first to register may have taken what the other one was to have, until that was there;
     # Flink gives the slot of such a guest back when it has been idle for a while.
     flink.wait_until(one_of_two_slots_taken, "slots of the TaskManagers' own size", 120.0)
+
+
+def test_a_neighbour_that_registers_first_does_not_get_the_place(
+    home: Path, agent_jar: Path
+) -> None:
+    """After a restart of the JobManager, TaskManagers come in any order."""
+    tms = tuple(
+        local_cluster.TaskManagerSpec(name, "127.0.0.11", slots=2, process_memory="680m")
+        for name in ("tm-a", "tm-b")
+    )
+    with live_flink.AgentCluster(home, agent_jar, task_managers=tms) as flink:
+        flink.cluster.kill("tm-b")
+        flink.cluster.wait_for_task_managers()
+        job = flink.submit(
+            "CountingJob",
+            "records=7200000",
+            f"finish={flink.cluster.scratch}/never",
+            f"out={flink.cluster.scratch}",
+            "parallelism=2",
+        )
+        tasks = flink.wait_for_running(job)
+        planned = dict.fromkeys(tasks, "tm-a")
+        flink.write_plan(job, dict.fromkeys(tasks, "127.0.0.11"))
+        flink.wait_for_status(job, "placed")
+        flink.cluster.start("tm-b")
+        flink.cluster.wait_for_task_managers()
+        holders = flink.plans / f"{job}.holders"
+        flink.wait_until(
+            lambda: holders.read_text() == "127.0.0.11 tm-a tm-b\n", "a checkpoint beside tm-b"
+        )
+
+        flink.cluster.kill("jobmanager")
+        flink.cluster.kill("tm-a")
+        flink.cluster.start("jobmanager")
+        status = flink.wait_for_status(job, "waiting", seconds=120)
+        flink.cluster.wait_for_task_managers()
+        flink.wait_until(
+            lambda: "was TaskManager tm-a" in str(flink.status(job)["reasons"]), f"not {status}"
+        )
+        flink.cluster.start("tm-a")
+        flink.wait_for_placement(job, planned, 120)

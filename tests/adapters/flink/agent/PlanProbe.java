@@ -10,6 +10,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * Answers the tests: for each line on standard input one line of JSON with what the agent makes of
@@ -23,7 +24,10 @@ import java.util.Map;
  *   <li>{@code judge TASKS PATH}: the locations in a plan file, or what is wrong
  *   <li>{@code cordons FOLDER NAME}: what the cordons of a folder say, and whether they close a
  *       TaskManager of this id or host; a folder that was asked about before is looked at again
- *   <li>{@code heir IDS HELD FORMER}: which TaskManager has the places of a host, one id a line
+ *   <li>{@code hold FOLDER JOB LOCATION ID THERE}: a job has a place of this TaskManager, while
+ *       others are there, too, one id a line; this is kept in the folder
+ *   <li>{@code heir FOLDER JOB LOCATION IDS HELD}: which TaskManager has the places of a location,
+ *       one id a line
  *   <li>{@code fixed TEXT}: from now on, no parallelism can be changed, for this reason
  * </ul>
  */
@@ -57,13 +61,19 @@ final class PlanProbe {
                 return tasks(given.get(0)).largestPlanBytes();
             case "judge":
                 return judged(tasks(given.get(0)), Path.of(text(given.get(1))));
+            case "hold":
+                Succession of = succession(given);
+                of.hold(text(given.get(2)), text(given.get(3)), lines(given.get(4)));
+                of.keep(List.of(text(given.get(2))));
+                return Map.of();
             case "heir":
                 return Collections.singletonMap(
                         "heir",
-                        Succession.heir(
-                                List.of(text(given.get(0)).split("\n")),
-                                List.of(text(given.get(1)).split("\n")),
-                                text(given.get(2))));
+                        succession(given)
+                                .heir(
+                                        text(given.get(2)),
+                                        lines(given.get(3)),
+                                        lines(given.get(4))));
             case "cordons":
                 return closed(text(given.get(0)), text(given.get(1)));
             default:
@@ -114,6 +124,14 @@ final class PlanProbe {
                             Integer.parseInt(said[3])));
         }
         return new JobTasks(tasks, fixed.isEmpty() ? null : fixed);
+    }
+
+    private static Succession succession(List<byte[]> given) throws Exception {
+        return Succession.of(new PlansFolder(Path.of(text(given.get(0)))), text(given.get(1)));
+    }
+
+    private static List<String> lines(byte[] bytes) {
+        return text(bytes).lines().collect(Collectors.toList());
     }
 
     private static String text(byte[] bytes) {

@@ -11,7 +11,7 @@ from edgeplace.adapters.flink.plans.folder import PlansFolder
 from edgeplace.cli.exit_status import ExitStatus
 from tests.support.fake_flink import FakeFlink
 from tests.support.fake_job import FakeJob, FakeVertex
-from tests.support.flink_case import FORMER, SINK, SRC, assert_untouched, write_plan
+from tests.support.flink_case import FORMER, SINK, SRC, assert_untouched, files, write_plan
 
 
 def test_without_the_agent(edgeplace, plan):
@@ -47,6 +47,48 @@ def test_an_agent_of_another_version(apply, flink, plans):
     ran = apply()
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "the agent writes version 2, this release reads version 1" in ran.err
+    assert_untouched(flink, plans)
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ('{"edgeplace_status": 3}', "the agent writes version 3, this release reads version 1"),
+        ('{"edgeplace_status": 1, "state": "parked"}', "not written by the agent"),
+    ],
+    ids=["another version", "another state"],
+)
+def test_a_status_of_another_version(apply, flink, plans, status, why):
+    flink.agent.alive = False
+    with flink.lock:
+        flink.agent.beat()
+    (plans / f"{'a' * 32}.status.json").write_text(status)
+    ran = apply()
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert why in ran.err
+    assert "use the agent of this release: `edgeplace flink install`" in ran.err
+    assert_untouched(flink, plans)
+
+
+def test_an_agent_that_is_replaced_by_another_version_in_the_middle(apply, flink, plans):
+    def replaced(job, text):
+        flink.agent.alive = False
+        flink.agent.report = lambda *said: None
+        (plans / f"{job.id}.status.json").write_text('{"edgeplace_status": 3}')
+
+    flink.agent.judge = replaced
+    ran = apply("--timeout", 5)
+    assert ran.status is ExitStatus.UNREACHABLE  # Nobody tells what is obeyed.
+    assert "the agent writes version 3, this release reads version 1" in ran.err
+    assert files(plans) == {}
+
+
+def test_a_plan_of_another_format(apply, flink, plans, tmp_path):
+    plan = write_plan(tmp_path / "later.json")
+    plan.write_text(plan.read_text().replace('"version": 1', '"version": 9'))
+    ran = apply(of=plan)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "version 9 of 'edgeplace/plan'" in ran.err
     assert_untouched(flink, plans)
 
 

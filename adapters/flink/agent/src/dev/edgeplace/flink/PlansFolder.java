@@ -20,6 +20,8 @@ import java.util.regex.Pattern;
 /** The folder of plans and statuses; {@code docs/flink-agent.md} describes its files. */
 public final class PlansFolder {
     private static final String PLAN = ".schedulercfg";
+    private static final String HOLDERS = ".holders";
+    private static final long MOST_BYTES_OF_HOLDERS = 1_000_000;
     private static final String STATUS = ".status.json";
     private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
     private static final int LONGEST_KEY = 150;
@@ -110,6 +112,19 @@ public final class PlansFolder {
         write(jobId + ".applied", plan);
     }
 
+    /** Returns what {@link Succession} remembers of a job; empty if nothing is kept. */
+    String holders(String jobId) throws IOException {
+        Path file = folder.resolve(jobId + HOLDERS);
+        return PlanFile.isThere(file)
+                ? new String(
+                        PlanFile.read(file, MOST_BYTES_OF_HOLDERS).bytes, StandardCharsets.UTF_8)
+                : "";
+    }
+
+    void writeHolders(String jobId, String holders) throws IOException {
+        write(jobId + HOLDERS, holders.getBytes(StandardCharsets.UTF_8));
+    }
+
     public void writeStatus(String jobId, Map<String, Object> status) throws IOException {
         write(jobId + STATUS, json(status));
     }
@@ -122,6 +137,7 @@ public final class PlansFolder {
     void forget(String jobId) throws IOException {
         Files.deleteIfExists(folder.resolve(jobId + STATUS));
         Files.deleteIfExists(folder.resolve(jobId + ".applied"));
+        Files.deleteIfExists(folder.resolve(jobId + HOLDERS));
     }
 
     boolean hasStatus(String jobId) {

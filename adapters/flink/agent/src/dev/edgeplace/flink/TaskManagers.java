@@ -142,7 +142,15 @@ public final class TaskManagers {
 
     /** Returns the resource ids of the TaskManagers that a location means. */
     public Set<String> idsAt(String location) {
-        return called(location).stream().map(each -> each.resourceId).collect(Collectors.toSet());
+        return idsAt(location, Long.MAX_VALUE);
+    }
+
+    /** Returns the resource ids of those that a location means and that were there at a time. */
+    public Set<String> idsAt(String location, long timeMs) {
+        return called(location).stream()
+                .filter(each -> each.sinceMs <= timeMs)
+                .map(each -> each.resourceId)
+                .collect(Collectors.toSet());
     }
 
     /** Returns since when a location has been gone, or {@code otherwise} if it was never seen. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,7 @@ import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
 import dev.edgeplace.flink.Quote;
+import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 import dev.edgeplace.flink.Turns;
@@ -46,6 +48,7 @@ final class JobPlacement implements PlannedJob {
     private final PlanReader reader;
     private final Subtasks subtasks;
     private final JobPlans plans;
+    private final Succession succession;
     private PlannedSlotProvider slots;
     private JobMove move;
 
@@ -67,8 +70,18 @@ final class JobPlacement implements PlannedJob {
         String fixedBecause = agent.noRescalingBecause();
         this.reader = new PlanReader(() -> JobShape.of(graph, context, fixedBecause));
         this.subtasks = new Subtasks(scheduler, context);
-        this.plans = new JobPlans(agent, this, graph, subtasks, reader);
+        this.succession = remembered();
+        this.plans = new JobPlans(agent, this, graph, subtasks, reader, succession);
         this.handover = Handover.take(graph.getJobID());
+    }
+
+    private Succession remembered() {
+        try {
+            return Succession.of(agent.plans, jobId());
+        } catch (IOException e) {
+            LOG.warn("edgeplace: who had the places of {} is not known any more", this, e);
+            return Succession.ofNothing(agent.plans, jobId());
+        }
     }
 
     /** Returns the provider of the job's slots from now on. */
@@ -91,6 +104,11 @@ final class JobPlacement implements PlannedJob {
     /** Tells whether the job has never run: it gets no slots where nothing new is put. */
     boolean isNew() {
         return plans.isNew();
+    }
+
+    /** Returns who has the places of the job's plan where a host has several TaskManagers. */
+    Succession succession() {
+        return succession;
     }
 
     Cordons cordons() {
@@ -225,6 +243,7 @@ final class JobPlacement implements PlannedJob {
             }
             if (subtasks.areAllUp()) {
                 plans.hasRun();
+                rememberHolders();
             }
             slots.review();
             if (move.watchTrial(slots.waitingFor())) {
@@ -248,6 +267,35 @@ final class JobPlacement implements PlannedJob {
             LOG.error("edgeplace: the placement of {} could not be looked after", this, e);
         }
         turn.end();
+    }
+
+    /** Notes, while all subtasks run, which TaskManagers have the places of the plan. */
+    private void rememberHolders() {
+        if (plans.adopted() == null) {
+            return;
+        }
+        TaskManagers seen = TaskManagers.latest();
+        Map<ExecutionVertexID, String> places = subtasks.places();
+        Map<String, Set<String>> holders = new HashMap<>();
+        plans.adopted()
+                .locations
+                .forEach(
+                        (subtask, location) ->
+                                holders.computeIfAbsent(location, x -> new HashSet<>())
+                                        .add(places.get(subtask)));
+        long aliveMs = subtasks.checkpointedMs();
+        holders.forEach(
+                (location, ids) -> {
+                    String id = ids.size() == 1 ? ids.iterator().next() : "";
+                    if (seen.idsAt(location).contains(id)) {
+                        succession.hold(location, id, seen.idsAt(location, aliveMs));
+                    }
+                });
+        try {
+            succession.keep(holders.keySet());
+        } catch (IOException e) {
+            LOG.warn("edgeplace: who has the places of {} is not kept", this, e);
+        }
     }
 
     private void adoptAtStart() throws IOException {

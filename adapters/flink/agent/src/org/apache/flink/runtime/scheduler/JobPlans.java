@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlannedJob;
+import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 
 /**
@@ -31,6 +32,7 @@ final class JobPlans {
     private final ExecutionGraph graph;
     private final Subtasks subtasks;
     private final PlanReader reader;
+    private final Succession succession;
 
     /** The plan that the job follows; null: stock Flink places the job. */
     private JobPlan adopted;
@@ -53,12 +55,14 @@ final class JobPlans {
             PlannedJob job,
             ExecutionGraph graph,
             Subtasks subtasks,
-            PlanReader reader) {
+            PlanReader reader,
+            Succession succession) {
         this.agent = agent;
         this.job = job;
         this.graph = graph;
         this.subtasks = subtasks;
         this.reader = reader;
+        this.succession = succession;
     }
 
     /** Continues with what the former scheduler of the job has left. */
@@ -174,6 +178,7 @@ final class JobPlans {
     void adopt(JobPlan plan) {
         if (adopted != null && !adopted.locations.equals(plan.locations)) {
             former = adopted;
+            succession.forget();
         }
         adopted = plan;
         wanted = null;
@@ -234,6 +239,7 @@ final class JobPlans {
                 graph.getJobID(),
                 TaskManagers.latest(),
                 leadsBack ? null : agent.cordons,
+                succession,
                 isRunning);
     }
 }

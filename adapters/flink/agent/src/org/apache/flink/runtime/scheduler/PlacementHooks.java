@@ -11,6 +11,7 @@ import org.apache.flink.runtime.scheduler.SharedSlotProfileRetriever.SharedSlotP
 
 import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.PlanFile;
+import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 
 /**
@@ -67,11 +68,18 @@ public final class PlacementHooks {
         return plan == null ? Map.of() : plan.parallelism;
     }
 
-    private static JobPlan usable(PlanReader reader, PlanFile file, JobGraph graph) {
+    private static JobPlan usable(PlanReader reader, PlanFile file, JobGraph graph)
+            throws IOException {
         JobPlan plan = file == null ? null : reader.read(file).plan;
         return plan != null
                         && PlanJudge.problems(
-                                        plan, graph.getJobID(), TaskManagers.latest(), null, false)
+                                        plan,
+                                        graph.getJobID(),
+                                        TaskManagers.latest(),
+                                        null,
+                                        Succession.of(
+                                                Agent.get().plans, graph.getJobID().toString()),
+                                        false)
                                 .isEmpty()
                 ? plan
                 : null;

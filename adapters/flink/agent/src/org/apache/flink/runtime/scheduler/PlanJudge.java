@@ -12,6 +12,7 @@ import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import dev.edgeplace.flink.Cordons;
 import dev.edgeplace.flink.Problems;
 import dev.edgeplace.flink.Quote;
+import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
@@ -23,6 +24,7 @@ final class PlanJudge {
      * Returns what is wrong with a plan, where, and the cure; empty if it can be used.
      *
      * @param closed the TaskManagers where nothing new is put; null if the plan leads back
+     * @param known the former holders of the job's places
      * @param isRunning whether the job runs now; then all that the plan needs must be there, while
      *     a job that starts can wait for TaskManagers and slots
      */
@@ -31,12 +33,13 @@ final class PlanJudge {
             JobID job,
             TaskManagers taskManagers,
             Cordons closed,
+            Succession known,
             boolean isRunning) {
         Problems problems = new Problems();
         checkLocations(
-                new LinkedHashSet<>(plan.locations.values()), taskManagers, isRunning, problems);
+                new LinkedHashSet<>(plan.locations.values()), taskManagers, known, isRunning, problems);
         if (problems.isEmpty()) {
-            checkRoom(plan, job, taskManagers, closed, isRunning, problems);
+            checkRoom(plan, job, taskManagers, closed, known, isRunning, problems);
         }
         return problems.listed();
     }
@@ -44,6 +47,7 @@ final class PlanJudge {
     private static void checkLocations(
             Set<String> locations,
             TaskManagers taskManagers,
+            Succession known,
             boolean isRunning,
             Problems problems) {
         if (isRunning && !taskManagers.active) {
@@ -55,7 +59,9 @@ final class PlanJudge {
                 return;
             }
             List<TaskManager> called = taskManagers.called(location);
-            if (called.size() > 1) {
+            // A job that starts again waits for the holder of its place.
+            boolean isKnown = !isRunning && known.holder(location) != null;
+            if (called.size() > 1 && !isKnown) {
                 problems.add(
                         "location " + Quote.of(location) + " means " + called.size()
                                 + " TaskManagers " + called
@@ -73,13 +79,19 @@ final class PlanJudge {
             JobID job,
             TaskManagers taskManagers,
             Cordons closed,
+            Succession known,
             boolean isRunning,
             Problems problems) {
         Map<TaskManager, ResourceProfile> left = new HashMap<>();
         Map<TaskManager, Integer> needed = new HashMap<>();
         Set<TaskManager> full = new LinkedHashSet<>();
         for (ResourceProfile slot : plan.slots()) {
-            TaskManager at = taskManagers.at(PlannedPlace.location(slot));
+            String location = PlannedPlace.location(slot);
+            TaskManager at =
+                    isRunning
+                            ? taskManagers.at(location)
+                            : taskManagers.at(
+                                    known.heir(location, taskManagers.idsAt(location), Set.of()));
             if (at == null) {
                 continue; // The job starts, and waits for this TaskManager.
             }

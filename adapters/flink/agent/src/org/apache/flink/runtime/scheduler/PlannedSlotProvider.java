@@ -24,7 +24,6 @@ import org.slf4j.LoggerFactory;
 
 import dev.edgeplace.flink.Options;
 import dev.edgeplace.flink.Quote;
-import dev.edgeplace.flink.Succession;
 import dev.edgeplace.flink.TaskManagers;
 import dev.edgeplace.flink.TaskManagers.TaskManager;
 
@@ -40,8 +39,6 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private final PhysicalSlotProvider stock;
     private final JobPlacement job;
     private final Map<SlotRequestId, Open> open = new LinkedHashMap<>();
-    /** Location -> the resource id of the TaskManager that was last asked for a slot there. */
-    private final Map<String, String> formerIds = new HashMap<>();
     private final DeclarativeSlotPool pool;
     final HeldSlots held;
 
@@ -222,12 +219,20 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     /** Returns the TaskManager that a request gets its slot of, or null if it has to wait. */
     private TaskManager planned(Open request, TaskManagers seen) {
         List<TaskManager> called = seen.called(request.location);
-        TaskManager planned = called(request.location, seen);
+        TaskManager planned =
+                seen.at(
+                        job.succession()
+                                .heir(
+                                        request.location,
+                                        seen.idsAt(request.location),
+                                        slots().values()));
         request.keptBackBecause = null;
         if (planned == null && !called.isEmpty()) {
+            String former = job.succession().holder(request.location);
             request.keptBackBecause =
-                    "location " + Quote.of(request.location) + " means " + called.size()
-                            + " TaskManagers " + called
+                    "location " + Quote.of(request.location)
+                            + (former == null ? "" : " was TaskManager " + former + ", and")
+                            + " means " + called.size() + " TaskManagers " + called
                             + ": use a resource id; if one of them is dead, wait for"
                             + " heartbeat.timeout";
         } else if (planned != null
@@ -237,17 +242,6 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
             return null;
         }
         return planned;
-    }
-
-    private TaskManager called(String location, TaskManagers seen) {
-        List<TaskManager> called = seen.called(location);
-        if (called.size() < 2) {
-            return called.isEmpty() ? null : called.get(0);
-        }
-        List<String> ids = new ArrayList<>();
-        called.forEach(each -> ids.add(each.resourceId));
-        String heir = Succession.heir(ids, slots().values(), formerIds.get(location));
-        return heir == null ? null : called.get(ids.indexOf(heir));
     }
 
     /** Returns the TaskManager with the most free slots, or null if no slot is free. */
@@ -270,7 +264,11 @@ final class PlannedSlotProvider implements PhysicalSlotProvider {
     private void ask(Open planned, TaskManager of, Map<AllocationID, ResourceProfile> free) {
         planned.askedOf = of;
         if (of.isCalled(planned.location)) {
-            formerIds.put(planned.location, of.resourceId);
+            job.succession()
+                    .hold(
+                            planned.location,
+                            of.resourceId,
+                            TaskManagers.latest().idsAt(planned.location));
         }
         SlotRequestId id = planned.request.getSlotRequestId();
         ResourceProfile size = HeldSlots.fingerprint(planned.asked, of);

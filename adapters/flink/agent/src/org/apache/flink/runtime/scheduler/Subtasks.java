@@ -10,6 +10,8 @@ import java.util.Set;
 
 import org.apache.flink.api.common.JobStatus;
 import org.apache.flink.runtime.checkpoint.CheckpointCoordinator;
+import org.apache.flink.runtime.checkpoint.CheckpointStatsSnapshot;
+import org.apache.flink.runtime.checkpoint.CompletedCheckpointStats;
 import org.apache.flink.runtime.clusterframework.types.AllocationID;
 import org.apache.flink.runtime.execution.ExecutionState;
 import org.apache.flink.runtime.executiongraph.ExecutionGraph;
@@ -85,6 +87,14 @@ final class Subtasks {
     boolean areCheckpointed() {
         CheckpointCoordinator coordinator = graph.getCheckpointCoordinator();
         return coordinator != null && coordinator.isPeriodicCheckpointingConfigured();
+    }
+
+    /** Returns when the last completed checkpoint began: whoever took part was alive then; 0: none. */
+    long checkpointedMs() {
+        CheckpointStatsSnapshot statistics = graph.getCheckpointStatsSnapshot();
+        CompletedCheckpointStats last =
+                statistics == null ? null : statistics.getHistory().getLatestCompletedCheckpoint();
+        return last == null ? 0 : last.getTriggerTimestamp();
     }
 
     /** Returns the TaskManager of each subtask, "" if the subtask does not run. */
