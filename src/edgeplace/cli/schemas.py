@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from edgeplace.control.settings import ControlSettings
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Cluster, Costs, JobGraph, Plan, Rules, TaskManager, write_text
+from edgeplace.model.parsing.units import pattern
 
 DOCUMENTS: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
@@ -42,6 +43,8 @@ def schema(name: str) -> dict[str, Any]:
             described.pop("title", None)
             if field in docs:
                 described["description"] = docs[field]
+            if texts := pattern(field):
+                _also_as_text(described, texts)
     if "Node" in parts:
         # A node with `slots` has one TaskManager of its name.
         own = parts["TaskManager"]["properties"]
@@ -56,6 +59,20 @@ def schema(name: str) -> dict[str, Any]:
         **found,
         "title": f"edgeplace {name}",
     }
+
+
+def _also_as_text(described: dict[str, Any], texts: str) -> None:
+    """Let each number of a field be a text with a unit, too."""
+    for key in ("items", "additionalProperties"):
+        if isinstance(described.get(key), dict):
+            _also_as_text(described[key], texts)
+    for other in described.get("anyOf", ()):
+        _also_as_text(other, texts)
+    if described.get("type") in ("number", "integer"):
+        alone = {
+            k: described.pop(k) for k in list(described) if k not in ("default", "description")
+        }
+        described["anyOf"] = [alone, {"type": "string", "pattern": texts}]
 
 
 def write_schemas(folder: Path) -> None:
