@@ -68,14 +68,23 @@ def complaint(
         where = _in_file(kind, data, found["loc"])
         line, written = _look_up(tree, where)
         said, cure = _said(kind, found, where, written)
-        named = ".".join(map(str, where))
-        beside = ", ".join([*_entry(data, where), *([f"line {line}"] if line else [])])
-        place = f"{named} ({beside})" if named and beside else named or beside
+        place = _place(data, where, line)
         problems.append(f"{place}: {said}" if place else said)
         cures.append(cure)
     more = len(all_found) - _MOST
     rest = f"\n  and {more} more" if more > 0 else ""
     return "\n  ".join(problems) + rest, "; ".join(list(dict.fromkeys(cures))[:3])
+
+
+def placed(data: Any, where: Where, file: str | Path | None = None) -> str:
+    """Return where an element of the data is, for a message; with its line, if a file is given."""
+    return _place(data, where, _look_up(_tree(file), where)[0])
+
+
+def _place(data: Any, where: Where, line: int | None) -> str:
+    named = ".".join(map(str, where))
+    beside = ", ".join([*_entry(data, where), *([f"line {line}"] if line else [])])
+    return f"{named} ({beside})" if named and beside else named or beside
 
 
 def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:

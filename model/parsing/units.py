@@ -121,7 +121,7 @@ def currency(text: str) -> str | None:
     return found.group() if found else None
 
 
-def pattern(field: str) -> str | None:
+def quantity_pattern(field: str) -> str | None:
     """Return a regular expression of the texts with a unit that a field takes; None: none."""
     measured = dimension(field)
     if measured is None:
@@ -140,7 +140,7 @@ def _is_number(text: str) -> bool:
 
 
 def _cure(before: str, unit: str, measured: Dimension) -> str:
-    plain = {u.lower(): u for u in reversed(measured.units)}
+    plain = {u.lower(): u for u in reversed(list(measured.units))}
     near = [unit.lower()] if unit.lower() in plain else []
     near = near or difflib.get_close_matches(unit.lower(), list(plain), 2, 0.6)
     if near:
