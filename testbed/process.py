@@ -1,6 +1,7 @@
 """Processes that end at the latest with the one that started them."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -67,5 +68,9 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def log_end(log: Path, lines: int) -> str:
-    """Return the last lines of a log."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    """Return the last lines of a log, and before them as many from its last error on."""
+    text = log.read_text(errors="replace").splitlines()
+    end = max(len(text) - lines, 0)
+    errors = [i for i in range(end) if re.search(r"\b(ERROR|FATAL)\b", text[i])]
+    cause = [*text[errors[-1] : min(errors[-1] + lines, end)], "..."] if errors else []
+    return "\n".join([*cause, *text[end:]])

@@ -139,6 +139,7 @@ class LocalCluster:
         self._cleanup = ExitStack()
         self._quotas: CpuQuotas | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._log_starts: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
@@ -171,6 +172,10 @@ class LocalCluster:
         """Return the ``FLINK_CONF_DIR`` of a process, by TaskManager name or `JOB_MANAGER`."""
         return self.scratch / name / "conf"
 
+    @property
+    def _ha_folder(self) -> Path:
+        return self.scratch / _ZOOKEEPER / "ha"
+
     def start(self, name: str) -> None:
         """Start a process that is not running; it takes some seconds to be of use."""
         script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
@@ -187,7 +192,9 @@ class LocalCluster:
         command = [str(self._home / "bin" / script), "start-foreground"]
         if namespace := self._namespace(name):
             command = ["ip", "netns", "exec", namespace, *command]
-        self._processes[name] = launch(command, self._log(name), environment)
+        log = self._log(name)
+        self._log_starts[name] = log.stat().st_size if log.exists() else 0
+        self._processes[name] = launch(command, log, environment)
         if self._quotas:
             self._quotas.add(name, self._processes[name].pid)
 
@@ -198,6 +205,10 @@ class LocalCluster:
             if process is None or process.poll() is not None:
                 self.start(name)
         self.wait_for_task_managers()
+
+    def nothing_to_clean_up(self) -> bool:
+        """Whether high availability keeps nothing any more of the jobs that have ended."""
+        return not any(self._ha_folder.glob("*-result-store/**/*_DIRTY.json"))
 
     def stop(self, name: str) -> None:
         """End a process in order."""
@@ -225,9 +236,10 @@ class LocalCluster:
         """Raise `TestbedError` with the end of its log if a process has ended by itself."""
         for name, process in self._processes.items():
             if process.poll() is not None:
-                raise TestbedError(
-                    f"{name} ended with code {process.returncode}:\n{self.log_end(name)}"
-                )
+                with self._log(name).open("rb") as log:
+                    log.seek(self._log_starts.get(name, 0))
+                    life = log.read().decode(errors="replace")
+                raise TestbedError(f"{name} ended with code {process.returncode}:\n{life}")
 
     def wait_until(self, met: Callable[[], bool], what: str, seconds: float) -> None:
         """Wait for a condition; a REST call that fails means that it is not met yet.
@@ -285,7 +297,7 @@ class LocalCluster:
             self._processes[_ZOOKEEPER] = start_zookeeper(
                 self._home, folder, zookeeper_port, _environment()
             )
-            common |= high_availability(folder / "ha", zookeeper_port, rpc_port)
+            common |= high_availability(self._ha_folder, zookeeper_port, rpc_port)
         job_manager = {
             "jobmanager.bind-host": where.host,
             "rest.bind-address": where.rest_host,
