@@ -135,7 +135,7 @@ def written_out(data: Mapping[str, Any], short: ShortCluster) -> dict[str, Any]:
     return rest | {
         "sites": [{"id": s.id, "tier": s.tier} for s in sites],
         "nodes": [found.node for found in nodes],
-        "links": [link.model_dump() for link in links],
+        "links": [link.model_dump(exclude_unset=True) for link in links],
         "node_classes": classes,
     }
 

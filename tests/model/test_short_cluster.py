@@ -243,6 +243,15 @@ def test_an_error_names_the_line_of_the_short_file(tmp_path, old, new, line, sai
     assert cure in error.value.cure
 
 
+def test_a_link_of_a_pattern_needs_its_price_where_there_is_a_currency():
+    with pytest.raises(InvalidInputError, match="'d1' -> 'd2' has no price_per_byte in EUR"):
+        short(
+            currency="EUR",
+            sites=[{"id": "d*", "count": 2}],
+            links=[{"source": "d*", "target": "d*"}],
+        )
+
+
 def test_groups_that_multiply_are_refused_early():
     with pytest.raises(InvalidInputError, match="more than 100,000 entries"):
         short(sites=[{"id": "a-*", "count": 1000}], links=[{"source": "a-*", "target": "a-*"}])
