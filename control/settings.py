@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Share, Whole
+from edgeplace.model.base import Frozen, Id, NonNegative, Share, Whole, number
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MINUTES_A_WEEK = 7 * 24 * 60
@@ -54,12 +54,6 @@ def _a_freeze(text: str) -> str:
     return text
 
 
-def _no_boolean(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("write a number, not yes or no")
-    return value
-
-
 def address(text: str) -> tuple[str, int]:
     """Return host and port of `listen`.
 
@@ -104,7 +98,7 @@ def _a_range(text: str) -> str:
 Numbers = Annotated[str, AfterValidator(_a_range)]
 Freeze = Annotated[str, AfterValidator(_a_freeze)]
 Listen = Annotated[str, AfterValidator(_an_address)]
-Seconds = Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=86_400)]
+Seconds = Annotated[float, BeforeValidator(number), Field(ge=1, le=86_400)]
 Count = Annotated[Whole, Field(ge=0, le=1000)]
 Mode = Literal["recommend", "approve", "apply"]
 
@@ -164,9 +158,9 @@ class ControlSettings(Frozen):
     """Wall time of a search."""
     apply_s: Annotated[Seconds, Field(le=3600)] = 120.0
     """Wall time for a move to be seen healthy, and again for the way back."""
-    headroom: Annotated[float, BeforeValidator(_no_boolean), Field(ge=1, le=10)] = 1.15
+    headroom: Annotated[float, BeforeValidator(number), Field(ge=1, le=10)] = 1.15
     """Factor on the rates that are expected: a plan has to sustain that much."""
-    quantile: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0.5, le=0.99)] = 0.9
+    quantile: Annotated[float, BeforeValidator(number), Field(ge=0.5, le=0.99)] = 0.9
     """How often the rates shall stay below what is expected."""
     changes: ChangeLimits = ChangeLimits()
     rescale: dict[Id, Numbers] = {}

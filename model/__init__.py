@@ -12,6 +12,7 @@ from edgeplace.model.errors import (
     PlanMismatchError,
 )
 from edgeplace.model.file_lock import lock
+from edgeplace.model.inventory.short_form import ShortCluster
 from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
@@ -23,6 +24,7 @@ from edgeplace.model.objective import (
     objective_levels,
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
+from edgeplace.model.parsing.units import quantity_pattern
 from edgeplace.model.plan import Plan
 from edgeplace.model.result import (
     Change,
@@ -104,6 +106,7 @@ __all__ = [
     "Result",
     "Rules",
     "ShipStrategy",
+    "ShortCluster",
     "Site",
     "SourceDemand",
     "Status",
@@ -124,6 +127,7 @@ __all__ = [
     "looks_like",
     "objective_levels",
     "parse",
+    "quantity_pattern",
     "read",
     "some",
     "with_costs_of_another",

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
+
+from edgeplace.model.parsing.units import quantity
 
 MOST = 1e18
 """Largest quantity. Sums and products of such figures are still finite."""
@@ -11,18 +13,21 @@ LEAST = 1e-18
 """Smallest quantity above 0, for the same reason."""
 
 
-def _no_boolean(value: Any) -> Any:
+def number(value: Any, info: ValidationInfo) -> Any:
+    """Return a number of a file, read with its unit if it has one; for `BeforeValidator`."""
     # Python takes True for 1, and YAML takes `on` for True.
     if isinstance(value, bool):
         raise PydanticCustomError("no_number", "Input should be a number, not yes or no")
+    if isinstance(value, str) and info.field_name:
+        return quantity(value, info.field_name)
     return value
 
 
 Id = Annotated[str, Field(min_length=1)]
-Whole = Annotated[int, BeforeValidator(_no_boolean), Field(le=10**15)]
-NonNegative = Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, le=MOST)]
-Positive = Annotated[float, BeforeValidator(_no_boolean), Field(ge=LEAST, le=MOST)]
-Share = Annotated[float, BeforeValidator(_no_boolean), Field(gt=0, le=1)]
+Whole = Annotated[int, BeforeValidator(number), Field(le=10**15)]
+NonNegative = Annotated[float, BeforeValidator(number), Field(ge=0, le=MOST)]
+Positive = Annotated[float, BeforeValidator(number), Field(ge=LEAST, le=MOST)]
+Share = Annotated[float, BeforeValidator(number), Field(gt=0, le=1)]
 
 
 class Frozen(BaseModel):

@@ -65,6 +65,16 @@ class Node(Frozen):
     labels: dict[str, str] = {}
 
 
+class Machine(Frozen):
+    """What a file may state of a node or of a class of nodes; None: it does not."""
+
+    cores: Positive | None = None
+    slots: Whole | None = Field(default=None, ge=0)
+    memory_bytes: NonNegative | None = None
+    disk_bytes: NonNegative | None = None
+    gpus: Whole | None = Field(default=None, ge=0)
+
+
 class Link(Frozen):
     """A link from one site to another, in one direction unless `both_ways`."""
 

@@ -7,9 +7,16 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.inventory.short_form import (
+    MisplacedError,
+    ShortCluster,
+    is_short,
+    written_out,
+)
 from edgeplace.model.output import write_text
-from edgeplace.model.parsing.complaint import complaint, shown
+from edgeplace.model.parsing.complaint import complaint, placed, shown
 from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.yaml_text import load_yaml
 
@@ -129,11 +136,18 @@ def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None)
             f"{origin}: version {shown(data['version'])} of {expected!r} is not known",
             "this release reads version 1",
         )
+    read_as: type[BaseModel] = kind
     try:
+        if kind is Cluster and is_short(data):
+            read_as = ShortCluster
+            data = written_out(data, ShortCluster.model_validate(data))
+            read_as = kind
         return kind.model_validate(data)
     except ValidationError as e:
-        what, cure = complaint(e, kind, data, file)
+        what, cure = complaint(e, read_as, data, file)
         raise InvalidInputError(f"{origin}: {what}", cure) from e
+    except MisplacedError as e:
+        raise InvalidInputError(f"{origin}: {placed(data, e.where, file)}: {e}", e.cure) from e
 
 
 def _plain(data: Any) -> str:

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from edgeplace.model.parsing.content import text_of
+from edgeplace.model.parsing.units import Dimension, dimension, how_to_write
 from edgeplace.model.parsing.yaml_text import compose_yaml
 
 Where = tuple[int | str, ...]
@@ -23,12 +24,12 @@ _CURES = {
     "dict_type": "write it as a mapping, {name: value}",
     "enum": "write one of those",
     "finite_number": "write a finite number",
-    "float_parsing": "write a plain number, in the unit of the field's name, without a unit",
+    "float_parsing": "write a number",
     "float_type": "write a number",
     "greater_than": "write a number in that range",
     "greater_than_equal": "write a number in that range",
     "int_from_float": "write a whole number",
-    "int_parsing": "write a plain whole number, without a unit",
+    "int_parsing": "write a whole number",
     "int_parsing_size": "write a number in that range",
     "int_type": "write a whole number",
     "less_than": "write a number in that range",
@@ -67,14 +68,23 @@ def complaint(
         where = _in_file(kind, data, found["loc"])
         line, written = _look_up(tree, where)
         said, cure = _said(kind, found, where, written)
-        named = ".".join(map(str, where))
-        beside = ", ".join([*_entry(data, where), *([f"line {line}"] if line else [])])
-        place = f"{named} ({beside})" if named and beside else named or beside
+        place = _place(data, where, line)
         problems.append(f"{place}: {said}" if place else said)
         cures.append(cure)
     more = len(all_found) - _MOST
     rest = f"\n  and {more} more" if more > 0 else ""
     return "\n  ".join(problems) + rest, "; ".join(list(dict.fromkeys(cures))[:3])
+
+
+def placed(data: Any, where: Where, file: str | Path | None = None) -> str:
+    """Return where an element of the data is, for a message; with its line, if a file is given."""
+    return _place(data, where, _look_up(_tree(file), where)[0])
+
+
+def _place(data: Any, where: Where, line: int | None) -> str:
+    named = ".".join(map(str, where))
+    beside = ", ".join([*_entry(data, where), *([f"line {line}"] if line else [])])
+    return f"{named} ({beside})" if named and beside else named or beside
 
 
 def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
@@ -109,6 +119,10 @@ def _said(
     if name == "extra_forbidden":
         return _unknown_field(kind, found["loc"], field, value)
     said = f"{found['msg']} (got {shown(value)})"
+    if name == "unit":
+        return said, found["ctx"]["cure"]
+    if name in ("float_parsing", "int_parsing") and (measured := _dimension_at(where)):
+        return said, how_to_write(measured)
     if name == _TEXT_NEEDED and not isinstance(value, dict | list | tuple) and value is not None:
         text = written if written is not None else str(value)
         return said, f'put it in quotes: "{text}"'
@@ -122,6 +136,11 @@ def _said(
         if near:
             return said, f"did you mean {near!r}?"
     return said, _CURES.get(name, "correct it")
+
+
+def _dimension_at(where: Where) -> Dimension | None:
+    field = next((part for part in reversed(where) if isinstance(part, str)), "")
+    return dimension(field)
 
 
 def _list_of(kind: type[BaseModel], loc: Where, value: Any, written: str | None) -> str:

@@ -32,7 +32,7 @@ WRONG = {
     "plans": (["[a]"], "plans"),
     "folder": (["''"], "folder"),
     "mode": (["aply", "1"], "mode"),
-    "poll_s": (["0", "x", ".nan", ".inf", "true", "10s"], "poll_s"),
+    "poll_s": (["0", "x", ".nan", ".inf", "true", "10 sec"], "poll_s"),
     "decide_s": (["59", "1e9"], "decide_s"),
     "settle_s": (["0"], "settle_s"),
     "solve_s": (["601"], "solve_s"),

@@ -40,6 +40,7 @@ def test_the_documents_of_the_demo_and_of_the_docs_are_valid():
     demo = path("demo")
     assert errors("cluster", load(demo / "cluster.yaml")) == []
     assert errors("rules", load(demo / "rules.yaml")) == []
+    assert errors("cluster", load(path("depots/cluster.yaml"))) == []
     page = (ROOT / "docs" / "job.md").read_text()
     job, cluster = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert errors("job", yaml.safe_load(job)) == []
@@ -61,7 +62,16 @@ def test_what_is_written_is_valid(name):
         ("cluster", CLUSTER, True),
         ("cluster", {**CLUSTER, "nodes": [{**NODE, "slots": 4, "host": "10.0.0.1"}]}, True),
         ("cluster", {**CLUSTER, "nodes": [{**NODE, "slot": 4}]}, False),
-        ("cluster", {**CLUSTER, "nodes": [{"id": "pi", "site": "here"}]}, False),
+        ("cluster", {**CLUSTER, "nodes": [{"id": "pi", "cores": 4}]}, False),
+        (
+            "cluster",
+            {
+                "sites": [{"id": "d-*", "count": 2, "nodes": [{"id": "n"}]}],
+                "node_classes": [{"id": "default", "cores": 4, "slots": 4}],
+            },
+            True,
+        ),
+        ("cluster", {"sites": [{"id": "d-*", "count": 2, "node": []}]}, False),
         ("cluster", {**CLUSTER, "version": 2}, False),
         ("job", JOB, True),
         ("job", {**JOB, "operators": []}, False),

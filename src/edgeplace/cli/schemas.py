@@ -14,7 +14,17 @@ from pydantic import BaseModel
 
 from edgeplace.control.settings import ControlSettings
 from edgeplace.instances.instance import Instance
-from edgeplace.model import Cluster, Costs, JobGraph, Plan, Rules, TaskManager, write_text
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    JobGraph,
+    Plan,
+    Rules,
+    ShortCluster,
+    TaskManager,
+    quantity_pattern,
+    write_text,
+)
 
 DOCUMENTS: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
@@ -34,6 +44,8 @@ def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind of document, with the description of each field."""
     kind = DOCUMENTS[name]
     found = kind.model_json_schema()
+    if kind is Cluster:
+        _with_short_form(found)
     classes = {c.__name__: c for c in _models(BaseModel)}
     parts = {kind.__name__: found, **found.get("$defs", {})}
     for title, part in parts.items():
@@ -42,6 +54,8 @@ def schema(name: str) -> dict[str, Any]:
             described.pop("title", None)
             if field in docs:
                 described["description"] = docs[field]
+            if texts := quantity_pattern(field):
+                _also_as_text(described, texts)
     if "Node" in parts:
         # A node with `slots` has one TaskManager of its name.
         own = parts["TaskManager"]["properties"]
@@ -56,6 +70,32 @@ def schema(name: str) -> dict[str, Any]:
         **found,
         "title": f"edgeplace {name}",
     }
+
+
+def _with_short_form(cluster: dict[str, Any]) -> None:
+    """Let a cluster file be in the short form, of which the long form is a part."""
+    short = ShortCluster.model_json_schema()
+    parts = ("templates", "node_classes", "sites", "nodes")
+    cluster["properties"] |= {part: short["properties"][part] for part in parts}
+    cluster["$defs"] = {
+        name: part
+        for name, part in {**cluster["$defs"], **short["$defs"]}.items()
+        if name not in ("Site", "Node", "NodeClass")
+    }
+
+
+def _also_as_text(described: dict[str, Any], texts: str) -> None:
+    """Let each number of a field be a text with a unit, too."""
+    for key in ("items", "additionalProperties"):
+        if isinstance(described.get(key), dict):
+            _also_as_text(described[key], texts)
+    for other in described.get("anyOf", ()):
+        _also_as_text(other, texts)
+    if described.get("type") in ("number", "integer"):
+        alone = {
+            k: described.pop(k) for k in list(described) if k not in ("default", "description")
+        }
+        described["anyOf"] = [alone, {"type": "string", "pattern": texts}]
 
 
 def write_schemas(folder: Path) -> None:
