@@ -76,6 +76,14 @@ class FlushLaw(Frozen):
             sent += halved * (2 * self._sent(gathered / 2) - sent)
         return sent / gathered
 
+    def least_selectivity(self) -> float:
+        """Return a selectivity that no rate undercuts: that of whole batches, or of cold keys."""
+        when = self.gathering
+        if when.records:
+            return self._sent(when.records) / when.records
+        cold = self.shape if self.form == "hot and cold" else 0.0
+        return when.keys_per_record * cold
+
     def _sent(self, gathered: float) -> float:
         """Return the records out for what is gathered in a period that a flush ends."""
         each, batch = self.gathering.keys_per_record, self.gathering.records
