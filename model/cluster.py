@@ -77,7 +77,8 @@ class Link(Frozen):
     background_bytes_per_s: NonNegative = 0.0
     """Traffic of others on the link, in its direction. It reduces the bandwidth."""
     price_per_byte: NonNegative = 1.0
-    """Weight of a byte on this link in the `wan` objective, in any unit of the user's."""
+    """Weight of a byte on this link in the `wan` objective, in the cluster's `currency`, or in any
+    unit of the user's."""
     both_ways: bool = False
 
 
@@ -110,6 +111,9 @@ class Cluster(Frozen):
     mtu_bytes: Whole | None = Field(default=None, ge=576)
     """Largest IP packet on the way between sites. With it, links carry headers, acknowledgements,
     credits and the messages of checkpoints too; None: records and state only."""
+    currency: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
+    """What `price_per_byte` is in, by ISO 4217: plans then show what their traffic costs a month,
+    and every link needs its price. None: prices are weights."""
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -177,6 +181,12 @@ class Cluster(Frozen):
                 )
             if link.source == link.target:
                 raise ValueError(f"link {link.source!r} -> {link.target!r} leads nowhere")
+            # A weight of 1 is the default; as money it would be a price that nobody pays.
+            if self.currency and "price_per_byte" not in link.model_fields_set:
+                raise ValueError(
+                    f"link {link.source!r} -> {link.target!r} has no price_per_byte in "
+                    f"{self.currency}; give 0 if its bytes cost nothing"
+                )
         _unique("link", (f"{a.source} -> {a.target}" for a in self.directed_links()))
         if self.checkpoint_storage is not None and self.checkpoint_storage not in sites:
             raise ValueError(

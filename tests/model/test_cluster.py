@@ -55,6 +55,11 @@ def test_links_both_ways_count_twice() -> None:
     ("changes", "says"),
     [
         ({"sites": []}, "sites"),
+        ({"currency": "euros"}, "currency: String should match pattern '^[A-Z]{3}$' (got 'euros')"),
+        (
+            {"currency": "EUR"},
+            "'field' -> 'junction' has no price_per_byte in EUR; give 0 if its bytes cost nothing",
+        ),
         ({"sites": [{"id": ""}]}, "sites.0.id"),
         ({"sites": [{"id": 7}]}, "sites.0.id: Input should be a valid string (got 7)"),
         ({"sites": DATA["sites"] * 2}, "two of kind site have the id 'field'"),

@@ -105,8 +105,9 @@ def show_case(
     console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
 ) -> None:
     """Print placements side by side, then the runs that found them."""
-    show_policies(console, rows, best=rows[0][0] if rows and rows[0][1].feasible else "")
     terms = Terms.of(case.cluster)
+    best = rows[0][0] if rows and rows[0][1].feasible else ""
+    show_policies(console, rows, terms, best)
     console.text(verdict(rows, runs, terms), style="bold")
     if said := terms.explanation():
         console.text(said, style="dim")

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     others = [(p.name, p.evaluation) for p in policies(job, cluster, rules, current)]
     if result.plan is None or result.evaluation is None:
         raise RuntimeError("the shipped demo has a plan")
-    show_policies(console, [("edgeplace", result.evaluation), *others])
+    show_policies(console, [("edgeplace", result.evaluation), *others], Terms.of(cluster))
     show_proof(console, result)
     show_sites(console, [job], cluster, result.plan, result.evaluation)
 

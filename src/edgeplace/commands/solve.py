@@ -402,8 +402,8 @@ def _show(
         else:
             show_places(console, case.jobs, case.cluster, result.plan)
         console.heading("compared, at the stated demand")
-        show_policies(console, rows, by_link=full)
         terms = Terms.of(case.cluster)
+        show_policies(console, rows, terms, by_link=full)
         for p in others[:1]:
             console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
         if said := terms.explanation():
@@ -433,7 +433,7 @@ def _show(
         show_conflict(console, result)
         if compared:
             console.heading("for comparison, at the stated demand")
-            show_policies(console, compared, by_link=full)
+            show_policies(console, compared, Terms.of(case.cluster), by_link=full)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
     for note in result.notes:

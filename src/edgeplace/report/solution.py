@@ -134,8 +134,11 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
     def pair(of: Callable[[Evaluation], str]) -> tuple[str, str]:
         return of(found), f"{name}: {of(was)}" if was else ""
 
+    terms = Terms.of(case.cluster)
+    cost = [(terms.title("wan"), *pair(lambda e: terms.value("wan", e.wan_cost)))]
     shown = [
         ("WAN traffic", *pair(lambda e: size(e.wan_bytes_per_s, "/s"))),
+        *(cost if terms.currency else []),
         ("worst path", *pair(lambda e: milliseconds(e.latency_ms))),
         ("server cores in use", *pair(lambda e: count(e.server_cores))),
         ("headroom", *pair(lambda e: factor(e.headroom))),

@@ -18,6 +18,7 @@ from edgeplace.model import (
     SourceDemand,
     Status,
 )
+from edgeplace.views.terms import Terms
 
 CURRENT = "current"
 """Name of the current placement in the comparison."""
@@ -108,6 +109,7 @@ def _demand(demand: SourceDemand) -> str:
 def show_policies(
     console: Console,
     rows: Sequence[tuple[str, Evaluation]],
+    terms: Terms,
     best: str = "edgeplace",
     by_link: bool = True,
 ) -> None:
@@ -118,14 +120,16 @@ def show_policies(
 
     Parameters
     ----------
+    terms
+        Of the cluster: where traffic costs money, it has a column.
     by_link
         Whether the busiest links and the bottleneck have columns, too.
     """
     if not by_link:
-        _show_briefly(console, rows, best)
+        _show_briefly(console, rows, best, terms)
         return
     links = _busiest([e for _, e in rows])
-    columns, lines = _policy_rows(rows, links)
+    columns, lines = _policy_rows(rows, links, terms)
     if not console.has_room(columns, lines):
         if len(rows) <= _MOST_SIDE_BY_SIDE:
             turned = zip((c.lstrip(">") for c in columns), *lines, strict=True)
@@ -133,19 +137,23 @@ def show_policies(
             console.table((first, *(f">{name}" for name in names)), measures)
             _say_violations(console, rows)
             return
-        columns, lines = _policy_rows(rows, [])
+        columns, lines = _policy_rows(rows, [], terms)
     styles = ["green" if name == best else "" if found.feasible else "dim" for name, found in rows]
     console.table(columns, lines, styles)
     _say_violations(console, rows)
 
 
-def _show_briefly(console: Console, rows: Sequence[tuple[str, Evaluation]], best: str) -> None:
+def _show_briefly(
+    console: Console, rows: Sequence[tuple[str, Evaluation]], best: str, terms: Terms
+) -> None:
+    cost = _cost_column(terms)
     console.table(
-        ("placement", ">WAN", ">worst path", ">server cores", ">headroom", "holds"),
+        ("placement", ">WAN", *cost, ">worst path", ">server cores", ">headroom", "holds"),
         [
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
+                *(terms.value("wan", e.wan_cost) for _ in cost),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 factor(e.headroom),
@@ -158,11 +166,17 @@ def _show_briefly(console: Console, rows: Sequence[tuple[str, Evaluation]], best
     _say_violations(console, rows)
 
 
+def _cost_column(terms: Terms) -> tuple[str, ...]:
+    """Return the title of the traffic's cost, if it is in money."""
+    return (f">{terms.title('wan')}",) if terms.currency else ()
+
+
 def _policy_rows(
-    rows: Sequence[tuple[str, Evaluation]], links: Sequence[str]
+    rows: Sequence[tuple[str, Evaluation]], links: Sequence[str], terms: Terms
 ) -> tuple[list[str], list[tuple[str, ...]]]:
     """Return the titles of the comparison and a row for each placement."""
-    columns = ["placement", ">WAN", *(f">{name}" for name in links), ">worst path"]
+    cost = _cost_column(terms)
+    columns = ["placement", ">WAN", *cost, *(f">{name}" for name in links), ">worst path"]
     columns += [">server cores", ">headroom", "bottleneck", "holds"]
     lines: list[tuple[str, ...]] = []
     for name, e in rows:
@@ -171,6 +185,7 @@ def _policy_rows(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
+                *(terms.value("wan", e.wan_cost) for _ in cost),
                 # The links of a lost site are missing here; the placement to compare with has
                 # them.
                 *(size(used.get(link), "/s") for link in links),

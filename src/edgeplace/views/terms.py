@@ -14,7 +14,9 @@ _NAMES: dict[ObjectiveName, str] = {
     "throughput": "utilisation",
 }
 _TITLES: dict[ObjectiveName, str] = {**_NAMES, "wan": "WAN", "latency": "worst path"}
-_PRICED = "weighted WAN cost"
+_WEIGHTED = "weighted WAN cost"
+_COST = "WAN cost"
+_MONTH_S = 365.25 / 12 * 86_400
 
 
 @dataclass(frozen=True)
@@ -22,32 +24,44 @@ class Terms:
     """The names and units for one cluster. With prices, the WAN term is not in bytes."""
 
     priced: bool = False
-    """Whether a byte of some link has a price other than 1."""
+    """Whether a byte of some link has a price other than 1, or prices are money."""
+    currency: str | None = None
+    """Of these prices; None: they are weights."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Self:
         """Return the words for a cluster."""
-        return cls(any(link.price_per_byte != 1 for link in cluster.links))
+        priced = any(link.price_per_byte != 1 for link in cluster.links)
+        return cls(priced or cluster.currency is not None, cluster.currency)
 
     def name(self, objective: ObjectiveName) -> str:
         """Return the name of a term in a sentence."""
-        return _PRICED if self.priced and objective == "wan" else _NAMES[objective]
+        return self._priced_name if self.priced and objective == "wan" else _NAMES[objective]
 
     def title(self, objective: ObjectiveName) -> str:
         """Return the name of a term above a column."""
-        return _PRICED if self.priced and objective == "wan" else _TITLES[objective]
+        return self._priced_name if self.priced and objective == "wan" else _TITLES[objective]
 
     def value(self, objective: ObjectiveName, value: float) -> str:
         """Return a term in its unit."""
+        if objective == "wan" and self.priced:
+            if self.currency:
+                return f"{count(value * _MONTH_S)} {self.currency}/month"
+            return f"{count(value)}/s"
         if objective == "wan":
-            return f"{count(value)}/s" if self.priced else size(value, "/s")
+            return size(value, "/s")
         return milliseconds(value) if objective == "latency" else count(value)
 
     def explanation(self) -> str:
         """Return the meaning of the WAN term if it is not in bytes; else an empty text."""
         if not self.priced:
             return ""
-        return (
-            f"{_PRICED}: bytes per second on each link, times the price of a byte there "
+        total = (
+            f"{self._priced_name}: bytes per second on each link, times the price of a byte there "
             "(price_per_byte)"
         )
+        return f"{total}, for 30.4 days" if self.currency else total
+
+    @property
+    def _priced_name(self) -> str:
+        return _COST if self.currency else _WEIGHTED

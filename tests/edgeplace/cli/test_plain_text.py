@@ -9,6 +9,7 @@ from edgeplace.cli.console import Console
 from edgeplace.model import write
 from edgeplace.solver import evaluate, solve
 from edgeplace.views.tables import show_policies
+from edgeplace.views.terms import Terms
 
 BOX = re.compile("[\u2500-\u257f]")
 
@@ -61,7 +62,7 @@ def compared(filter_model):
         out = Terminal()
         console = Console(out, StringIO())
         console.out.width = width
-        show_policies(console, [(f"placement-{i}", judged) for i in range(placements)])
+        show_policies(console, [(f"placement-{i}", judged) for i in range(placements)], Terms())
         return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
 
     return show

@@ -423,3 +423,19 @@ def test_where_bytes_have_prices_it_says_what_wan_stands_for(
     front = edgeplace("solve", job, tmp_path / "priced.json", "--pareto", tmp_path / "front.svg")
     assert said in front.out
     assert "B/s" not in front.out + (tmp_path / "front.svg").read_text()
+
+
+def test_where_prices_are_money_a_plan_has_a_bill(edgeplace, job, filter_model, tmp_path, on_pis):
+    _, cluster = filter_model
+    # 4 EUR a GB; 168 kB/s are 442 GB in the 30.4 days of a month.
+    links = tuple(a.model_copy(update={"price_per_byte": 4e-9}) for a in cluster.links)
+    write(cluster.model_copy(update={"links": links, "currency": "EUR"}), tmp_path / "priced.json")
+    ran = edgeplace("explain", job, tmp_path / "priced.json", on_pis)
+    assert ran.out.startswith("WAN cost 1,767 EUR/month, ")
+    report = tmp_path / "report.html"
+    solved = edgeplace("solve", job, tmp_path / "priced.json", "--report", report)
+    title = next(line for line in solved.out.splitlines() if line.startswith("placement"))
+    assert title.split()[:4] == ["placement", "WAN", "WAN", "cost"]
+    assert "1,767 EUR/month" in solved.out
+    assert "1,767 EUR/month" in report.read_text()
+    assert "times the price of a byte there (price_per_byte), for 30.4 days" in solved.out
