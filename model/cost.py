@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
+from edgeplace.model.laws.flush import FlushLaw
 
 ENOUGH_BUSY_SHARE = 0.05
 """Least share of the time in which subtasks must be busy for their rate to be strong.
@@ -118,8 +119,11 @@ class StreamCost(Frozen):
     by_rate: tuple[AtRate, ...] = ()
     """Measurements at several ascending rates. They replace `selectivity` and `bytes_per_record`.
     Between two rates, records and bytes are interpolated as powers of the rate; beyond the ends
-    they are proportional to it.
+    they are proportional to it. With a `flush_law`, measured selectivity over the
+    law's is interpolated, and constant beyond the ends.
     """
+    flush_law: FlushLaw | None = None
+    """What the source operator puts out at any rate; it needs `by_rate`, which sets the level."""
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
     groups (HASH) or even."""
@@ -135,6 +139,11 @@ class StreamCost(Frozen):
         if any(b <= a for a, b in itertools.pairwise(rates)):
             raise ValueError(
                 f"stream {self.source!r} -> {self.target!r}: the rates of by_rate do not ascend"
+            )
+        if self.flush_law and not rates:
+            raise ValueError(
+                f"stream {self.source!r} -> {self.target!r}: flush_law without by_rate; give at "
+                "least one measurement, which sets the level of the law"
             )
         return self
 

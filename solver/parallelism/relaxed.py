@@ -26,6 +26,7 @@ from edgeplace.model import (
     ShipStrategy,
     StayOnSite,
     Stream,
+    StreamCost,
 )
 from edgeplace.model.what_if.parallelism import meant
 from edgeplace.solver.arrays import Bools, Floats
@@ -182,6 +183,15 @@ def swells(job: JobGraph, splits: Splits) -> bool:
     )
 
 
+def _least_selectivity(cost: StreamCost) -> float:
+    """Return a selectivity that a stream measured at several rates has at no rate less than."""
+    law = cost.flush_law
+    if law is None:
+        return min(at.selectivity for at in cost.by_rate)
+    least = law.least_selectivity()
+    return least * min(at.selectivity / law.selectivity(at.rate_per_s) for at in cost.by_rate)
+
+
 def _job(job: JobGraph, splits: Splits, count: Sequence[int], swells: bool) -> JobGraph:
     """Return a job with only the subtasks drawn, among which records divide evenly."""
 
@@ -193,7 +203,8 @@ def _job(job: JobGraph, splits: Splits, count: Sequence[int], swells: bool) -> J
             update["shares"] = None
         if swells and s.cost.by_rate:
             update["by_rate"] = ()
-            update["selectivity"] = min(at.selectivity for at in s.cost.by_rate)
+            update["flush_law"] = None
+            update["selectivity"] = _least_selectivity(s.cost)
             update["bytes_per_record"] = min(at.bytes_per_record for at in s.cost.by_rate)
         return s.model_copy(update={"cost": s.cost.model_copy(update=update)})
 

@@ -181,15 +181,23 @@ def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple
     """
     if not (stream.cost and stream.cost.by_rate):
         return np.full(len(rate_per_s), known[0]), np.full(len(rate_per_s), known[1])
-    seen = stream.cost.by_rate
+    seen, law = stream.cost.by_rate, stream.cost.flush_law
     rates = np.log([at.rate_per_s for at in seen])
+    own, at_seen = np.ones(len(rate_per_s)), np.ones(len(seen))
+    if law:
+        different, which = np.unique(rate_per_s, return_inverse=True)
+        own = np.array([law.selectivity(float(rate)) for rate in different])[which]
+        at_seen = np.array([law.selectivity(at.rate_per_s) for at in seen])
     with np.errstate(divide="ignore"):
         now = np.log(rate_per_s)
         selectivity, size = (
             np.exp(np.interp(now, rates, np.log(figures)))
-            for figures in ([x.selectivity for x in seen], [x.bytes_per_record for x in seen])
+            for figures in (
+                [x.selectivity for x in seen] / at_seen,
+                [x.bytes_per_record for x in seen],
+            )
         )
-    return selectivity, size
+    return own * selectivity, size
 
 
 def _propagate(job: JobGraph) -> Traffic:

@@ -8,7 +8,19 @@ import numpy as np
 
 from edgeplace import JobGraph
 from edgeplace.model import AtRate, Stream
+from edgeplace.model.laws.flush import Gathering
 from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.spark_stats.laws import learn
+
+_BY_COUNT = Gathering(interval_s=1, records=20_000, checkpoint_s=5)
+GATHERS = {
+    ("WordCount", "combine"): _BY_COUNT.model_copy(update={"keys_per_record": 10.0}),
+    ("TDigest", "combine"): _BY_COUNT,
+    ("SqlTwoPhase", "DataStreamToTable"): _BY_COUNT,
+    ("NexmarkQ5", "combine"): Gathering(interval_s=1, checkpoint_s=5),
+    ("NexmarkQ11", "sessions"): Gathering(interval_s=10),
+}
+"""Job and first word of the operator -> when it flushes, by the settings of testbed/jobs."""
 
 
 def at_all_rates(own: JobGraph, measured: Sequence[JobGraph]) -> JobGraph:
@@ -33,10 +45,16 @@ def at_all_rates(own: JobGraph, measured: Sequence[JobGraph]) -> JobGraph:
         if stream.cost:
             points = found.get((stream.source, stream.target), {})
             by_rate = tuple(points[rate] for rate in sorted(points))
-            cost = stream.cost.model_copy(update={"by_rate": by_rate})
+            gathering = GATHERS.get((own.name, _first_word(own, stream.source)))
+            law = learn(gathering, by_rate).law if gathering else None
+            cost = stream.cost.model_copy(update={"by_rate": by_rate, "flush_law": law})
             stream = stream.model_copy(update={"cost": cost})
         streams.append(stream)
     return own.revised(streams=tuple(streams), notes=own.notes)
+
+
+def _first_word(job: JobGraph, operator: str) -> str:
+    return job.operator(operator).name.split("[")[0].split()[0]
 
 
 def _points(stream: Stream, rate_per_s: float) -> tuple[AtRate, ...]:

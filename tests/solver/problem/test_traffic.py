@@ -17,6 +17,7 @@ from edgeplace.model import (
     StreamCost,
 )
 from edgeplace.model.document import parse
+from edgeplace.model.laws.flush import FlushLaw, Gathering
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.wire import on_wire
@@ -86,6 +87,61 @@ def test_each_producer_puts_out_by_its_own_rate():
     traffic = Traffic.of([job.revised(operators=(source, *job.operators[1:]))])
     of_each = [traffic.records_per_s[traffic.source == k].sum() for k in (2, 3)]
     assert np.array(of_each) == pytest.approx([250 * 2.503, 2_121 * 0.547])
+
+
+LAW = FlushLaw(
+    gathering=Gathering(interval_s=1, records=20_000, keys_per_record=10),
+    form="zipf",
+    keys=1000,
+    shape=1,
+)
+
+
+def by_law(rate_per_s: float) -> float:
+    """Return the records/s of one subtask that counts, by a law at the level of COMBINER."""
+    job = combining(rate_per_s, COMBINER)
+    first, stream = job.streams
+    cost = stream.cost.model_copy(update={"flush_law": LAW})
+    job = job.revised(streams=(first, stream.model_copy(update={"cost": cost})))
+    return float(Traffic.of([job]).rate_per_s[4:].sum()) / 2
+
+
+@pytest.mark.parametrize(("rate", "selectivity"), COMBINER)
+def test_with_a_flush_law_too_a_measured_rate_keeps_its_selectivity(rate, selectivity):
+    assert by_law(rate) == pytest.approx(rate * selectivity)
+
+
+def test_beyond_the_ends_output_goes_by_the_flush_law():
+    (low, at_low), *_, (high, at_high) = COMBINER
+    for rate, end, seen in ((10, low, at_low), (1e6, high, at_high)):
+        level = seen / LAW.selectivity(end)
+        assert by_law(rate) == pytest.approx(rate * level * LAW.selectivity(rate))
+    assert by_law(10) > 2 * counted_per_s(10)
+    assert by_law(0) == 0
+
+
+def test_between_two_rates_output_goes_by_the_flush_law():
+    (_, at_low), (_, at_high) = COMBINER[1:3]
+    low, middle, high = (LAW.selectivity(rate) for rate in (2_121, 5_000, 13_061))
+    part = np.log(5_000 / 2_121) / np.log(13_061 / 2_121)
+    level = (at_low / low) ** (1 - part) * (at_high / high) ** part
+    assert by_law(5_000) == pytest.approx(5_000 * level * middle)
+
+
+def test_no_rate_has_less_than_the_least_of_a_flush_law():
+    cold = LAW.model_copy(update={"form": "hot and cold", "shape": 0.2, "keys": 30})
+    endless = cold.model_copy(update={"gathering": Gathering(interval_s=1)})
+    for law in (LAW, cold, endless):
+        rates = np.logspace(0, 9, 200)
+        least = min(law.selectivity(float(rate)) for rate in rates)
+        assert least == pytest.approx(law.least_selectivity(), rel=1e-3)
+        assert least >= law.least_selectivity() * (1 - 1e-12)
+
+
+def test_a_flush_law_without_a_measurement_is_refused():
+    cost = {"source": "a", "target": "b", "flush_law": LAW.model_dump()}
+    with pytest.raises(InvalidInputError, match="flush_law without by_rate"):
+        parse(cost, StreamCost, "the stream")
 
 
 def test_rates_that_do_not_ascend_are_refused():

@@ -1,0 +1,1 @@
+"""Closed forms by which costs hold at other rates than were measured."""
