@@ -115,10 +115,16 @@ def quantity(text: str, field: str) -> float | str:
 
 
 def currency(text: str) -> str | None:
-    """Return the currency of a price such as `4 EUR/GB`; None if it names none."""
+    """Return the currency of a price such as `4 EUR/GB`, as written; None if it names none."""
     match = _QUANTITY.fullmatch(text.strip())
     found = _CURRENCY.match(match.group(2)) if match else None
     return found.group() if found else None
+
+
+def currency_code(text: str) -> str | None:
+    """Return the ISO 4217 code of the currency of a price, e.g. `EUR` for `4 €/GB`."""
+    written = currency(text)
+    return None if written is None else {"€": "EUR", "$": "USD", "£": "GBP"}.get(written, written)
 
 
 def quantity_pattern(field: str) -> str | None:

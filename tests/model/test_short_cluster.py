@@ -57,7 +57,13 @@ def depots_in_long_form():
                     "both_ways": True,
                 }
             )
-    return {"sites": sites, "nodes": nodes, "links": links, "checkpoint_storage": "cloud"}
+    return {
+        "currency": "EUR",
+        "sites": sites,
+        "nodes": nodes,
+        "links": links,
+        "checkpoint_storage": "cloud",
+    }
 
 
 def in_order(cluster):
@@ -250,6 +256,36 @@ def test_a_link_of_a_pattern_needs_its_price_where_there_is_a_currency():
             sites=[{"id": "d*", "count": 2}],
             links=[{"source": "d*", "target": "d*"}],
         )
+
+
+@pytest.mark.parametrize(
+    ("currency", "price", "said", "cure"),
+    [
+        (
+            None,
+            "4 EUR/GB",
+            "a price in EUR, and the cluster's currency is not given",
+            "currency: E",
+        ),
+        ("EUR", "4 USD/GB", "a price in USD, and the cluster's currency is EUR", "prices in EUR"),
+        ("USD", "4 €/GB", "a price in EUR, and the cluster's currency is USD", "not converted"),
+    ],
+)
+@pytest.mark.parametrize(
+    "sites", ["[{id: a}, {id: b}]", "[{id: a}, {id: b}, {id: 'c*', count: 1}]"]
+)
+def test_a_price_in_another_currency_is_not_taken(tmp_path, sites, currency, price, said, cure):
+    file = tmp_path / "cluster.yaml"
+    top = f"currency: {currency}\n" if currency else "\n"
+    file.write_text(
+        f"{top}sites: {sites}\nnodes: []\n"
+        f"links: [{{source: a, target: b, price_per_byte: {price}}}]\n"
+    )
+    with pytest.raises(InvalidInputError) as error:
+        read(file, Cluster)
+    assert said in error.value.what
+    assert "line 4" in error.value.what
+    assert cure in error.value.cure
 
 
 def test_groups_that_multiply_are_refused_early():
