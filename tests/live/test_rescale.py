@@ -114,6 +114,52 @@ def test_a_job_is_rescaled_in_place_and_no_number_is_lost_or_doubled(
     assert run.finish() == []
 
 
+def test_two_jobs_that_are_rescaled_at_once_do_not_take_slots_from_each_other(
+    flink: live_flink.AgentCluster,
+) -> None:
+    homes = {"first": "server-2", "second": "pi-1"}
+    runs = []
+    for name, home in homes.items():
+        flink.write_plan(name, dict.fromkeys(places(3, 3), home))
+        runs.append(counting.CountingRun(flink, LONGEST_SECONDS, name, ["sharing=true"]))
+    for run in runs:
+        flink.wait_for_running(run.job_id)
+        flink.wait_for_checkpoint(run.job_id)
+    # server-1 has eight slots, and they want five each: one of them has to stay.
+    crowd = dict.fromkeys(places(3, 5), "server-1")
+    sha256 = {run.job_id: flink.write_plan(run.job_id, crowd) for run in runs}
+
+    def decided() -> list[str]:
+        said = [(job, flink.status(job)) for job in sha256]
+        return [
+            status["state"]
+            for job, status in said
+            if status is not None
+            and status["plan_sha256"] == sha256[job]
+            and status["state"] in ("placed", "rejected")
+        ]
+
+    flink.wait_until(lambda: len(decided()) == len(runs), "an end of both moves", 120)
+    assert "rejected" in decided()
+    for run in runs:
+        flink.wait_for_running(run.job_id)
+        status = flink.status(run.job_id)
+        moved = status["state"] == "placed"
+        five = {"Source: numbers": 3, "filter": 3, "count": 5, "sink": 5}
+        former = dict.fromkeys(five, counting.PARALLELISM)
+        assert parallelism(flink, run.job_id) == (five if moved else former), status
+        flink.wait_for_checkpoint(run.job_id)
+
+    # With room for both, both move.
+    wanted = [dict.fromkeys(places(2, 4), home) for home in homes.values()]
+    for run, planned in zip(runs, wanted, strict=True):
+        flink.write_plan(run.job_id, planned)
+    for run, planned in zip(runs, wanted, strict=True):
+        flink.wait_for_placement(run.job_id, planned)
+    for run in runs:
+        assert run.finish() == []
+
+
 def test_a_plan_that_comes_while_the_jobmanager_is_down_has_a_way_back(
     flink: live_flink.AgentCluster,
 ) -> None:
