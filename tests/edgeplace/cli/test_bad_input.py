@@ -225,7 +225,7 @@ def test_a_file_that_may_not_be_read(ask, files, monkeypatch):
     assert f"chmod a+r {files['cluster']}" in cure
 
 
-NUMBERS = ["fast", "10 Mbit/s", "", True, None, [], {}, float("nan"), float("inf"), 1e308, -1]
+NUMBERS = ["fast", "10 furlongs", "", True, None, [], {}, float("nan"), float("inf"), 1e308, -1]
 WHOLE = [0, -1, 1.5, "four", True, None, [], 10**30]
 IDS = [False, 17, 4.2, None, "", [], {}]
 LISTS = ["x", 3, None, {}, True]
@@ -294,7 +294,7 @@ def test_a_field_with_a_wrong_value(ask, files, tmp_path, kind, where, value):
         # Without a point and a sign, YAML 1.1 has no number here but a text.
         ("1e3", "write it as a list: [1e3]"),
         ("1e308", "write it as a list, [a, b]; write a number in that range"),
-        ("fast", "write it as a list, [a, b]; write a plain number"),
+        ("fast", "write it as a list, [a, b]; write a number"),
     ],
 )
 def test_one_value_where_a_list_belongs(ask, files, written, cure):
