@@ -1,6 +1,7 @@
 """The JVM of a Spark session. It ends at the latest with the process that started it."""
 
 import ctypes
+import logging
 import os
 import shutil
 import signal
@@ -42,6 +43,7 @@ def jvm(settings: Mapping[str, str]) -> Iterator[None]:
     MissingExtraError
         If the JVM does not start.
     """
+    logging.getLogger().addFilter(_is_news)
     folder = Path(tempfile.mkdtemp(prefix="edgeplace-jvm-"))
     started: list[subprocess.Popen[bytes]] = []
     try:
@@ -59,6 +61,11 @@ def jvm(settings: Mapping[str, str]) -> Iterator[None]:
             os.environ.pop(name, None)
         shutil.rmtree(folder, ignore_errors=True)
     _running.extend(started)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Return False for what Py4J logs with a traceback and raises, too: Ctrl-C for one."""
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _start(

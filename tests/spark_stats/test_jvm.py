@@ -1,3 +1,4 @@
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,15 @@ def test_the_shim_keeps_other_arguments_in_order(tmp_path: Path):
 def test_importing_the_package_loads_no_spark():
     code = "import sys, edgeplace.spark_stats; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_ctrl_c_is_not_logged_by_py4j_with_a_traceback(tmp_path: Path, monkeypatch):
+    gateway = pytest.importorskip("edgeplace.spark_stats.gateway", reason="no PySpark")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    with pytest.raises(MissingExtraError), gateway.jvm({}):
+        pass
+    root = logging.getLogger()
+    # Its words in java_gateway.py and clientserver.py.
+    for said in ("KeyboardInterrupt", "Exception"):
+        assert not root.filter(logging.makeLogRecord({"msg": f"{said} while sending command."}))
+    assert root.filter(logging.makeLogRecord({"msg": "Exception while reading."}))
