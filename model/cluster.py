@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
-from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.errors import InvalidInputError, MisplacedError
+from edgeplace.model.parsing.units import price_currency
 
 
 class Site(Frozen):
@@ -92,6 +93,30 @@ class Link(Frozen):
     both_ways: bool = False
 
 
+def one_currency(data: Any) -> Any:
+    """Return the content of a cluster, whose prices are in its own currency.
+
+    Raises
+    ------
+    MisplacedError
+        If a price names another currency, or one where the cluster has none.
+    """
+    links = data.get("links") if isinstance(data, dict) else None
+    for i, link in enumerate(links if isinstance(links, list | tuple) else ()):
+        price = link.get("price_per_byte") if isinstance(link, dict) else None
+        named = price_currency(price) if isinstance(price, str) else None
+        own = data.get("currency")
+        if named is not None and named != own:
+            raise MisplacedError(
+                ("links", i, "price_per_byte"),
+                f"a price in {named}, and the cluster's currency is {own or 'not given'}",
+                f"give all prices in {own}: they are not converted"
+                if own
+                else f"add `currency: {named}` to the cluster",
+            )
+    return data
+
+
 class Cluster(Frozen):
     """The places where subtasks can run, and the links between them.
 
@@ -125,6 +150,8 @@ class Cluster(Frozen):
     """What `price_per_byte` is in, by ISO 4217: plans then show what their traffic costs a month,
     and every link needs its price. None: prices are weights."""
     notes: tuple[str, ...] = ()
+
+    _one_currency = model_validator(mode="before")(one_currency)
 
     @model_validator(mode="before")
     @classmethod

@@ -8,9 +8,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.errors import InvalidInputError, MisplacedError
 from edgeplace.model.inventory.short_form import (
-    MisplacedError,
     ShortCluster,
     is_short,
     written_out,
@@ -18,7 +17,6 @@ from edgeplace.model.inventory.short_form import (
 from edgeplace.model.output import write_text
 from edgeplace.model.parsing.complaint import complaint, placed, shown
 from edgeplace.model.parsing.content import text_of
-from edgeplace.model.parsing.units import currency_code
 from edgeplace.model.parsing.yaml_text import load_yaml
 
 D = TypeVar("D", bound=BaseModel)
@@ -144,32 +142,13 @@ def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None)
             read_as = ShortCluster
             data = written_out(data, ShortCluster.model_validate(data))
             read_as = kind
-        document = kind.model_validate(data)
-        if kind is Cluster:
-            _one_currency(as_written)
-        return document
+        return kind.model_validate(data)
     except ValidationError as e:
         what, cure = complaint(e, read_as, data, file)
         raise InvalidInputError(f"{origin}: {what}", cure) from e
     except MisplacedError as e:
         where = placed(as_written, e.where, file)
-        raise InvalidInputError(f"{origin}: {where}: {e}", e.cure) from e
-
-
-def _one_currency(data: dict[str, Any]) -> None:
-    """Raise `MisplacedError` if a price names another currency than the cluster's."""
-    links, own = data.get("links"), data.get("currency")
-    for i, link in enumerate(links if isinstance(links, list | tuple) else ()):
-        price = link.get("price_per_byte") if isinstance(link, dict) else None
-        code = currency_code(price) if isinstance(price, str) else None
-        if code is not None and code != own:
-            raise MisplacedError(
-                ("links", i, "price_per_byte"),
-                f"a price in {code}, and the cluster's currency is {own or 'not given'}",
-                f"add `currency: {code}` to the file"
-                if own is None
-                else f"give all prices in {own}: they are not converted",
-            )
+        raise InvalidInputError(f"{origin}: {where}: {e.what}", e.cure) from e
 
 
 def _plain(data: Any) -> str:

@@ -25,6 +25,22 @@ class InvalidInputError(EdgeplaceError, ValueError):
     """An input is wrong or incomplete. Correct the input."""
 
 
+Where = tuple[int | str, ...]
+"""A path of names and indices from a document to one of its elements."""
+
+
+class MisplacedError(EdgeplaceError):
+    """An element of a document does not fit the others.
+
+    Whoever reads the document says where it is. It is no ValueError: pydantic would take its path
+    away.
+    """
+
+    def __init__(self, where: Where, what: str, cure: str) -> None:
+        super().__init__(what, cure)
+        self.where = where
+
+
 class MissingExtraError(EdgeplaceError, ImportError):
     """An optional part is not installed. Install it."""
 

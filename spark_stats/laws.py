@@ -5,8 +5,9 @@ next to them do. The protocol is: leave one rate out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -79,8 +80,8 @@ def learn(gathering: Gathering, seen: Sequence[AtRate]) -> Choice:
     """
     if len(seen) < FEWEST_RATES:
         return Choice(None, f"{len(seen)} rates; the law needs {FEWEST_RATES}", (), {})
-    without = _held_out(None, None, seen)
-    errors = {form: _held_out(gathering, form, seen) for form in _SHAPES}
+    without = held_out(seen, lambda others: None)
+    errors = {form: held_out(seen, partial(fitted, gathering, form)) for form in _SHAPES}
     best = min(errors, key=lambda form: _mean_log(errors[form]))
     had, has = _mean_log(without), _mean_log(errors[best])
     if has > WIN * had or has > math.log(HOLDS):
@@ -135,14 +136,14 @@ def selectivity_at(rate_per_s: float, seen: Sequence[AtRate], law: FlushLaw | No
     return level * (law.selectivity(rate_per_s) if law else 1.0)
 
 
-def _held_out(
-    gathering: Gathering | None, form: FlushForm | None, seen: Sequence[AtRate]
+def held_out(
+    seen: Sequence[AtRate], law_of: Callable[[Sequence[AtRate]], FlushLaw | None]
 ) -> tuple[HeldOut, ...]:
+    """Return the prediction of each rate by the law that the other rates give."""
     found = []
     for i, left_out in enumerate(seen):
         others = (*seen[:i], *seen[i + 1 :])
-        law = fitted(gathering, form, others) if gathering and form else None
-        said = selectivity_at(left_out.rate_per_s, others, law)
+        said = selectivity_at(left_out.rate_per_s, others, law_of(others))
         q = math.exp(abs(math.log(said / left_out.selectivity)))
         found.append(HeldOut(left_out.rate_per_s, 0 < i < len(seen) - 1, q))
     return tuple(found)

@@ -67,9 +67,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def log_end(log: Path, lines: int) -> str:
-    """Return the last lines of a log, and before them as many from its last error on."""
-    text = log.read_text(errors="replace").splitlines()
+def log_end(log: Path, lines: int, start: int = 0) -> str:
+    """Return the last lines of a log, and before them as many from its last error on.
+
+    Parameters
+    ----------
+    start
+        Bytes of the log that are older, and left out.
+    """
+    text = log.read_bytes()[start:].decode(errors="replace").splitlines()
     end = max(len(text) - lines, 0)
     errors = [i for i in range(end) if re.search(r"\b(ERROR|FATAL)\b", text[i])]
     cause = [*text[errors[-1] : min(errors[-1] + lines, end)], "..."] if errors else []

@@ -1,1 +1,1 @@
-"""Cluster files in short: groups of sites, templates, patterns, tables."""
+"""Cluster files in short: groups of sites, templates, patterns."""

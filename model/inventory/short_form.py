@@ -9,24 +9,16 @@ from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, Positive, Whole
-from edgeplace.model.cluster import Link, Machine, TaskManager
+from edgeplace.model.cluster import Link, Machine, TaskManager, one_currency
+from edgeplace.model.errors import MisplacedError, Where
 from edgeplace.model.text import some
 
 MOST_SITES = 100_000
 """Most sites, nodes or links that a short file may stand for."""
 Count = Field(default=None, ge=1, le=MOST_SITES)
-Where = tuple[int | str, ...]
-
-
-class MisplacedError(Exception):
-    """An entry of a short file that does not fit the others."""
-
-    def __init__(self, where: Where, what: str, cure: str) -> None:
-        super().__init__(what)
-        self.where, self.what, self.cure = where, what, cure
 
 
 class MachineClass(Machine):
@@ -89,6 +81,8 @@ class ShortCluster(Frozen):
     nodes: tuple[ListedNode, ...] = ()
     task_managers: tuple[TaskManager, ...] = ()
     links: tuple[Link, ...] = ()
+
+    _one_currency = model_validator(mode="before")(one_currency)
 
 
 _SHORT_FIELDS = {

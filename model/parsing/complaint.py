@@ -8,11 +8,10 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from edgeplace.model.errors import Where
 from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.units import Dimension, dimension, how_to_write
 from edgeplace.model.parsing.yaml_text import compose_yaml
-
-Where = tuple[int | str, ...]
 
 _MOST = 8
 _LONGEST_TEXT = 4_000_000

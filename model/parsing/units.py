@@ -76,6 +76,7 @@ _QUANTITY = re.compile(
     r"([+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,2})?)\s*(\D.*)"
 )
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£]")
+_SIGNS = {"€": "EUR", "$": "USD", "£": "GBP"}
 
 
 def dimension(field: str) -> Dimension | None:
@@ -102,7 +103,8 @@ def quantity(text: str, field: str) -> float | str:
         return text
     number, written = match.groups()
     unit = "".join(written.split())
-    money = (currency(text) or "") if measured is _PER_BYTE else ""
+    named = _CURRENCY.match(unit) if measured is _PER_BYTE else None
+    money = named.group() if named else ""
     unit = unit.removeprefix(money)
     factor = measured.units.get(unit)
     if factor is None:
@@ -114,17 +116,17 @@ def quantity(text: str, field: str) -> float | str:
     return float(Fraction(number) * factor)
 
 
-def currency(text: str) -> str | None:
-    """Return the currency of a price such as `4 EUR/GB`, as written; None if it names none."""
+def price_currency(text: str) -> str | None:
+    """Return the ISO 4217 code of the currency of a price, `EUR` for `4 €/GB`.
+
+    None if it names none, or is no price.
+    """
     match = _QUANTITY.fullmatch(text.strip())
-    found = _CURRENCY.match(match.group(2)) if match else None
-    return found.group() if found else None
-
-
-def currency_code(text: str) -> str | None:
-    """Return the ISO 4217 code of the currency of a price, e.g. `EUR` for `4 €/GB`."""
-    written = currency(text)
-    return None if written is None else {"€": "EUR", "$": "USD", "£": "GBP"}.get(written, written)
+    unit = "".join(match.group(2).split()) if match else ""
+    money = _CURRENCY.match(unit)
+    if money is None or unit[money.end() :] not in _PER_BYTE.units:
+        return None
+    return _SIGNS.get(money.group(), money.group())
 
 
 def quantity_pattern(field: str) -> str | None:

@@ -45,7 +45,7 @@ def at_all_rates(own: JobGraph, measured: Sequence[JobGraph]) -> JobGraph:
         if stream.cost:
             points = found.get((stream.source, stream.target), {})
             by_rate = tuple(points[rate] for rate in sorted(points))
-            gathering = GATHERS.get((own.name, _first_word(own, stream.source)))
+            gathering = gathers(own, stream.source)
             law = learn(gathering, by_rate).law if gathering else None
             cost = stream.cost.model_copy(update={"by_rate": by_rate, "flush_law": law})
             stream = stream.model_copy(update={"cost": cost})
@@ -53,8 +53,9 @@ def at_all_rates(own: JobGraph, measured: Sequence[JobGraph]) -> JobGraph:
     return own.revised(streams=tuple(streams), notes=own.notes)
 
 
-def _first_word(job: JobGraph, operator: str) -> str:
-    return job.operator(operator).name.split("[")[0].split()[0]
+def gathers(job: JobGraph, operator: str) -> Gathering | None:
+    """Return when an operator of one of the testbed's jobs flushes; None: it gathers nothing."""
+    return GATHERS.get((job.name, job.operator(operator).name.split("[")[0].split()[0]))
 
 
 def _points(stream: Stream, rate_per_s: float) -> tuple[AtRate, ...]:

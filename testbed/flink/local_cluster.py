@@ -237,10 +237,8 @@ class LocalCluster:
         """Raise `TestbedError` with the end of its log if a process has ended by itself."""
         for name, process in self._processes.items():
             if process.poll() is not None:
-                with self._log(name).open("rb") as log:
-                    log.seek(self._log_starts.get(name, 0))
-                    life = log.read().decode(errors="replace")
-                raise TestbedError(f"{name} ended with code {process.returncode}:\n{life}")
+                said = log_end(self._log(name), _LOG_LINES, self._log_starts.get(name, 0))
+                raise TestbedError(f"{name} ended with code {process.returncode}:\n{said}")
 
     def wait_until(self, met: Callable[[], bool], what: str, seconds: float) -> None:
         """Wait for a condition; a REST call that fails means that it is not met yet.

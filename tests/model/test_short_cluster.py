@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeplace.instances import path
-from edgeplace.model import Cluster, InvalidInputError, dump, load, parse, read
+from edgeplace.instances.instance import Instance
+from edgeplace.model import Cluster, EdgeplaceError, InvalidInputError, dump, load, parse, read
 
 REGIONS = ("north", "south", "east", "west", "mid")
 PI = {"cores": 4, "slots": 4, "memory_bytes": 3e9}
@@ -286,6 +287,21 @@ def test_a_price_in_another_currency_is_not_taken(tmp_path, sites, currency, pri
     assert said in error.value.what
     assert "line 4" in error.value.what
     assert cure in error.value.cure
+
+
+def test_a_price_in_another_currency_is_not_taken_in_an_instance_and_in_python_either():
+    cluster = {
+        "sites": [{"id": "a"}, {"id": "b"}],
+        "links": [{"source": "a", "target": "b", "price_per_byte": "4 USD/GB"}],
+        "currency": "EUR",
+    }
+    job = {"name": "j", "operators": [{"id": "o", "name": "o", "parallelism": 1}]}
+    for kind, data in ((Cluster, cluster), (Instance, {"jobs": [job], "cluster": cluster})):
+        with pytest.raises(EdgeplaceError, match="a price in USD, and the cluster's"):
+            kind.model_validate(data)
+        with pytest.raises(InvalidInputError, match="a price in USD, and the cluster's") as error:
+            parse(data, kind, "the file")
+        assert "links.0.price_per_byte" in error.value.what
 
 
 def test_groups_that_multiply_are_refused_early():
