@@ -1,1 +1,1 @@
-"""What joins edgeplace to stream processors."""
+"""Adapters: they connect edgeplace to stream processors."""

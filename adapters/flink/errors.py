@@ -7,6 +7,10 @@ class FlinkUnreachableError(EdgeplaceError):
     """Flink's REST API cannot be reached, refuses, or gives an answer that is none of Flink's."""
 
 
+class PrometheusUnreachableError(EdgeplaceError):
+    """A Prometheus server cannot be reached, refuses, or gives an answer that is none of its."""
+
+
 class FlinkNotFoundError(EdgeplaceError):
     """Flink's REST API does not know the requested object."""
 

@@ -1,4 +1,4 @@
-"""Credentials for Flink's REST API, from the environment or a private file; never shown."""
+"""Credentials for Flink or Prometheus, from the environment or a private file; never shown."""
 
 import base64
 import os
@@ -11,9 +11,10 @@ import yaml
 
 from edgeplace.model import InvalidInputError
 
-TOKEN_VARIABLE = "EDGEPLACE_FLINK_TOKEN"  # noqa: S105 - the name of a variable
-USER_VARIABLE = "EDGEPLACE_FLINK_USER"
-PASSWORD_VARIABLE = "EDGEPLACE_FLINK_PASSWORD"  # noqa: S105 - the name of a variable
+FLINK_VARIABLES = "EDGEPLACE_FLINK"
+"""The start of the names of the variables with the credentials for Flink: `…_TOKEN`, or `…_USER`
+and `…_PASSWORD`.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Credentials:
 
 
 def find_credentials(
-    file: str | Path | None = None, environment: Mapping[str, str] = os.environ
+    file: str | Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    variables: str = FLINK_VARIABLES,
 ) -> Credentials | None:
     """Return the credentials of a file, else those of the environment, else None.
 
@@ -35,6 +38,8 @@ def find_credentials(
     file
         YAML file with `token`, or with `user` and `password`. Only its owner may have read
         permission.
+    variables
+        The start of the names of the variables.
 
     Raises
     ------
@@ -43,17 +48,18 @@ def find_credentials(
     """
     if file is not None:
         return _of_file(Path(file))
-    token = environment.get(TOKEN_VARIABLE)
-    user, password = environment.get(USER_VARIABLE), environment.get(PASSWORD_VARIABLE)
+    of_token, of_user, of_password = (f"{variables}_{x}" for x in ("TOKEN", "USER", "PASSWORD"))
+    token = environment.get(of_token)
+    user, password = environment.get(of_user), environment.get(of_password)
     if token:
-        return _bearer(token, f"the environment ({TOKEN_VARIABLE})")
+        return _bearer(token, f"the environment ({of_token})")
     if user is None and password is None:
         return None
     if not user or password is None:
         raise InvalidInputError(
-            f"only one of {USER_VARIABLE} and {PASSWORD_VARIABLE} is set", "set both, or none"
+            f"only one of {of_user} and {of_password} is set", "set both, or none"
         )
-    return _basic(user, password, f"the environment ({USER_VARIABLE}, {PASSWORD_VARIABLE})")
+    return _basic(user, password, f"the environment ({of_user}, {of_password})")
 
 
 def _of_file(path: Path) -> Credentials:

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import re
 from contextlib import closing
 
@@ -19,9 +18,14 @@ from edgeplace.adapters.flink.rest import LiveFlink, is_job_id
 from edgeplace.cli.connection import session
 from edgeplace.cli.console import Bar, Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import add_rest, duration_s, positive
+from edgeplace.cli.options import add_rest_or_prometheus, duration_s, positive
 from edgeplace.cli.quantities import size
 from edgeplace.cli.signals import ended_like_ctrl_c
+from edgeplace.commands.flink.collect_range import (
+    add_range_arguments,
+    check_not_polled,
+    run_range,
+)
 
 _INTERVAL_S = 10.0
 _BYTES = {"": 1, "k": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -34,22 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Poll Flink's REST API for a job's metrics, places and checkpoints into a "
         "metric log, until --duration is over or Ctrl-C. Restarts of the job and the JobManager "
         "and network cuts are gaps in the log, after which it goes on; so does a log in a folder "
-        "when this is started again."
+        "when this is started again. With --prometheus, read the metrics of the past from a "
+        "Prometheus server into a new log, and end."
     )
     parser.epilog = (
         "examples:\n"
         "  edgeplace flink collect --jobmanager http://localhost:8081 --duration 10m\n"
         "  edgeplace flink collect --jobmanager http://localhost:8081 --job telemetry "
         "-o /var/log/edgeplace --max-bytes 200MB\n"
+        "  edgeplace flink collect --prometheus http://localhost:9090 --job telemetry "
+        "--duration 1h\n"
         "  edgeplace costs metrics --cluster cluster.yaml -o costs.json\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add_rest(parser)
+    add_rest_or_prometheus(parser)
     parser.add_argument(
         "--job",
         metavar="NAME_OR_ID",
         help="a name is waited for, and followed when the job is submitted again; an id means this "
-        "run (default: this run of the only job)",
+        "run (default: this run of the only job); with --prometheus, a name means all its runs",
     )
     parser.add_argument(
         "-o",
@@ -64,14 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=positive,
         metavar="S",
         help="seconds between polls (default: 10); not below Flink's own "
-        "metrics.fetcher.update-interval",
+        "metrics.fetcher.update-interval. With --prometheus, seconds between points "
+        "(default: 15); best is the interval of the scrapes",
     )
     parser.add_argument(
         "--duration",
         dest="duration_s",
         type=duration_s,
         metavar="TIME",
-        help="such as 90s, 30m, 1h, 2d (default: until Ctrl-C)",
+        help="such as 90s, 30m, 1h, 2d (default: until Ctrl-C; with --prometheus: 1h)",
     )
     parser.add_argument(
         "--max-bytes",
@@ -82,6 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one file ends there (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print a summary as JSON at the end")
+    add_range_arguments(parser)
 
 
 def _log_bytes(text: str) -> int:
@@ -94,6 +103,9 @@ def _log_bytes(text: str) -> int:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Collect until the end, and summarise the log."""
+    if args.prometheus:
+        return run_range(args, console)
+    check_not_polled(args)
     name = None if args.job is None or is_job_id(args.job) else args.job
     with session(args) as client, ended_like_ctrl_c():
         live = LiveFlink(client)
@@ -116,7 +128,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 duration_s=args.duration_s,
             )
     if args.json:
-        console.raw(json.dumps(_as_json(done, log, args), indent=1, ensure_ascii=False) + "\n")
+        console.json(_as_json(done, log, args))
     else:
         _show(console, done, log)
     if done.polls:

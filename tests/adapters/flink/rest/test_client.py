@@ -153,7 +153,7 @@ def test_a_server_that_asks_for_an_hour_does_not_get_it(served, monkeypatch):
 
 
 def test_an_answer_without_end_is_not_kept(flink, monkeypatch):
-    monkeypatch.setattr("edgeplace.adapters.flink.rest.client._LARGEST_BYTES", 10)
+    monkeypatch.setattr("edgeplace.adapters.flink.rest.http._LARGEST_BYTES", 10)
     with (
         FlinkClient(flink.url) as client,
         pytest.raises(FlinkUnreachableError, match="larger than 10 bytes"),
