@@ -92,6 +92,13 @@ class LoadModel:
             own = [row[i] for row in self.count]
             self._within_slots(own, min(int(p.tms.slots[w]), p.n))
             self._within_limit(own, w)
+        # Propagation gives all else once counts are set. Left to itself, CP-SAT may branch on the
+        # steps of `limit`, one conflict a step.
+        self.model.add_decision_strategy(
+            [column for row in self.count for column in row],
+            cp_model.CHOOSE_FIRST,
+            cp_model.SELECT_MIN_VALUE,
+        )
 
     def _most(self, kind: int, workers: Sequence[int]) -> list[int]:
         """Return how many of a kind each worker has slots for."""

@@ -141,6 +141,21 @@ def test_alike_workers_are_balanced_as_by_brute_force(problem, reading):
     confirm(problem, decide(problem, reading=reading), least(problem, reading), reading)
 
 
+@pytest.mark.parametrize(
+    ("loads", "wide", "ships", "shared", "slots"),
+    [
+        # CP-SAT branched on the steps of the largest load for ever.
+        ([2, 3, 5, 7], [2, 1, 2, 2], ["FORWARD", "HASH", "REBALANCE"], False, 7),
+        ([0, 9, 4, 2], [2, 2, 2, 2], ["HASH", "HASH", "FORWARD"], True, 8),
+        ([6, 6, 0, 7], [1, 2, 2, 2], ["HASH", "REBALANCE", "REBALANCE"], True, 6),
+    ],
+)
+def test_a_search_without_a_limit_ends(loads, wide, ships, shared, slots):
+    job = row(loads, wide, [ShipStrategy(s) for s in ships], shared)
+    problem = build([job], like_workers(2, slots))
+    confirm(problem, decide(problem, reading="caps"), least(problem, "caps"), "caps")
+
+
 @some
 @given(instance=instances())
 def test_unlike_workers_and_rules_of_place_too(instance):
