@@ -3,7 +3,7 @@
 from edgeplace.model.backends import BACKENDS, PULP, is_backend
 from edgeplace.model.base import Frozen, NonNegative
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
-from edgeplace.model.cost import AtRate, ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
     EdgeplaceError,
@@ -15,6 +15,7 @@ from edgeplace.model.file_lock import lock
 from edgeplace.model.inventory.short_form import ShortCluster
 from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
+from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
     DEFAULT_OBJECTIVE,

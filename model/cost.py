@@ -6,6 +6,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
+from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import FlushLaw
 
 ENOUGH_BUSY_SHARE = 0.05
@@ -92,19 +93,6 @@ class OperatorCost(Frozen):
     def on(self, node_class: str) -> ClassCost | None:
         """Return the cost on a node class, or None if that pair was never seen."""
         return next((c for c in self.classes if c.node_class == node_class), None)
-
-
-class AtRate(Frozen):
-    """The traffic of a stream at a certain rate of its source operator.
-
-    The output of combiners and windows is not proportional to their input, and watermarks are sent
-    even if there are few records.
-    """
-
-    rate_per_s: Positive
-    """Records in (out, for sources) of one subtask of the source operator."""
-    selectivity: Positive
-    bytes_per_record: Positive
 
 
 class StreamCost(Frozen):

@@ -130,7 +130,7 @@ def _check_folder(folder: Path, path: Path) -> None:
 
 
 def _replace(parts: Iterable[str], path: Path) -> None:
-    """Replace `path`, which is not a link, by a new file."""
+    """Replace `path` by a new file; `path` is not a link."""
     former = path.stat() if path.exists() else None
     if former and not os.access(path.parent, os.W_OK):
         # The file can be written, but no file can be created beside it.

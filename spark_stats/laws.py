@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from edgeplace.model import AtRate
+from edgeplace.model.laws.by_rate import selectivity_at
 from edgeplace.model.laws.flush import FlushForm, FlushLaw, Gathering
 
 FEWEST_RATES = 3
@@ -120,20 +121,6 @@ def fitted(gathering: Gathering, form: FlushForm, seen: Sequence[AtRate]) -> Flu
         reach = reach / 2.5
     assert best is not None  # noqa: S101 - any finite loss is less than infinity
     return best
-
-
-def selectivity_at(rate_per_s: float, seen: Sequence[AtRate], law: FlushLaw | None) -> float:
-    """Return a stream's selectivity at a rate: the law's, at the level of the measurements.
-
-    measured / law is interpolated as a power of the rate, and is constant beyond the ends. So
-    measured rates keep their measurement. Without a law, the selectivity itself is.
-    """
-    rates = np.log([at.rate_per_s for at in seen])
-    levels = [
-        math.log(at.selectivity / (law.selectivity(at.rate_per_s) if law else 1.0)) for at in seen
-    ]
-    level = math.exp(float(np.interp(math.log(rate_per_s), rates, levels)))
-    return level * (law.selectivity(rate_per_s) if law else 1.0)
 
 
 def held_out(

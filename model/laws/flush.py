@@ -16,7 +16,6 @@ D(n), the number of distinct keys among n, has two forms. It is the sum of
 """
 
 import functools
-import itertools
 import math
 from typing import Literal
 
@@ -97,20 +96,18 @@ class FlushLaw(Frozen):
 def _zipf(keys: float, exponent: float) -> tuple[tuple[float, float], ...]:
     """Return (number of keys, probability of each) by range of rank.
 
-    Ranges become wider with the rank. A range has the integral of rank^-exponent from half a rank
-    before its first to half a rank after its last one.
+    The first ranks are ranges of one key. The others become wider with the rank; a range has the
+    integral of rank^-exponent from half a rank before its first to half a rank after its last one.
+    If `keys` is no whole number, the last range has the fraction of a key.
     """
-    ends = [0.5]
-    while ends[-1] < keys + 0.5:
-        ends.append(min(ends[-1] + max(1.0, math.floor(ends[-1] / 10)), keys + 0.5))
-        if len(ends) <= _EACH_RANK:
-            ends[-1] = min(ends[-2] + 1.0, keys + 0.5)
-    ranges = list(itertools.pairwise(ends))
-    weights = [_integral(a, b, exponent) for a, b in ranges]
-    whole = sum(weights)
-    return tuple(
-        (b - a, weight / whole / (b - a)) for (a, b), weight in zip(ranges, weights, strict=True)
-    )
+    ranges = [(min(1.0, keys - i), (i + 1.0) ** -exponent) for i in range(_EACH_RANK) if i < keys]
+    start, end = _EACH_RANK + 0.5, keys + 0.5
+    while start < end:
+        stop = min(start + math.floor(start / 10), end)
+        ranges.append((stop - start, _integral(start, stop, exponent) / (stop - start)))
+        start = stop
+    whole = sum(each * weight for each, weight in ranges)
+    return tuple((each, weight / whole) for each, weight in ranges)
 
 
 def _integral(low: float, high: float, exponent: float) -> float:

@@ -1,4 +1,4 @@
-"""The same jobs in another parallelism: what is known by subtask is mapped by key group.
+"""The same jobs with another parallelism. Figures of single subtasks are mapped by key group.
 
 Key group g of K belongs to subtask ``g * n // K`` of n, in any parallelism n (Flink's
 `KeyGroupRangeAssignment`). So a subtask of one parallelism owns parts of some subtasks of another.

@@ -1,4 +1,4 @@
-"""How long records wait in the buffer of a channel until it is sent."""
+"""The time that records wait in the buffer of a channel until it is sent."""
 
 import numpy as np
 

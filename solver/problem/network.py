@@ -127,7 +127,7 @@ class Network:
         return tuple(cuts)
 
     def steps(self, a: Ints, b: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Yield what is crossed from sites a to sites b, at most one link of each pair at a time.
+        """Yield the links on the routes from sites a to b, at most one of each pair at a time.
 
         Pairs without a route cross nothing.
 

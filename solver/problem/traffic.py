@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import InvalidInputError, JobGraph, ShipStrategy, Stream
+from edgeplace.model.laws.by_rate import bytes_per_record_at, selectivity_at
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.clock import look
 
@@ -182,22 +183,10 @@ def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple
     if not (stream.cost and stream.cost.by_rate):
         return np.full(len(rate_per_s), known[0]), np.full(len(rate_per_s), known[1])
     seen, law = stream.cost.by_rate, stream.cost.flush_law
-    rates = np.log([at.rate_per_s for at in seen])
-    own, at_seen = np.ones(len(rate_per_s)), np.ones(len(seen))
-    if law:
-        different, which = np.unique(rate_per_s, return_inverse=True)
-        own = np.array([law.selectivity(float(rate)) for rate in different])[which]
-        at_seen = np.array([law.selectivity(at.rate_per_s) for at in seen])
-    with np.errstate(divide="ignore"):
-        now = np.log(rate_per_s)
-        selectivity, size = (
-            np.exp(np.interp(now, rates, np.log(figures)))
-            for figures in (
-                [x.selectivity for x in seen] / at_seen,
-                [x.bytes_per_record for x in seen],
-            )
-        )
-    return own * selectivity, size
+    different, which = np.unique(rate_per_s, return_inverse=True)
+    selectivity = np.array([selectivity_at(rate, seen, law) for rate in different.tolist()])
+    size = np.array([bytes_per_record_at(rate, seen) for rate in different.tolist()])
+    return selectivity[which], size[which]
 
 
 def _propagate(job: JobGraph) -> Traffic:

@@ -80,7 +80,7 @@ class Tree:
 
     @cached_property
     def alone(self) -> Bools:
-        """Which sites have no links, though there are others, shape (n_sites,)."""
+        """Sites without links in a cluster of several sites, shape (n_sites,)."""
         found: Bools = np.ones(len(self.parent), bool)
         found[self.order] = False
         return found
@@ -99,7 +99,7 @@ class Tree:
         return (*ups, *reversed(downs))
 
     def steps(self, a: Ints, b: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Yield what is crossed from sites a to sites b, at most one link of each pair at a time.
+        """Yield the links on the routes from sites a to b, at most one of each pair at a time.
 
         Pairs without a route cross nothing.
 

@@ -20,7 +20,8 @@ import numpy as np
 from edgeplace.model import RATED, Plan
 from edgeplace.model.errors import EdgeplaceError, InvalidInputError
 from tests.conformance.cure_check import cure_differences
-from tests.conformance.document_oracle import SAME, Document, Truth
+from tests.conformance.document_oracle import SAME, Document
+from tests.conformance.document_truth import Truth
 from tests.conformance.parsed import Case, Parsed
 
 Answer = dict[str, Any]

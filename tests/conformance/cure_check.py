@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from edgeplace.model import Change, Plan
-from tests.conformance.document_oracle import Truth
+from tests.conformance.document_truth import Truth
 from tests.conformance.parsed import Parsed
 from tests.support.cures import with_changes
 

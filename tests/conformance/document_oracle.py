@@ -1,4 +1,4 @@
-"""What docs/formulation.md says of every plan of a small instance, and which plans are best.
+"""What docs/formulation.md says of every plan of a small instance.
 
 Written from docs/formulation.md, docs/job.md and the classes of `edgeplace.model` alone; nothing
 here comes from `edgeplace.solver`. All plans are judged at once: an array of plans, a row each,
@@ -7,7 +7,7 @@ with the TaskManager of every subtask.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, JobGraph, Plan, Rules
-from edgeplace.model.job import Operator, ShipStrategy, Stream
+from edgeplace.model.job import Operator, Stream
+from tests.conformance.document_flows import flow, shares
 
 Floats = NDArray[np.float64]
 Plans = NDArray[np.int64]
@@ -26,6 +27,8 @@ FRAME, IP_TCP, CREDIT = 47, 52, 29
 """Bytes: Flink's head of a buffer, headers of a packet, a message that grants a credit."""
 OF_SOURCE, OF_OTHER = 12.6e3, 5.9e3
 """Bytes of the messages of a checkpoint, for each subtask."""
+SAME = 1e-9
+"""Share by which two equal values may differ; a cap is kept up to as much."""
 EXACT = 1e-9
 """Share of a limit within which its use is too near to tell: see `Judged.doubtful`."""
 
@@ -170,11 +173,11 @@ class Document:
         a, b = job.operator(stream.source), job.operator(stream.target)
         pairs: list[tuple[int, int, float]] = []
         for i in range(a.parallelism):
-            pairs += [(i, to, share) for to, share in _shares(stream, i, a, b)]
+            pairs += [(i, to, share) for to, share in shares(stream, i, a, b)]
         flows = []
         for i, to, share in pairs:
             k, l_ = self.at[j, a.id, i], self.at[j, b.id, to]
-            selectivity, size = _flow(stream, a, self.rate[k])
+            selectivity, size = flow(stream, a, self.rate[k])
             flows.append((k, l_, self.rate[k] * selectivity * share, size))
         # Silent channels take no buffers of the gate.
         gate = {to: sum(x == to and r > 0 for _, x, r, _ in flows) for _, to, *_ in flows}
@@ -602,144 +605,3 @@ def _downwards(job: JobGraph) -> list[str]:
         for o in ready:
             del left[o]
     return out
-
-
-def _shares(stream: Stream, i: int, a: Operator, b: Operator) -> list[tuple[int, float]]:
-    """Return (consumer, share of producer i's records)."""
-    p, q = a.parallelism, b.parallelism
-    given = stream.cost.shares if stream.cost else None
-    match stream.ship_strategy:
-        case ShipStrategy.FORWARD:
-            return [(i, 1.0)]
-        case ShipStrategy.RESCALE:
-            if p >= q:
-                return [(j, 1.0) for j in range(q) if j * p // q <= i < (j + 1) * p // q]
-            mine = range(-(-i * q // p), -(-(i + 1) * q // p))
-            return [(j, 1 / len(mine)) for j in mine]
-        case ShipStrategy.BROADCAST:
-            return [(j, 1.0) for j in range(q)]
-        case ShipStrategy.GLOBAL:
-            return [(j, 1.0 if j == 0 else 0.0) for j in range(q)]
-    if given is not None:
-        return [(j, share / sum(given)) for j, share in enumerate(given)]
-    if stream.ship_strategy is ShipStrategy.HASH:
-        groups = [g * q // b.max_parallelism for g in range(b.max_parallelism)]
-        return [(j, groups.count(j) / b.max_parallelism) for j in range(q)]
-    return [(j, 1 / q) for j in range(q)]
-
-
-def _flow(stream: Stream, a: Operator, rate: float) -> tuple[float, float]:
-    """Return records out per record in, and bytes per record, at a rate of the producer."""
-    cost = stream.cost
-    assert cost is not None
-    if cost.by_rate:
-        seen = cost.by_rate
-        rates = [s.rate_per_s for s in seen]
-        if rate <= rates[0]:
-            return seen[0].selectivity, seen[0].bytes_per_record
-        if rate >= rates[-1]:
-            return seen[-1].selectivity, seen[-1].bytes_per_record
-        hi = next(x for x, r in enumerate(rates) if r >= rate)
-        lo = hi - 1
-        part = math.log(rate / rates[lo]) / math.log(rates[hi] / rates[lo])
-
-        def between(x: float, y: float) -> float:
-            return math.exp(math.log(x) + part * (math.log(y) - math.log(x)))
-
-        records = between(rates[lo] * seen[lo].selectivity, rates[hi] * seen[hi].selectivity)
-        size = between(
-            rates[lo] * seen[lo].selectivity * seen[lo].bytes_per_record,
-            rates[hi] * seen[hi].selectivity * seen[hi].bytes_per_record,
-        )
-        return records / rate, size / records
-    selectivity = cost.selectivity
-    if selectivity is None:
-        selectivity = a.cost.selectivity if a.cost else None
-    return (1.0 if selectivity is None else selectivity), cost.bytes_per_record or 0.0
-
-
-# The best plans, level by level.
-
-
-SAME = 1e-9
-"""Share by which two equal values may differ; a cap is kept up to as much."""
-PROVED = 1e-6
-"""Share by which a proved value may exceed its bound."""
-Asked = Callable[[Plan], bool]
-
-
-@dataclass(frozen=True)
-class LevelTruth:
-    """What is true of one level, given the ones before it."""
-
-    name: str
-    tolerance: float
-    optimum: float
-    """With each level before at most (1 + tolerance) times its optimum."""
-    lowest: float
-    """With the levels before a little beyond that, by what a proof may be off."""
-    span: float
-    """Largest value of a plan that holds, by the smallest that is not 0."""
-
-    @property
-    def cap(self) -> float:
-        """Return what a proved plan has of this level at most."""
-        return (1 + self.tolerance) * self.optimum * (1 + PROVED) * (1 + SAME)
-
-
-class Truth:
-    """What is true of an instance, by trying every plan.
-
-    Parameters
-    ----------
-    objective
-        The levels: (name, tolerance).
-    holds_exactly
-        Of plans that use a limit to the last billionth, whether they hold.
-    """
-
-    def __init__(
-        self, document: Document, objective: Sequence[tuple[str, float]], holds_exactly: Asked
-    ) -> None:
-        self._objective = objective
-        plans = document.plans()
-        said = document.judge(plans)
-        # With throughput first, the limits that grow with the rates may be exceeded.
-        holds = (said.rated_aside if objective[0][0] == "throughput" else said.hold).copy()
-        for i in np.flatnonzero(holds & said.doubtful):
-            holds[i] = holds_exactly(document.as_plan(plans[i]))
-        self._values = {name: said.values[name][holds] for name, _ in objective}
-        self.any_plan = bool(holds.any())
-
-    def levels(self, found: Mapping[str, float] | None = None) -> list[LevelTruth]:
-        """Return the optimum of each level; empty if there is no plan.
-
-        Parameters
-        ----------
-        found
-            What a plan has of each level. Where that is more than the optimum by what a proof may
-            be off, it is the value that was reached, and later levels are subject to it.
-        """
-        if not self.any_plan:
-            return []
-        every = np.ones(len(next(iter(self._values.values()))), bool)
-        strict, loose = every.copy(), every
-        out = []
-        for name, tolerance in self._objective:
-            value = self._values[name]
-            seen = value[value > 0]
-            level = LevelTruth(
-                name,
-                tolerance,
-                float(value[strict].min()),
-                float(value[loose].min()),
-                float(seen.max() / seen.min()) if len(seen) else 1.0,
-            )
-            out.append(level)
-            reached = level.optimum
-            if found is not None and found[name] <= level.cap:
-                reached = max(reached, found[name] / (1 + tolerance))
-            # What is equal but for the rounding of sums keeps the cap in any case.
-            strict &= value <= (1 + tolerance) * reached * (1 + 1e-12)
-            loose = loose & (value <= level.cap)
-        return out

@@ -37,6 +37,7 @@ FAMILIES: dict[str, dict[str, float]] = {
     "two_jobs": {"two_jobs": 1.0},
     "priced": {"priced": 1.0},
     "by_rate": {"by_rate": 0.7},
+    "flush_law": {"by_rate": 0.8, "flush_law": 0.8, "silent": 0.1},
     "wire": {"wire": 1.0, "watermarks": 0.5},
     "background": {"background": 0.8, "tight": 0.5},
     "current": {"current": 1.0, "moves_matter": 1.0},
@@ -66,6 +67,7 @@ _USUAL = {
     "state": 0.2, "anywhere": 0.15, "latency_limit": 0.03, "watermarks": 0.03, "round": 0.4,
     "one_way": 0.02, "cut": 0.02, "path": 0.1, "two_jobs": 0.04, "moves_matter": 0.1,
     "throughput_first": 0.05, "wide": 0.15, "sites": 3, "exact": 0.05, "sources_unplaced": 0.05,
+    "flush_law": 0.1,
 }  # fmt: skip
 
 
@@ -319,6 +321,8 @@ class _Maker:
                 }
                 for r in rates
             ]
+            if self.often("flush_law"):
+                cost["flush_law"] = self.flush_law()
         else:
             cost["bytes_per_record"] = 0.0 if self.often("silent") else self.number(10, 1e4)
             if not (of_source and outputs == 1 and self.draw.random() < 0.5):
@@ -329,6 +333,25 @@ class _Maker:
                 weights = np.eye(b["parallelism"])[0]
             cost["shares"] = [float(w) for w in weights]
         return {"source": a["id"], "target": b["id"], "ship_strategy": kind, "cost": cost}
+
+    def flush_law(self) -> dict[str, Any]:
+        """Draw a law; of Zipf with no more keys than the oracle sums one by one."""
+        gathering: dict[str, Any] = {}
+        if self.draw.random() < 0.7:
+            gathering["interval_s"] = self.number(0.1, 10)
+        if self.draw.random() < 0.5:
+            gathering["records"] = float(np.ceil(self.number(2, 2000)))
+        if self.draw.random() < 0.5:
+            gathering["checkpoint_s"] = self.number(0.5, 60)
+        if self.draw.random() < 0.3:
+            gathering["keys_per_record"] = self.number(0.5, 10)
+        zipf = self.draw.random() < 0.5
+        return {
+            "gathering": gathering,
+            "form": "zipf" if zipf else "hot and cold",
+            "keys": min(self.number(1, 32), 32) if zipf else self.number(1, 1000),
+            "shape": float(f"{self.draw.uniform(0, 3 if zipf else 1):.3g}"),
+        }
 
     # What is asked.
 

@@ -64,7 +64,7 @@ def test_the_generator_lists_no_more_plans_than_memory_holds(
         return real(document)
 
     monkeypatch.setattr(Document, "plans", plans)
-    assert generate(500_230)
+    assert generate(500_230, family="two_jobs")
 
 
 def test_the_generator_makes_cases_of_all_kinds() -> None:
@@ -80,5 +80,9 @@ def test_the_generator_makes_cases_of_all_kinds() -> None:
     }  # fmt: skip
     assert any(":" in v for c in cases for v in c["objective"])
     assert any(c["current"] for c in cases)
+    costs = [s["cost"] for c in cases for j in c["jobs"] for s in j["streams"]]
+    laws = [cost["flush_law"] for cost in costs if "flush_law" in cost]
+    assert {law["form"] for law in laws} == {"hot and cold", "zipf"}
+    assert {len(law["gathering"].keys() - {"keys_per_record"}) for law in laws} >= {1, 2, 3}
     assert all(Parsed.of(c) for c in cases)
     assert generate(7) == generate(7)

@@ -1,13 +1,15 @@
 """The flush law, against combiners that are run record by record and share no code with it."""
 
+import math
 import random
 from itertools import accumulate
 
 import pytest
 
 from edgeplace.model import AtRate
+from edgeplace.model.laws.by_rate import selectivity_at
 from edgeplace.model.laws.flush import FlushLaw, Gathering
-from edgeplace.spark_stats.laws import learn, selectivity_at
+from edgeplace.spark_stats.laws import learn
 
 RATES = (50, 400, 3_000, 12_000)
 EVERY_SECOND = Gathering(interval_s=1, records=2_000, checkpoint_s=5)
@@ -82,6 +84,17 @@ def test_the_rarer_a_record_the_more_it_goes_alone():
 
     assert law.selectivity(0) == 1
     assert law.selectivity(1e-6) == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize("exponent", [0, 0.5, 1, 2, 3])
+@pytest.mark.parametrize("keys", [1, 5, 32, 40, 1_000])
+def test_zipf_is_the_sum_over_the_ranks(keys, exponent):
+    law = FlushLaw(gathering=EVERY_SECOND, form="zipf", keys=keys, shape=exponent)
+    weights = [rank**-exponent for rank in range(1, keys + 1)]
+
+    for n in (1, 20, 100, 10_000):
+        each = [1 - math.exp(-n * weight / sum(weights)) for weight in weights]
+        assert law.distinct(n) == pytest.approx(sum(each), rel=1e-3 if keys > 32 else 1e-12)
 
 
 @pytest.mark.parametrize(
