@@ -47,7 +47,7 @@ agent: $(UV) ## build the JobManager agent anew: the same sources give the same 
 flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/flink-compat.md (JDK, 2 GB download)
 	$(RUN) python -m testbed.flink.compat
 
-soak: $(UV) ## 20 live moves, 5 dead TaskManagers, 1 dead JobManager: is anything lost or doubled? (JDK)
+soak: $(UV) ## 40 live changes, 12 dead TaskManagers, 9 dead JobManagers: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak
 
 headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2.5 h, goes on where it was ended)

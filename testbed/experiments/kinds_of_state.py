@@ -5,8 +5,12 @@ from pathlib import Path
 
 from testbed.flink.agent_cluster import AgentCluster
 
-TASKS = ("Source: numbers", "listed", "union", "checked", "keyed", "odd", "Source: rules", "sink")
+JOINED = ("listed", "union", "checked", "committed: Writer", "committed: Committer")
+"""Tasks that FORWARD joins."""
+TASKS = ("Source: numbers", *JOINED, "keyed", "odd", "Source: rules", "sink")
 PARALLELISM = 2
+KEY_GROUPS = 4
+"""Of ``keyed``: its max parallelism."""
 _FINISH_SECONDS = 180.0
 _WORD = 1 << 64
 
@@ -35,19 +39,30 @@ class KindsRun:
     ) -> None:
         self._flink = flink
         self._records = records
+        self.name = name
+        self._more = more
         folder = flink.cluster.scratch / name
         self._out = folder / "out"
         self._finish = folder / "finish"
         self._out.mkdir(parents=True)
-        self.job_id = flink.submit(
+        self.job_id = self._submit(None)
+
+    def _submit(self, savepoint: str | None) -> str:
+        return self._flink.submit(
             "KindsOfState",
-            f"records={records}",
+            f"records={self._records}",
             f"finish={self._finish}",
             f"out={self._out}",
             f"parallelism={PARALLELISM}",
-            f"name={name}",
-            *more,
+            f"name={self.name}",
+            *self._more,
+            savepoint=savepoint,
         )
+
+    def stop_and_resume(self) -> None:
+        """Stop the job with a savepoint and start it from there: it gets another id."""
+        folder = self._out.with_name("savepoints")
+        self.job_id = self._submit(self._flink.rest.stop_with_savepoint(self.job_id, folder))
 
     def hurry(self) -> None:
         """Let the rest of the numbers come at full speed."""
@@ -88,4 +103,24 @@ def wrong_totals(folder: Path, records: int) -> list[str]:
         wanted = (len(numbers), sum(numbers) % _WORD, sum(i * i for i in numbers) % _WORD)
         if found != wanted:
             problems.append(f"{kind}: count, sum and squares are {found} instead of {wanted}")
-    return problems
+    return problems + wrong_lines(folder / "committed", records)
+
+
+def wrong_lines(folder: Path, records: int) -> list[str]:
+    """Compare what an exactly-once sink has committed with the numbers from 0 to ``records`` - 1.
+
+    Parameters
+    ----------
+    folder
+        Has files with a number on each line; those that begin with a dot were never committed.
+    records
+        Count of numbers.
+    """
+    seen = bytearray(records)
+    doubled = 0
+    for file in folder.glob("[!.]*"):
+        for line in file.read_text().splitlines():
+            doubled += seen[int(line)]
+            seen[int(line)] = 1
+    lost = seen.count(0)
+    return [f"committed: {lost} numbers lost, {doubled} doubled"] if lost or doubled else []

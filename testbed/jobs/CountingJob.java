@@ -40,6 +40,8 @@ import org.apache.flink.util.Collector;
  *   <li>{@code checkpoint-ms}: interval, default 1000; 0 for no checkpoints
  *   <li>{@code chaining}, {@code sharing}: of operators and of slots, default true
  *   <li>{@code fails-at}: with this parallelism, {@code count} cannot start; default 0, none
+ *   <li>{@code committed}: if given, {@code sink} is an exactly-once sink of all counted numbers, with
+ *       its files in this folder; its two operators are one task
  *   <li>{@code name}: of the job, default "counting"
  * </ul>
  */
@@ -62,9 +64,8 @@ public final class CountingJob {
         if (checkpointMs > 0) {
             env.enableCheckpointing(checkpointMs);
         }
-        if (!arguments.flag("chaining", true)) {
-            env.disableOperatorChaining();
-        }
+        boolean chaining = arguments.flag("chaining", true);
+        String committed = arguments.text("committed", "");
         boolean sharing = arguments.flag("sharing", true);
         double perSubtask = arguments.whole("per-second", 1000) / (double) parallelism;
         PacedNumbers numbers = new PacedNumbers(records, perSubtask, arguments.text("finish"));
@@ -79,20 +80,35 @@ public final class CountingJob {
                                 new Count(
                                         keys,
                                         records / parallelism,
-                                        arguments.integer("fails-at", 0)))
+                                        arguments.integer("fails-at", 0),
+                                        !committed.isEmpty()))
                         .returns(Types.STRING)
                         .name("count")
                         .setParallelism(countParallelism);
-        SingleOutputStreamOperator<Void> sink =
-                count.process(new WriteFiles(arguments.text("out")))
-                        .returns(Types.VOID)
-                        .name("sink")
-                        .setParallelism(countParallelism);
+        if (!chaining) {
+            source.disableChaining();
+            filter.disableChaining();
+            count.disableChaining();
+        }
         if (!sharing) {
             source.slotSharingGroup("numbers");
             filter.slotSharingGroup("filter");
             count.slotSharingGroup("count");
-            sink.slotSharingGroup("sink");
+        }
+        if (committed.isEmpty()) {
+            SingleOutputStreamOperator<Void> sink =
+                    count.process(new WriteFiles(arguments.text("out")))
+                            .returns(Types.VOID)
+                            .name("sink")
+                            .setParallelism(countParallelism);
+            if (!sharing) {
+                sink.slotSharingGroup("sink");
+            }
+            if (!chaining) {
+                sink.disableChaining();
+            }
+        } else {
+            count.sinkTo(CommittedLines.in(committed)).name("sink").setParallelism(countParallelism);
         }
         env.execute(arguments.text("name", "counting"));
     }
@@ -107,11 +123,13 @@ public final class CountingJob {
         private final int keys;
         private final long perRange;
         private final int failsAt;
+        private final boolean emitsEach;
 
-        Count(int keys, long perRange, int failsAt) {
+        Count(int keys, long perRange, int failsAt, boolean emitsEach) {
             this.keys = keys;
             this.perRange = perRange;
             this.failsAt = failsAt;
+            this.emitsEach = emitsEach;
         }
 
         @Override
@@ -132,6 +150,9 @@ public final class CountingJob {
             MapState<String, Long> totals = totals();
             add(totals, COUNT, 1);
             add(totals, SUM, number);
+            if (emitsEach) {
+                out.collect(number.toString());
+            }
             MapState<Long, Long> nextInRange =
                     getRuntimeContext()
                             .getMapState(

@@ -38,6 +38,7 @@ import org.apache.flink.util.OutputTag;
  *
  * <pre>
  * numbers ~ listed - union - checked = keyed = sink
+ *                |              | - committed
  *                \ side output = odd  = sink
  *                   rules -broadcast-> checked
  * </pre>
@@ -46,7 +47,8 @@ import org.apache.flink.util.OutputTag;
  * {@code checked} has broadcast state, {@code keyed} and {@code odd} have keyed state. {@code rules}
  * is a bounded source: its subtask is FINISHED while the job runs. When the source ends, {@code
  * sink} writes one file for {@code listed}, {@code union}, {@code keyed} and {@code odd} each, with
- * the line {@code count sum squares} (sums modulo 2^64).
+ * the line {@code count sum squares} (sums modulo 2^64). {@code committed} is an exactly-once sink:
+ * its files have each number on a line.
  *
  * <p>Arguments, each {@code key=value}:
  *
@@ -54,7 +56,7 @@ import org.apache.flink.util.OutputTag;
  *   <li>{@code records}: how many numbers
  *   <li>{@code per-second}: of each source subtask, default 1000
  *   <li>{@code finish}: a file; once it is there, the rest comes at full speed
- *   <li>{@code out}: existing folder for the results
+ *   <li>{@code out}: existing folder for the results; {@code committed} makes a folder in it
  *   <li>{@code parallelism}: of every operator but {@code rules} and {@code sink}, default 2
  *   <li>{@code pause-us}: of {@code keyed} at each number until {@code finish} is there, default 0
  *   <li>{@code unaligned}: whether checkpoints are, default false
@@ -100,12 +102,15 @@ public final class KindsOfState {
                         .transform("listed", Types.LONG, new Tally("listed", false));
         SingleOutputStreamOperator<Long> union =
                 listed.transform("union", Types.LONG, new Tally("union", true));
-        DataStream<Tuple2<String, long[]>> keyed =
+        SingleOutputStreamOperator<Long> checked =
                 union.connect(rules)
                         .process(new Checked())
                         .returns(Types.LONG)
-                        .name("checked")
-                        .keyBy(number -> (int) (number % KEYS), Types.INT)
+                        .name("checked");
+        String out = arguments.text("out");
+        checked.sinkTo(CommittedLines.in(out + "/committed")).name("committed");
+        DataStream<Tuple2<String, long[]>> keyed =
+                checked.keyBy(number -> (int) (number % KEYS), Types.INT)
                         .process(new Count("keyed", arguments.whole("pause-us", 0), finish))
                         .returns(TOTAL)
                         .name("keyed")
@@ -118,7 +123,7 @@ public final class KindsOfState {
                         .name("odd");
         keyed.union(odd, listed.getSideOutput(TOTALS), union.getSideOutput(TOTALS))
                 .keyBy(total -> total.f0, Types.STRING)
-                .process(new WriteFiles(arguments.text("out")))
+                .process(new WriteFiles(out))
                 .returns(Types.VOID)
                 .name("sink")
                 .setParallelism(1);
@@ -160,15 +165,15 @@ public final class KindsOfState {
             totals = new long[ENTRIES][3];
             int subtasks = getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks();
             int subtask = getRuntimeContext().getTaskInfo().getIndexOfThisSubtask();
-            int i = 0;
             for (long[] each : state.get()) {
-                // Each subtask gets all entries of union list state, and keeps its share.
-                if (!isUnion || i % subtasks == subtask) {
-                    for (int k = 0; k < each.length; k++) {
-                        totals[i % ENTRIES][k] += each[k];
+                int entry = (int) each[0];
+                // Each subtask gets all entries of union list state, in an order that Flink does not
+                // promise to be the same for all: it keeps its share by what an entry says.
+                if (!isUnion || entry % subtasks == subtask) {
+                    for (int k = 0; k < totals[entry].length; k++) {
+                        totals[entry][k] += each[k + 1];
                     }
                 }
-                i++;
             }
         }
 
@@ -176,8 +181,9 @@ public final class KindsOfState {
         public void snapshotState(StateSnapshotContext context) throws Exception {
             super.snapshotState(context);
             state.clear();
-            for (long[] each : totals) {
-                state.add(each.clone());
+            for (int entry = 0; entry < ENTRIES; entry++) {
+                long[] total = totals[entry];
+                state.add(new long[] {entry, total[0], total[1], total[2]});
             }
         }
 

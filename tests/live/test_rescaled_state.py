@@ -15,15 +15,14 @@ live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
 MANY = 2_000_000
 IDS = ("server-1", "server-2", "pi-1", "pi-2")
-KEY_GROUPS = 4
 TRIES = 5
 
 
 def places(start: int = 0, **n: int) -> dict[str, str]:
-    """Deal the tasks to TaskManagers; `listed`, `union` and `checked` are joined by FORWARD."""
+    """Deal the tasks to TaskManagers."""
     found = dict.fromkeys(kinds.TASKS, kinds.PARALLELISM) | {"Source: rules": 1, "sink": 1}
     found["Source: numbers"] = n.get("numbers", kinds.PARALLELISM)
-    found |= dict.fromkeys(("listed", "union", "checked"), n.get("listed", kinds.PARALLELISM))
+    found |= dict.fromkeys(kinds.JOINED, n.get("listed", kinds.PARALLELISM))
     found |= {task: n.get(task, kinds.PARALLELISM) for task in ("keyed", "odd")}
     tasks = [f"{task} ({i}/{k})" for task, k in found.items() for i in range(1, k + 1)]
     where = itertools.cycle(itertools.islice(itertools.cycle(IDS), start, start + len(IDS)))
@@ -90,7 +89,7 @@ def test_all_kinds_of_state_are_redistributed(
 
     # What cannot be leaves the job as it is.
     before = flink.rest.subtasks(job)
-    many = write(flink, job, places(keyed=KEY_GROUPS + 1))
+    many = write(flink, job, places(keyed=kinds.KEY_GROUPS + 1))
     (reason, *_) = flink.wait_for_status(job, "rejected", many)["reasons"]
     assert "has 4 key groups, its max parallelism" in reason
     none = {"keyed (1/0)": "pi-1"} | {t: p for t, p in FOUR.items() if "keyed" not in t}

@@ -1,3 +1,4 @@
+import itertools
 import random
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ import pytest
 REASON = "the testbed is not in the wheel, and not beside these tests"
 counting = pytest.importorskip("testbed.experiments.counting", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 soak = pytest.importorskip("testbed.experiments.soak", reason=REASON)
 
 RECORDS, KEYS = 24, 2
@@ -48,22 +50,50 @@ def test_a_missing_result_is_told(results: Path) -> None:
 
 
 def test_places_never_need_more_slots_than_there_are() -> None:
-    tasks = [f"count ({i}/22)" for i in range(1, 23)]
-    slots = {spec.name: spec.slots for spec in live_flink.TASK_MANAGERS}
-    assert sum(slots.values()) == len(tasks)
-
     chosen_by = random.Random(3)  # noqa: S311 - no secret
-    places = soak.some_places(tasks, live_flink.TASK_MANAGERS, chosen_by)
+    slots = {spec.name: spec.slots for spec in live_flink.TASK_MANAGERS}
+    for _ in range(200):
+        places = soak.some_places(list(slots), chosen_by)
+        # Tasks share slots, subtasks of one task do not.
+        needed = Counter((task.partition(" (")[0], place) for task, place in places.items())
+        assert all(count <= slots[place] for (_, place), count in needed.items())
+        assert {task.partition(" (")[0] for task in places} == set(kinds.TASKS)
 
-    assert list(places) == tasks
-    assert Counter(places.values()) == slots
 
-
-@pytest.mark.parametrize(("moves", "kills"), [(20, 5), (4, 2), (3, 1), (1, 3), (1, 0)])
-def test_the_schedule_has_every_event_and_ends_as_asked(moves: int, kills: int) -> None:
+@pytest.mark.parametrize(("moves", "kills"), [(40, 5), (4, 2), (3, 1), (1, 3), (1, 0)])
+def test_the_schedule_has_every_event(moves: int, kills: int) -> None:
     class Events:
+        random = random.Random(1)  # noqa: S311 - no secret
         move, kill_task_manager, restart_job_manager = "move", "kill", "restart"
+        savepoint_and_resume = "savepoint"
 
-    events = Counter(soak._schedule(Events, moves, kills))
+        @staticmethod
+        def kill_at(step: str, of_job_manager: bool) -> None:
+            """Only its arguments are looked at."""
 
-    assert events == Counter({"move": moves, "kill": kills, "restart": 1})
+    schedule = list(soak._schedule(Events, moves, kills))
+    steps = [event.args for event in schedule if not isinstance(event, str)]
+
+    assert Counter(event for event in schedule if isinstance(event, str)) == Counter(
+        {"move": moves, "kill": kills, "restart": 2, "savepoint": 1}
+    )
+    assert sorted(steps) == sorted(itertools.product(soak.STEPS, (False, True)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["0", "1", "2"], None),
+        (["0", "2"], "1 numbers lost, 0 doubled"),
+        (["0", "1", "2", "1"], "0 numbers lost, 1 doubled"),
+    ],
+)
+def test_what_a_sink_has_committed_is_compared(
+    tmp_path: Path, lines: list[str], problem: str | None
+) -> None:
+    (tmp_path / "part-0").write_text("".join(f"{line}\n" for line in lines[:2]))
+    (tmp_path / "part-1").write_text("".join(f"{line}\n" for line in lines[2:]))
+    (tmp_path / ".part-2.inprogress").write_text("0\n1\n")
+
+    told = kinds.wrong_lines(tmp_path, 3)
+    assert told == ([f"committed: {problem}"] if problem else [])
