@@ -55,7 +55,7 @@ class Clock:
         return max(0.0, self._ends - time.monotonic()) if self.limited else None
 
     def left_until(self, now: float, seconds: float) -> float | None:
-        """Return what is left at a time if there are so many seconds from then or the limit on."""
+        """Return the seconds left at `now` if so many are allowed from then or the limit on."""
         ends = max(self._ends, min(now, self._ends) + seconds)
         return max(0.0, ends - now) if self.limited else None
 
@@ -140,7 +140,7 @@ def prolonged(seconds: float) -> Iterator[Clock]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Let what is not cut short run without a limit: judging a plan that is known."""
+    """Lift the time limit for work that must be completed, such as evaluating a known plan."""
     token = _running.set(_UNLIMITED)
     try:
         yield

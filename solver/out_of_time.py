@@ -2,7 +2,7 @@
 
 
 class OutOfTimeError(Exception):
-    """What was asked for cannot be done in the time left.
+    """The time left is too short for the request.
 
     Not `TimeoutError`: that one is raised by others as well, by a signal handler for example, and
     must reach whoever waits for it.

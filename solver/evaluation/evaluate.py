@@ -116,7 +116,7 @@ def _proportional(utilisation: float) -> float:
 
 
 def _listed(usage: Usage, use: Use) -> tuple[Limit, ...]:
-    """Return all limits of a kind; of subtasks and channels, which are many, the fullest one."""
+    """Return all limits of a kind; for subtasks and channels, only the fullest one."""
     which = range(len(use.used))
     if use.kind in (LimitKind.SUBTASK_BUSY, LimitKind.CREDIT_WINDOW) and which:
         fullest = int(np.argmax(use.share))

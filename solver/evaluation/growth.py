@@ -1,4 +1,4 @@
-"""How far the sources can grow: the first limit that a placement reaches if all rates grow alike.
+"""Growth of the sources: the first limit that a placement reaches if all rates grow alike.
 
 Where streams were measured at one rate, and no bytes of frames and packets are counted, all that
 grows with the rates is proportional to them: the fullest limit says it all. Otherwise the limit is
@@ -63,7 +63,7 @@ def first_limit(usage: Usage) -> FirstLimit | None:
 
 @dataclass(frozen=True)
 class _At:
-    """What is used at some factor of the rates; `over` is how far above the first limit."""
+    """The use at a factor of the rates; `over` is the excess over the first limit."""
 
     factor: float
     usage: Usage
@@ -98,7 +98,7 @@ def _grown_operator(op: Operator, factor: float) -> Operator:
 
 
 def _bracket(usage: Usage) -> tuple[_At, _At | None]:
-    """Return what is used at a factor that holds, and at one that is too large, if there are."""
+    """Return the use at a factor that holds, and at one that is too large; None: not found."""
     last = _At(1.0, usage)
     step = 0.5 if last.over > 0 else 2.0
     for _ in range(_DOUBLINGS):

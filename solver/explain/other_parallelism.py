@@ -1,4 +1,4 @@
-"""Why an operator has so many subtasks: the best plans with the next fewer and the next more."""
+"""Reasons for a parallelism: the best plans with the next smaller and the next larger one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

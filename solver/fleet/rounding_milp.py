@@ -1,4 +1,4 @@
-"""From prices to a plan: most replicas take what is best at the prices, a few are chosen exactly.
+"""Round prices to a plan: most replicas take the best pattern; a MILP decides the others.
 
 A pattern that costs a replica more than the gap above its best, prices included, is in no better
 plan (reduced-cost fixing: Dantzig, Fulkerson and Johnson, 1954). If all other patterns are in the
@@ -23,7 +23,7 @@ _ROUNDS = 30
 
 @dataclass(frozen=True)
 class Columns:
-    """Patterns of some replicas that may be taken in place of those chosen at the prices.
+    """Alternative patterns of some replicas, besides those chosen at the prices.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Patterns: placements of what is replicated with a site, and their resources as linear terms.
+"""Patterns: placements of the subtasks of one site, and their resources as linear terms.
 
 The use of each resource by a replica is linear in its features: the bytes/s of each channel on the
 wire, the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns). The

@@ -98,7 +98,7 @@ class Bundles:
     def _bundles(
         self, site: int, there: Floats, split: Bools, values: Floats
     ) -> Iterator[list[tuple[int, int, Affine]]]:
-        """Yield, for each bundle, its members, the root first: (unit, which it hangs on, apart)."""
+        """Yield the members of each bundle, the root first: (unit, its parent, apart)."""
         u, v = self._pairs
         alike = split[u] & split[v] & (np.abs(there[u] - there[v]) < _APART)
         near: dict[int, list[tuple[int, Affine]]] = {}

@@ -292,7 +292,7 @@ def _affine(column: Ints, value: Floats) -> Affine:
 
 
 def _not_below(c: PlacementColumns, cost: Floats, constant: Floats) -> Affine:
-    """Return an expression of the costs of columns, none of those of places below 0.
+    """Return the costs of columns as an expression; the costs of places are at least 0.
 
     A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
     than the best plan can then be seen column by column. What cancels does so without rounding:

@@ -98,7 +98,7 @@ def latency(
 
 
 def _repeated(of: Ints, wanted: Ints) -> tuple[Ints, Ints]:
-    """Return, for each place in `wanted`, where in `of` its value stands: (place, index)."""
+    """Return (place, index in `of` of its value) for each place in `wanted`."""
     order = np.argsort(of, kind="stable")
     begin = np.searchsorted(of[order], wanted)
     count = np.searchsorted(of[order], wanted, side="right") - begin

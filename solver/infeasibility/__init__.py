@@ -1,1 +1,1 @@
-"""Why no plan exists, and which changes would allow one."""
+"""Infeasibility: the reasons, and the changes that would allow a plan."""

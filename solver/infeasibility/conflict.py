@@ -1,4 +1,4 @@
-"""Why no plan exists: which limits clash, by how much, and what would cure it.
+"""Reasons why no plan exists: the limits that conflict, the amounts, and changes that cure it.
 
 What no plan does without is looked up first (`shortages`), then the nearest plan is found and what
 it exceeds. A cure is what lets it hold; each part that is not needed is left out of it, and the
@@ -249,7 +249,7 @@ def _shortfalls(
 
 
 def _only_shortages(needed: Shortages) -> Conflict:
-    """Return what is known where no plan was found, not even one that breaks something."""
+    """Return the conflict for a case in which not even a plan that breaks limits was found."""
     return Conflict(
         members=needed.members,
         irreducible=needed.irreducible,

@@ -1,4 +1,4 @@
-"""What must be exceeded by every plan, seen without a search.
+"""Limits that every plan must exceed, found without a search.
 
 Where subtasks that exchange records must run at sites that no chain of links joins, or where more
 must run somewhere than fits there, no search is needed to know it, and none would end sooner.
@@ -28,7 +28,7 @@ _PAIR_S = 5e-9
 
 @dataclass(frozen=True)
 class Shortages:
-    """What no plan does without.
+    """Limits that every plan exceeds, and changes that every cure contains.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a back end promises, whatever solver is behind it."""
+"""The interface that every back end has."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from edgeplace.solver.linear.model import Affine, Row
 
 
 class Outcome(Enum):
-    """How a minimisation ended."""
+    """The end of a minimisation."""
 
     OPTIMAL = "optimal"
     STOPPED = "stopped"
@@ -22,7 +22,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a back end found; `values` of the columns are None if it found no solution."""
+    """The answer of a back end; `values` of the columns are None if it found no solution."""
 
     outcome: Outcome
     values: NDArray[np.float64] | None

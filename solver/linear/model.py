@@ -19,7 +19,7 @@ Limited = tuple[str, int]
 
 
 class Kind(Enum):
-    """What values a column takes."""
+    """The values that a column may take."""
 
     BINARY = "binary"
     COUNT = "count"

@@ -35,7 +35,7 @@ _SHARE = 0.5
 
 @dataclass(frozen=True)
 class VectorOutcome:
-    """What a search over all vectors has found.
+    """The result of a search over all vectors.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class _VectorSearch:
         )
 
     def _start(self) -> None:
-        """Try what is promising: what runs, and the least that keeps up."""
+        """Try promising vectors: the current one, and the smallest that sustains the rates."""
         groups = self._choice.groups
         now = tuple(g.now for g in groups)
         problem = problem_at(self._case, self._choice, now)

@@ -1,4 +1,4 @@
-"""Which operators change their parallelism together, and which parallelisms are asked for."""
+"""Groups of operators that change their parallelism together, and the requested values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,7 +138,7 @@ def _whole(ref: str, values: Iterable[int]) -> tuple[int, ...]:
 
 
 def _named(jobs: Sequence[JobGraph], ranges: Asked) -> dict[Member, tuple[int, ...]]:
-    """Return what is asked of each operator that is named."""
+    """Return the requested parallelisms of each operator in the request."""
     wanted: dict[Member, tuple[int, ...]] = {}
     for ref, values in ranges.items():
         having = [j for j in jobs if any(ref in (op.id, op.name) for op in j.operators)]

@@ -98,5 +98,5 @@ def _without_plan(
 
 
 def _nearest(group: Group) -> int:
-    """Return what is asked for that is nearest to what runs."""
+    """Return the requested vector that is nearest to the current one."""
     return min(group.values, key=lambda n: (abs(n - group.now), n))

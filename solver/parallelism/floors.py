@@ -33,7 +33,7 @@ Places = tuple[Bools, ...]
 
 @dataclass(frozen=True)
 class Floors:
-    """What plans within the cap of `wan` come to at least.
+    """Lower bounds of the terms of all plans within the cap of `wan`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which parallelisms cannot hold, seen without a search."""
+"""Parallelisms that no plan can have, found without a search."""
 
 import numpy as np
 

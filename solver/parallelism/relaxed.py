@@ -79,7 +79,7 @@ class Relaxed:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What is known of the subtasks drawn of the groups, for a whole box.
+    """Bounds for the subtasks drawn of the groups, for all vectors of a box.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How operators divide their records among their subtasks, in each parallelism of a group."""
+"""The shares of records of each subtask, for each parallelism of a group."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

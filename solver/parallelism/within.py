@@ -23,7 +23,7 @@ from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 @dataclass(frozen=True)
 class Means:
-    """What every search of a call shares.
+    """Arguments that all searches of a call share.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Means:
 
 @dataclass(frozen=True)
 class Searched:
-    """What is known of one problem, level by level.
+    """Bounds and plans of one problem, level by level.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ def _decided_by_site(search: Search, cap: float) -> bool:
 
 
 def _reached(search: Search, floors: Mapping[ObjectiveName, float]) -> bool:
-    """Settle levels of which the best plan has what is known to be the least; whether all are."""
+    """Settle levels at which the best plan reaches the known bound; return whether all are."""
     state = search.state
     for level in state.task.levels[len(state.incumbent.caps) :]:
         floor = floors.get(level.name, 0.0)

@@ -1,4 +1,4 @@
-"""What a back end says of a level against what the evaluator says."""
+"""The check that a back end and the evaluator agree on a level."""
 
 from edgeplace.model import ObjectiveName, PlanMismatchError
 from edgeplace.solver.evaluation.usage import Usage

@@ -11,7 +11,7 @@ from edgeplace.solver.tolerances import OPTIMAL_GAP, TIE
 
 
 class BestPlan:
-    """What the evaluator says of the best plan that was offered, and when it became better.
+    """The best plan so far as the evaluator computes it, and the times of its improvements.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _WIDE_RANGE = 64
 
 
 class Restate(Enum):
-    """How a model must be stated to say more."""
+    """The way to state a model again so that it gives a stronger answer."""
 
     NARROWER = "with the range of the objective's column that the best plan gives now"
     SUBTASKS_APART = "without counting subtasks"

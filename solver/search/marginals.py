@@ -1,4 +1,4 @@
-"""How little `wan` a plan can have with a subtask at a site, whatever the rest does.
+"""Lower bounds of `wan` for a subtask at a site, over all placements of the rest.
 
 All limits but where a single subtask may run are left out, and of the channels a spanning forest,
 the heaviest there is, is kept: what is left out can only add. Over a forest, dynamic programming

@@ -93,7 +93,7 @@ class Crossing:
 
     @property
     def missing_window_factor(self) -> float:
-        """How many times larger the windows have to be to fill the link; at most 1: they do."""
+        """The factor by which the windows must grow to fill the link; at most 1: they fill it."""
         return self.bandwidth_bytes_per_s / self.room_bytes_per_s
 
     def exclusive_to_fill(self) -> int:

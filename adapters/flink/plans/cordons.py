@@ -34,7 +34,7 @@ class Cordon:
 
     @property
     def end(self) -> str:
-        """When it ends, in words."""
+        """The end of the cordon, in words."""
         return "it is lifted" if self.expires_s is None else clock(self.expires_s)
 
     def outlasts(self, expires_s: int) -> bool:

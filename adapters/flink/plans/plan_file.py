@@ -82,7 +82,7 @@ def read_real_plan(path: str | Path) -> Plan | Schedulercfg:
 
 
 def refuse_supposed(plan: Plan, path: str | Path) -> None:
-    """Refuse a plan for what is not there.
+    """Refuse a plan for a job or a task that does not exist.
 
     Raises
     ------
