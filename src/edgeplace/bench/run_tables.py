@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from edgeplace.bench.record import Run
 from edgeplace.bench.summary import Summary
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import count, exact, percent, size
+from edgeplace.cli.quantities import count, exact, percent, seconds, size
 from edgeplace.model import is_backend
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -132,13 +132,6 @@ def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s:
     console.table(*summaries_table(summaries))
     for note in summary_notes(time_limit_s):
         console.text(note, style="dim")
-
-
-def seconds(value: float | None) -> str:
-    """Return a time: `0.42 s`, `12.3 s`."""
-    if value is None:
-        return "-"
-    return f"{value:.2f} s" if value < 9.995 else f"{value:,.1f} s"
 
 
 def _factor(value: float | None) -> str:

@@ -1,5 +1,6 @@
 """Output of a command: tables with colours on a terminal, plain text elsewhere."""
 
+import json
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,10 @@ class Console:
     def raw(self, text: str) -> None:
         """Print text for programs, unchanged."""
         self.out.out(text, end="", highlight=False)
+
+    def json(self, document: object) -> None:
+        """Print a document for programs as JSON, names as they are written."""
+        self.raw(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
     def heading(self, text: str) -> None:
         """Print the title of a section."""

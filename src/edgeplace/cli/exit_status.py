@@ -23,7 +23,7 @@ class ExitStatus(IntEnum):
     NOT_APPLIED = 7
     """`flink apply` or `drain` refused or rolled back: the former placement runs."""
     UNREACHABLE = 8
-    """Flink's REST API or a Spark cluster cannot be reached or refuses; after a plan was written:
+    """Flink's REST API, Prometheus or Spark cannot be reached or refuses; after a plan was written:
     neither the new nor the former placement was seen running, and the message says what is
     known."""
     HINDERED = 9
@@ -54,8 +54,8 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
         ),
         (
             ExitStatus.UNREACHABLE,
-            "Flink or Spark cannot be reached or refuses, or flink collect got nothing; after a "
-            "write: what runs could not be verified",
+            "Flink, Prometheus or Spark cannot be reached or refuses, or flink collect got "
+            "nothing; after a write: what runs could not be verified",
         ),
         (
             ExitStatus.HINDERED,

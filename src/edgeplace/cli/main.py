@@ -31,6 +31,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         FlinkNotFoundError,
         FlinkUnreachableError,
         PlanNotWrittenError,
+        PrometheusUnreachableError,
     )
     from edgeplace.cli.amounts import read_amounts
     from edgeplace.cli.console import Console
@@ -51,7 +52,12 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
     except InvalidInputError as e:
         return _failed(console, args, e, ExitStatus.INVALID_INPUT)
-    except (FlinkUnreachableError, FlinkNotFoundError, SparkUnavailableError) as e:
+    except (
+        FlinkUnreachableError,
+        FlinkNotFoundError,
+        PrometheusUnreachableError,
+        SparkUnavailableError,
+    ) as e:
         return _failed(console, args, e, ExitStatus.UNREACHABLE)
     except (PlanNotWrittenError, AgentMissingError) as e:
         return _failed(console, args, e, ExitStatus.NOT_APPLIED)

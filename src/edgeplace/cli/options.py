@@ -82,19 +82,35 @@ def add_case(command: argparse.ArgumentParser) -> None:
     )
 
 
+_JOBMANAGER = "Flink's REST API, such as http://localhost:8081"
+
+
 def add_rest(command: argparse.ArgumentParser) -> None:
     """Add the options for the connection to Flink's REST API."""
-    command.add_argument(
-        "--jobmanager",
-        required=True,
+    command.add_argument("--jobmanager", required=True, metavar="URL", help=_JOBMANAGER)
+    _add_access(command)
+
+
+def add_rest_or_prometheus(command: argparse.ArgumentParser) -> None:
+    """Add the options for the connection to Flink's REST API or to Prometheus."""
+    where = command.add_mutually_exclusive_group(required=True)
+    where.add_argument("--jobmanager", metavar="URL", help=_JOBMANAGER)
+    where.add_argument(
+        "--prometheus",
         metavar="URL",
-        help="Flink's REST API, such as http://localhost:8081",
+        help="Prometheus, or another server with its HTTP API, that scrapes Flink: read the "
+        "metrics of the past, such as http://localhost:9090",
     )
+    _add_access(command, "; with --prometheus, EDGEPLACE_PROMETHEUS_TOKEN, _USER and _PASSWORD")
+
+
+def _add_access(command: argparse.ArgumentParser, more: str = "") -> None:
     command.add_argument(
         "--credentials",
         metavar="FILE",
         help="`token: ...`, or `user: ...` and `password: ...`; chmod 600. Without it, the "
-        "variables EDGEPLACE_FLINK_TOKEN, or EDGEPLACE_FLINK_USER and EDGEPLACE_FLINK_PASSWORD",
+        "variables EDGEPLACE_FLINK_TOKEN, or EDGEPLACE_FLINK_USER and EDGEPLACE_FLINK_PASSWORD"
+        + more,
     )
     command.add_argument(
         "--ca-file", metavar="FILE", help="certificates to trust (PEM), in place of the system's"

@@ -43,6 +43,13 @@ def milliseconds(value: float) -> str:
     return "no route" if value < 0 else f"{value:,.1f} ms"
 
 
+def seconds(value: float | None) -> str:
+    """Return a time, `-` for None; a longer one is not wider: `0.42 s`, `12.3 s`, `123 s`."""
+    if value is None:
+        return "-"
+    return f"{value:.2f} s" if value < 9.995 else f"{digits(value)} s"
+
+
 def percent(value: float) -> str:
     """Return a share as a percentage; infinite if something is used although nothing may be."""
     if value == float("inf"):

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 from typing import TYPE_CHECKING
 
 from edgeplace.case.files import inputs_of, read_case
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         outputs.document(_PLAN, found.plan)
     status = _status(found)
     if args.json:
-        console.raw(json.dumps(_plain(status, found, before, after), indent=1) + "\n")
+        console.json(_plain(status, found, before, after))
     else:
         _show(console, case, status, found, before, after)
         for note in case.notes:

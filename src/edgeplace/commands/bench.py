@@ -1,7 +1,6 @@
 """`edgeplace bench`."""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,7 +164,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "wrong_records": bench.wrong_records(),
             "beaten": bench.beaten(),
         }
-        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        console.json(found)
     else:
         if case:
             show_case(console, instances[0], rows, runs)

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         for note in (*case.notes, *cluster_notes(case.cluster)):
             console.text(f"note: {note}", style="dim")
     else:
-        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        console.json(found)
     return ExitStatus.OK
 
 

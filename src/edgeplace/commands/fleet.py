@@ -1,7 +1,6 @@
 """`edgeplace fleet`."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
-from edgeplace.cli.quantities import count, exact, percent
+from edgeplace.cli.quantities import count, exact, percent, seconds
 from edgeplace.model import (
     Cluster,
     Costs,
@@ -110,7 +109,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if args.output and result.places:
         write_plans(args.output, result, table.ids)
     if args.json:
-        console.raw(json.dumps(_plain(result, cluster), indent=1, ensure_ascii=False) + "\n")
+        console.json(_plain(result, cluster))
     else:
         _show(console, result, cluster)
         if result.places:
@@ -213,7 +212,7 @@ def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
         )
     console.heading("proof")
     console.text(
-        f"{result.status.value} after {result.runtime_s['all']:.2f} s",
+        f"{result.status.value} after {seconds(result.runtime_s['all'])}",
         style="green" if result.status is Status.OPTIMAL else "yellow",
     )
     console.table(

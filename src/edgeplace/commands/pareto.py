@@ -1,7 +1,6 @@
 """`edgeplace solve --pareto`: the Pareto front of WAN bytes, latency and server cores."""
 
 import argparse
-import json
 from pathlib import Path
 
 from edgeplace.case import what_if
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         outputs.text(_PICTURE, as_svg(front.points, Terms.of(case.cluster)))
     if args.json:
         found = {**as_json(front), "notes": said}
-        console.raw(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        console.json(found)
     else:
         _show(console, front, case.cluster)
         for note in said:

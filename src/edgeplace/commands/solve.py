@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -157,13 +157,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         outputs.text(_REPORT, _page(case, result, others, local, args.objective.split(",")))
     if args.json:
         plain = as_json(result, others, local, unset)
-        console.raw(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+        console.json(plain)
     else:
         _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)
     titles = {_PLAN: "plan", **{option: "schedulercfg" for option, _, _ in texts}}
     _say_where(outputs, titles, result, args.json)
+    if result.plan and not args.json:
+        console.text(f"next: {_next(args)}")
     return status_of(result)
 
 
@@ -273,6 +275,18 @@ def _say_where(outputs: Outputs, titles: Mapping[str, str], result: Result, json
             outputs.say_written(option, title)
     if not json:
         outputs.say_written(_REPORT, "report")
+
+
+def _next(args: argparse.Namespace) -> str:
+    """Return what to do with a plan: keep it, or ask why it is so."""
+    if not (args.output and Path(args.output).is_file()):
+        return "-o plan.json keeps this plan; --full shows every subtask"
+    files = [*args.jobs, args.cluster, args.output]
+    options = {"--costs": args.costs, "--rules": [args.rules] if args.rules else []}
+    options |= {"--current": args.current, "--taken": args.taken}
+    for option, values in options.items():
+        files += [text for value in values for text in (option, value)]
+    return shlex.join(["edgeplace", "explain", *files])
 
 
 def _doubted(others: Sequence["Policy"]) -> Iterator[Limit]:
@@ -411,8 +425,8 @@ def _show(
         console.text(fullest(case.cluster, result.evaluation, case.rules))
         if result.chosen:
             console.text(f"parallelism: {parallelism(case, result)}", style="bold")
-        console.heading("proof")
         if full:
+            console.heading("proof")
             show_proof(console, result)
         else:
             proved = result.status is Status.OPTIMAL

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from edgeplace.cli.quantities import count, exact, factor, milliseconds, percent, size
+from edgeplace.cli.quantities import count, exact, factor, milliseconds, percent, seconds, size
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Conflict,
@@ -203,7 +203,8 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
 def _verdict(result: Result) -> Markup:
     """Return the answer in a sentence."""
     searched = (
-        f" Stopped by {result.stopped_by.value} after {result.runtime_s:.2f} s ({result.backend})."
+        f" Stopped by {result.stopped_by.value} after {seconds(result.runtime_s)}"
+        f" ({result.backend})."
     )
     kind = None
     match result.status:

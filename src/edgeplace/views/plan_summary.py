@@ -25,17 +25,23 @@ def show_places(console: Console, jobs: Sequence[JobGraph], cluster: Cluster, pl
 
     Sites are of one kind if they have the same classes of machines and the same operators.
     """
-    rows = [(_sites(names, classes), text) for names, classes, text in _kinds(jobs, cluster, plan)]
-    more = rows[_MOST_KINDS:] if len(rows) > _MOST_KINDS + 1 else []
-    console.table(("sites", "subtasks"), rows[: len(rows) - len(more)])
+    kinds = _kinds(jobs, cluster, plan)
+    more = kinds[_MOST_KINDS:] if len(kinds) > _MOST_KINDS + 1 else []
+    several = len(jobs) > 1
+    rows = []
+    for names, classes, by_job in kinds[: len(kinds) - len(more)]:
+        for i, (job, operators) in enumerate(by_job.items()):
+            sites = "" if i else _sites(names, classes)
+            rows.append((sites, *([job] if several else []), operators))
+    console.table(("sites", *(["job"] if several else []), "subtasks"), rows)
     if more:
         console.text(f"and {len(more)} more kinds of sites: --full has every subtask", style="dim")
 
 
 def _kinds(
     jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan
-) -> list[tuple[list[str], tuple[str, ...], str]]:
-    """Return sites, classes of their machines, and what runs there; the cloud last."""
+) -> list[tuple[list[str], tuple[str, ...], dict[str, str]]]:
+    """Return sites, classes of their machines, and what runs there by job; the cloud last."""
     site_of = sites_of(cluster)
     held: dict[str, dict[tuple[str, str], int]] = {}
     for job in jobs:
@@ -57,23 +63,21 @@ def _kinds(
         for site_id in sites:
             for name, n in held[site_id].items():
                 total[name] = total.get(name, 0) + n
-        found.append((sites, tuple(sorted(classes[sites[0]])), _operators(total, len(jobs) > 1)))
+        found.append((sites, tuple(sorted(classes[sites[0]])), _operators(total)))
     return found
 
 
-def _operators(total: dict[tuple[str, str], int], several: bool) -> str:
-    """Return operators with their subtasks: `camera 30, decode 30`."""
+def _operators(total: dict[tuple[str, str], int]) -> dict[str, str]:
+    """Return job -> its operators with their subtasks: `camera 30, decode 30`."""
     by_job: dict[str, list[str]] = {}
     for (job, op), n in total.items():
         by_job.setdefault(job, []).append(f"{op} {n:,}")
-    return "; ".join(
-        f"{job}: {', '.join(ops)}" if several else ", ".join(ops) for job, ops in by_job.items()
-    )
+    return {job: ", ".join(ops) for job, ops in by_job.items()}
 
 
 def _sites(names: Sequence[str], classes: Sequence[str]) -> str:
-    """Return one name for several sites: `30 depot-* with pi4`."""
-    machines = f" with {', '.join(classes)}" if classes and classes != ("default",) else ""
+    """Return one name for several sites: `30 depot-* (pi4)`."""
+    machines = f" ({', '.join(classes)})" if classes and classes != ("default",) else ""
     if len(names) <= _MOST_NAMES:
         return ", ".join(names) + machines
     same = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
@@ -97,8 +101,7 @@ def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
     if factor(after.headroom) != factor(before.headroom):
         text = f"headroom {factor(after.headroom)} instead of {factor(before.headroom)}"
         (better if after.headroom > before.headroom else worse).append(text)
-    state = "" if before.feasible else ", which does not hold"
-    said = [f"against {name}{state}: "]
+    said = [f"against {name}: "]
     said += [f"gains {', '.join(better)}" if better else "gains nothing"]
     if worse:
         said.append(f"; pays {', '.join(worse)}")

@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import count, counted, exact, factor, milliseconds, percent, size
+from edgeplace.cli.quantities import (
+    count,
+    counted,
+    exact,
+    factor,
+    milliseconds,
+    percent,
+    seconds,
+    size,
+)
 from edgeplace.model import (
     RATED,
     Case,
@@ -148,12 +157,12 @@ def _show_briefly(
 ) -> None:
     cost = _cost_column(terms)
     console.table(
-        ("placement", ">WAN", *cost, ">worst path", ">server cores", ">headroom", "holds"),
+        ("placement", ">WAN", *cost, ">latency", ">server cores", ">headroom", "holds"),
         [
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                *(terms.value("wan", e.wan_cost) for _ in cost),
+                *(terms.price(e.wan_cost) for _ in cost),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 factor(e.headroom),
@@ -168,7 +177,7 @@ def _show_briefly(
 
 def _cost_column(terms: Terms) -> tuple[str, ...]:
     """Return the title of the traffic's cost, if it is in money."""
-    return (f">{terms.title('wan')}",) if terms.currency else ()
+    return (f">{terms.money}",) if terms.currency else ()
 
 
 def _policy_rows(
@@ -185,7 +194,7 @@ def _policy_rows(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                *(terms.value("wan", e.wan_cost) for _ in cost),
+                *(terms.price(e.wan_cost) for _ in cost),
                 # The links of a lost site are missing here; the placement to compare with has
                 # them.
                 *(size(used.get(link), "/s") for link in links),
@@ -244,7 +253,7 @@ def show_proof(console: Console, result: Result) -> None:
     """Print status, and value, bound and gap of each level."""
     console.text(
         f"{result.status.value}, stopped by {result.stopped_by.value} after "
-        f"{result.runtime_s:.2f} s ({result.backend})",
+        f"{seconds(result.runtime_s)} ({result.backend})",
         style="green" if result.status is Status.OPTIMAL else "yellow",
     )
     console.table(
@@ -257,15 +266,19 @@ def show_proof(console: Console, result: Result) -> None:
 
 
 def proof(result: Result) -> str:
-    """Return status, and value and gap of each level, in a sentence."""
+    """Return status and levels, those that are not proved with value and gap, in a sentence."""
     levels = ", ".join(
-        f"{_PROVED.get(v.name, v.name)} {exact(v.value)}"
-        + (f" (bound {exact(v.bound)}, gap {percent(v.gap)})" if percent(v.gap) != "0 %" else "")
+        _PROVED.get(v.name, v.name)
+        + (
+            f" {exact(v.value)} (bound {exact(v.bound)}, gap {percent(v.gap)})"
+            if percent(v.gap) != "0 %"
+            else ""
+        )
         for v in result.levels
     )
     return (
         f"{result.status.value}, stopped by {result.stopped_by.value} after "
-        f"{result.runtime_s:.2f} s ({result.backend}): {levels}"
+        f"{seconds(result.runtime_s)} ({result.backend}): {levels}"
     )
 
 

@@ -45,22 +45,27 @@ class Terms:
     def value(self, objective: ObjectiveName, value: float) -> str:
         """Return a term in its unit."""
         if objective == "wan" and self.priced:
-            if self.currency:
-                return f"{count(value * _MONTH_S)} {self.currency}/month"
-            return f"{count(value)}/s"
+            return f"{self.price(value)} {self.money}" if self.currency else f"{count(value)}/s"
         if objective == "wan":
             return size(value, "/s")
         return milliseconds(value) if objective == "latency" else count(value)
+
+    def price(self, value: float) -> str:
+        """Return the WAN term, which is in money, without its unit."""
+        return count(value * _MONTH_S)
+
+    @property
+    def money(self) -> str:
+        """The unit of prices."""
+        return f"{self.currency}/month"
 
     def explanation(self) -> str:
         """Return the meaning of the WAN term if it is not in bytes; else an empty text."""
         if not self.priced:
             return ""
-        total = (
-            f"{self._priced_name}: bytes per second on each link, times the price of a byte there "
-            "(price_per_byte)"
-        )
-        return f"{total}, for 30.4 days" if self.currency else total
+        if self.currency:
+            return f"{self._priced_name}: bytes on each link in 30.4 days, times its price_per_byte"
+        return f"{self._priced_name}: bytes per second on each link, times its price_per_byte"
 
     @property
     def _priced_name(self) -> str:

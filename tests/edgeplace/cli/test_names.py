@@ -63,6 +63,13 @@ def test_a_name_stays_in_its_box_of_the_picture(odd, filter_model, capsys):
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_json_has_names_as_they_are_written(edgeplace, filter_model, cluster, tmp_path):
+    file = tmp_path / "job.json"
+    write(filter_model[0].revised(name="Füllstand"), file)
+    for command in ("solve", "balance"):
+        assert "Füllstand" in edgeplace(command, file, cluster, "--json").out
+
+
 def test_names_survive_json_and_plan_files(edgeplace, odd, cluster, tmp_path):
     _, file = odd
     for plan in (tmp_path / "plan.json", tmp_path / "plan.yaml"):

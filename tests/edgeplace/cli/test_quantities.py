@@ -2,7 +2,16 @@
 
 import pytest
 
-from edgeplace.cli.quantities import count, counted, exact, factor, milliseconds, percent, size
+from edgeplace.cli.quantities import (
+    count,
+    counted,
+    exact,
+    factor,
+    milliseconds,
+    percent,
+    seconds,
+    size,
+)
 
 INFINITY = float("inf")
 
@@ -123,3 +132,9 @@ def test_factor(value, text):
 )
 def test_exact(value, text):
     assert exact(value) == text
+
+
+@pytest.mark.parametrize("longer", [9.996, 12.34, 99.96, 999.4])
+def test_a_longer_time_is_not_wider(longer):
+    assert len(seconds(longer)) <= len(seconds(5.57))
+    assert float(seconds(longer).removesuffix(" s")) == pytest.approx(longer, 0.01)

@@ -223,7 +223,7 @@ def test_subtasks_that_never_move_stay(answer, job, wide, all_server, tmp_path):
 def test_the_plan_file_reads_back(edgeplace, answer, job, cluster, tmp_path, suffix):
     file = tmp_path / f"plan{suffix}"
     ran = edgeplace("solve", job, cluster, "-o", file)
-    assert ran.out.endswith(f"plan written to {file}\n")
+    assert f"plan written to {file}\nnext: edgeplace explain " in ran.out
     assert read(file, Plan).of("filter")["filter"] == tuple(ON_PIS)
     assert answer("solve", job, cluster, "--current", file)["evaluation"]["moves"] == 0
 

@@ -1,7 +1,6 @@
 """What the loop would do with a load: its real step, in a Flink of arithmetic."""
 
 import argparse
-import json
 from typing import TYPE_CHECKING
 
 from edgeplace.cli.console import Console
@@ -86,7 +85,7 @@ def _show(args: argparse.Namespace, console: Console, load: "Load", loop: "Simul
             "wan_bytes": loop.flink.wan_bytes,
             "lines": [{"at_s": at_s, "says": says} for at_s, says in told],
         }
-        console.raw(json.dumps(document, indent=1) + "\n")
+        console.json(document)
         return
     for at_s, says in told:
         day, rest = divmod(int(at_s), 86_400)

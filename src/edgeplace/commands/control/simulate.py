@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,10 +158,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 strips.append(Strip(load, options, outcome))
     outputs.text(_PICTURE, as_svg(strips))
     if args.json:
-        console.raw(
-            json.dumps({"pause_s": args.pause, "runs": rows, "forecasts": forecasts}, indent=1)
-            + "\n"
-        )
+        console.json({"pause_s": args.pause, "runs": rows, "forecasts": forecasts})
     else:
         _show(console, rows, args)
         for scores in forecasts:

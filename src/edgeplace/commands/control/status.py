@@ -1,7 +1,6 @@
 """`edgeplace control status`: what the loop sees, what it decided last, and what hinders it."""
 
 import argparse
-import json
 import time
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     leads = led(files.folder)
     facts = _facts(memory, leads)
     if args.json:
-        console.raw(json.dumps(facts, indent=1) + "\n")
+        console.json(facts)
     else:
         rows = [(name.replace("_", " "), str(value)) for name, value in facts.items() if value]
         console.table(("", ""), rows)

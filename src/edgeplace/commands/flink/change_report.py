@@ -1,6 +1,5 @@
 """The report of `flink apply` and `flink drain`: text for people, or one JSON document."""
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 
@@ -125,7 +124,7 @@ class Report:
                 "problems": [problem._asdict() for problem in self._problems],
             }
             with _unless_unread():
-                self._console.raw(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+                self._console.json(document)
         return _STATUS_OF[end] if isinstance(end, ApplyEnd) else ExitStatus.OK
 
     def _problem(self, text: str) -> None:

@@ -1,7 +1,6 @@
 """`edgeplace flink discover`."""
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -118,7 +117,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     for path, text in new:
         write_text(text, path)
     if args.json:
-        console.raw(json.dumps(_as_json(found, job, trips, args), indent=1) + "\n")
+        console.json(_as_json(found, job, trips, args))
         return ExitStatus.OK
     _show(console, found, job, no_job, trips, args)
     for path, _ in files:

@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import textwrap
 import time
 from collections import Counter
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "hindered": hindered,
             "findings": [dataclasses.asdict(f) for f in found],
         }
-        console.raw(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+        console.json(answer)
     else:
         console.text(
             f"Flink {seen.release} at {args.jobmanager}: "

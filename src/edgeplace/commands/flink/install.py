@@ -1,7 +1,6 @@
 """`edgeplace flink install`."""
 
 import argparse
-import json
 
 from edgeplace.adapters.flink.install import KEY, Installation, install, uninstall
 from edgeplace.cli.console import Console
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     else:
         done = install(args.flink_home, plans=args.plans, lost=args.lost)
     if args.json:
-        console.raw(json.dumps(_as_json(done), indent=1, ensure_ascii=False) + "\n")
+        console.json(_as_json(done))
         return ExitStatus.OK
     console.text(f"Flink {done.flink} at {done.home}")
     console.text(f"{_DONE[done.action]} {done.jar}")
