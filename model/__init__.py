@@ -9,6 +9,7 @@ from edgeplace.model.errors import (
     EdgeplaceError,
     InvalidInputError,
     MissingExtraError,
+    Mistake,
     PlanMismatchError,
 )
 from edgeplace.model.file_lock import lock
@@ -25,8 +26,10 @@ from edgeplace.model.objective import (
     objective_levels,
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
+from edgeplace.model.parsing.complaint import mistake_at
 from edgeplace.model.parsing.units import quantity_pattern
 from edgeplace.model.plan import Plan
+from edgeplace.model.project.project_file import PROJECT_FILE, Project, missing_files, read_project
 from edgeplace.model.result import (
     Change,
     Chosen,
@@ -63,6 +66,7 @@ __all__ = [
     "DEFAULT_OBJECTIVE",
     "MOST_PARALLELISM",
     "OBJECTIVES",
+    "PROJECT_FILE",
     "PULP",
     "RATED",
     "AnyRule",
@@ -92,6 +96,7 @@ __all__ = [
     "Link",
     "Match",
     "MissingExtraError",
+    "Mistake",
     "NeverMove",
     "Node",
     "NodeClass",
@@ -104,6 +109,7 @@ __all__ = [
     "Place",
     "Plan",
     "PlanMismatchError",
+    "Project",
     "Result",
     "Rules",
     "ShipStrategy",
@@ -126,10 +132,13 @@ __all__ = [
     "load",
     "lock",
     "looks_like",
+    "missing_files",
+    "mistake_at",
     "objective_levels",
     "parse",
     "quantity_pattern",
     "read",
+    "read_project",
     "some",
     "with_costs_of_another",
     "without_use",

@@ -8,14 +8,14 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.model.errors import InvalidInputError, MisplacedError
+from edgeplace.model.errors import InvalidInputError, MisplacedError, Mistake
 from edgeplace.model.inventory.short_form import (
     ShortCluster,
     is_short,
     written_out,
 )
 from edgeplace.model.output import write_text
-from edgeplace.model.parsing.complaint import complaint, placed, shown
+from edgeplace.model.parsing.complaint import complaint, mistake_at, placed, shown
 from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.yaml_text import load_yaml
 
@@ -28,6 +28,7 @@ _TITLES = {
     "edgeplace/instance": "an instance",
     "edgeplace/job-graph": "a job file",
     "edgeplace/plan": "a plan",
+    "edgeplace/project": "a project file",
     "edgeplace/rules": "a rules file",
 }
 _MARKS: dict[str, dict[str, type]] = {
@@ -37,6 +38,7 @@ _MARKS: dict[str, dict[str, type]] = {
     "edgeplace/instance": {"jobs": list, "cluster": dict},
     "edgeplace/job-graph": {"name": str, "operators": list},
     "edgeplace/plan": {"jobs": dict},
+    "edgeplace/project": {"jobs": list, "cluster": str},
     "edgeplace/rules": {"rules": list},
 }
 """Keys that identify each kind of document, by `format`, because files written by hand may omit
@@ -68,14 +70,21 @@ def load(path: str | Path) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)
     except json.JSONDecodeError as e:
+        cure = "correct the file at that line"
         raise InvalidInputError(
-            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}", "correct the file at that line"
+            f"{path}:{e.lineno}:{e.colno}: not valid JSON: {e.msg}",
+            cure,
+            [Mistake(f"not valid JSON: {e.msg}", cure, e.lineno)],
         ) from e
     except (yaml.YAMLError, ValueError, RecursionError) as e:
         kind = "JSON" if is_json else "YAML"
         said = str(e).replace('in "<unicode string>", ', "at ")
+        mark = getattr(e, "problem_mark", None)
+        cure = "correct the file there"
         raise InvalidInputError(
-            f"{path}: not valid {kind}: {said}", "correct the file there"
+            f"{path}: not valid {kind}: {said}",
+            cure,
+            [Mistake(f"not valid {kind}: {said}", cure, mark.line + 1 if mark else None)],
         ) from e
 
 
@@ -144,11 +153,12 @@ def parse(data: Any, kind: type[D], origin: str, file: str | Path | None = None)
             read_as = kind
         return kind.model_validate(data)
     except ValidationError as e:
-        what, cure = complaint(e, read_as, data, file)
-        raise InvalidInputError(f"{origin}: {what}", cure) from e
+        what, cure, mistakes = complaint(e, read_as, data, file)
+        raise InvalidInputError(f"{origin}: {what}", cure, mistakes) from e
     except MisplacedError as e:
         where = placed(as_written, e.where, file)
-        raise InvalidInputError(f"{origin}: {where}: {e.what}", e.cure) from e
+        mistake = mistake_at(as_written, e.where, file, e.what, e.cure)
+        raise InvalidInputError(f"{origin}: {where}: {e.what}", e.cure, [mistake]) from e
 
 
 def _plain(data: Any) -> str:

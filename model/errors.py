@@ -1,5 +1,17 @@
 """Errors, one class for each remedy of the caller."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Mistake(NamedTuple):
+    """One thing that is wrong in a file."""
+
+    what: str
+    cure: str
+    line: int | None = None
+    """Line of the file, from 1; None: it is of no single line."""
+
 
 class EdgeplaceError(Exception):
     """Base of every error that edgeplace raises on purpose.
@@ -22,7 +34,17 @@ class EdgeplaceError(Exception):
 
 
 class InvalidInputError(EdgeplaceError, ValueError):
-    """An input is wrong or incomplete. Correct the input."""
+    """An input is wrong or incomplete. Correct the input.
+
+    Parameters
+    ----------
+    mistakes
+        The same one by one, if a file has several or its line is known.
+    """
+
+    def __init__(self, what: str, cure: str = "", mistakes: Sequence[Mistake] = ()) -> None:
+        super().__init__(what, cure)
+        self.mistakes = tuple(mistakes)
 
 
 Where = tuple[int | str, ...]

@@ -1,6 +1,8 @@
 """Errors in a document: what is wrong, where, and what to write instead."""
 
 import difflib
+import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -8,7 +10,7 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from edgeplace.model.errors import Where
+from edgeplace.model.errors import Mistake, Where
 from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.units import Dimension, dimension, how_to_write
 from edgeplace.model.parsing.yaml_text import compose_yaml
@@ -47,8 +49,8 @@ _CURES = {
 
 def complaint(
     error: ValidationError, kind: type[BaseModel], data: Any, file: str | Path | None = None
-) -> tuple[str, str]:
-    """Return what is wrong and the cure.
+) -> tuple[str, str, tuple[Mistake, ...]]:
+    """Return what is wrong, the cure, and each mistake alone.
 
     Parameters
     ----------
@@ -60,24 +62,34 @@ def complaint(
         The file of the data, for line numbers; None: the data are from no file.
     """
     tree = _tree(file)
-    problems, cures = [], []
+    said_of_all, mistakes = [], []
     errors = error.errors()
     all_found = [e for e in errors if not _only_follows(e, errors)]
     for found in all_found[:_MOST]:
         where = _in_file(kind, data, found["loc"])
         line, written = _look_up(tree, where)
         said, cure = _said(kind, found, where, written)
-        place = _place(data, where, line)
-        problems.append(f"{place}: {said}" if place else said)
-        cures.append(cure)
+        if line is None and tree is not None and found["type"] == "value_error":
+            line = _line_of_named(tree, said)
+        place, named = _place(data, where, line), _place(data, where, None)
+        said_of_all.append(f"{place}: {said}" if place else said)
+        mistakes.append(Mistake(f"{named}: {said}" if named else said, cure, line))
     more = len(all_found) - _MOST
     rest = f"\n  and {more} more" if more > 0 else ""
-    return "\n  ".join(problems) + rest, "; ".join(list(dict.fromkeys(cures))[:3])
+    cures = list(dict.fromkeys(m.cure for m in mistakes))
+    return "\n  ".join(said_of_all) + rest, "; ".join(cures[:3]), tuple(mistakes)
 
 
 def placed(data: Any, where: Where, file: str | Path | None = None) -> str:
     """Return where an element of the data is, for a message; with its line, if a file is given."""
     return _place(data, where, _look_up(_tree(file), where)[0])
+
+
+def mistake_at(data: Any, where: Where, file: str | Path | None, what: str, cure: str) -> Mistake:
+    """Return a mistake at an element of the data."""
+    place = _place(data, where, None)
+    line = _look_up(_tree(file), where)[0]
+    return Mistake(f"{place}: {what}" if place else what, cure, line)
 
 
 def _place(data: Any, where: Where, line: int | None) -> str:
@@ -118,7 +130,7 @@ def _said(
     if name == "extra_forbidden":
         return _unknown_field(kind, found["loc"], field, value)
     said = f"{found['msg']} (got {shown(value)})"
-    if name == "unit":
+    if "cure" in found.get("ctx", {}):
         return said, found["ctx"]["cure"]
     if name in ("float_parsing", "int_parsing") and (measured := _dimension_at(where)):
         return said, how_to_write(measured)
@@ -280,3 +292,27 @@ def _look_up(tree: yaml.Node | None, where: Where) -> tuple[int | None, str | No
         at = below
     scalar = exact and isinstance(at, yaml.ScalarNode)
     return line, at.value if scalar and at else None
+
+
+def _line_of_named(tree: yaml.Node, said: str) -> int | None:
+    """Return the line of the entry that a message about a whole document names.
+
+    Such a message quotes what it speaks of: the entry is the last one of which most quoted texts
+    are values.
+    """
+    quoted = set(re.findall(r"'([^']+)'", said.partition(";")[0]))
+    best, line = 0, None
+    left, done = deque([tree]), set()
+    while left:
+        at = left.popleft()
+        if id(at) in done:
+            continue
+        done.add(id(at))
+        if isinstance(at, yaml.SequenceNode):
+            left += at.value
+        elif isinstance(at, yaml.MappingNode):
+            left += [value for _, value in at.value]
+            values = {v.value for _, v in at.value if isinstance(v, yaml.ScalarNode)}
+            if at is not tree and (hits := len(values & quoted)) and hits >= best:
+                best, line = hits, at.start_mark.line + 1
+    return line

@@ -33,6 +33,7 @@ Seen = Mapping[str, tuple[str | None, ...]]
 def inputs_of(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the files that `read_case` reads."""
     named = (*args.jobs, args.cluster, *args.costs, args.rules, *args.current, *args.taken)
+    named = (*named, args.project_file)
     # An empty name is a variable of a script that is not set: no file, and no leave to ignore it.
     return tuple(path for path in named if path is not None)
 

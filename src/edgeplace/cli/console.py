@@ -146,6 +146,10 @@ class Console:
         """Print an error or a warning on standard error."""
         self.err.print(Text(visible(text, keep="\n"), style="red"), soft_wrap=True)
 
+    def notice(self, text: str) -> None:
+        """Print a dim line on standard error."""
+        self.err.print(Text(visible(text), style="dim"), soft_wrap=True)
+
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
         """Show a progress bar while the block runs, if standard error is a terminal."""

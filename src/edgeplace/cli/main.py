@@ -36,6 +36,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     from edgeplace.cli.amounts import read_amounts
     from edgeplace.cli.console import Console
     from edgeplace.cli.exit_status import ExitStatus
+    from edgeplace.cli.from_project import take_project
     from edgeplace.cli.registry import parser
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
     from edgeplace.spark_stats import SparkUnavailableError
@@ -47,6 +48,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
     try:
         read_amounts(args)
+        take_project(args, console)
         return _run(args, console)
     except MissingExtraError as e:
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)

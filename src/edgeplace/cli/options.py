@@ -2,23 +2,61 @@
 
 import argparse
 import re
+from typing import Any
 
 from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PULP, is_backend
 
+CASE, BENCH, FLINK = "case", "bench", "flink"
+"""What a command takes from a project file: `project` of its arguments."""
 GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def add_inputs(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for jobs and cluster."""
+class _CaseFiles(argparse.Action):
+    """Takes `JOB ... CLUSTER`, and PLAN behind them if the command has one.
+
+    Without JOB and CLUSTER the project file names them.
+    """
+
+    def __init__(self, *args: Any, with_plan: bool = False, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._with_plan = with_plan
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Set `jobs` and `cluster`, and `plan` if the command has one."""
+        files = list(values)
+        alone = "none of them in a folder with edgeplace.yaml"
+        if self._with_plan:
+            if not files:
+                parser.error(f"PLAN is missing: give PLAN ({alone}), or JOB ... CLUSTER PLAN")
+            namespace.plan = files.pop()
+        if len(files) == 1:
+            given = "JOB CLUSTER PLAN" if self._with_plan else "JOB CLUSTER"
+            parser.error(f"one file is no case: give {given} or more jobs, or {alone}")
+        namespace.jobs, namespace.cluster = files[:-1], files[-1] if files else None
+
+
+def add_inputs(command: argparse.ArgumentParser, with_plan: bool = False) -> None:
+    """Add the arguments for jobs and cluster, and for a plan behind them."""
     command.add_argument(
-        "jobs",
-        nargs="+",
-        metavar="JOB",
-        help="job graph (JSON or YAML), a saved Flink answer to /jobs/:jobid, a folder of saved "
-        "answers, or a metric log; several jobs share the cluster",
+        "files",
+        nargs="*",
+        metavar="FILE",
+        action=_CaseFiles,
+        with_plan=with_plan,
+        help="JOB ... CLUSTER" + (" PLAN" if with_plan else "") + ". A job is a job graph (JSON or "
+        "YAML), a saved Flink answer to /jobs/:jobid, a folder of saved answers, or a metric log; "
+        "several jobs share the cluster. Without JOB and CLUSTER: those of edgeplace.yaml in the "
+        "current folder"
+        + (". PLAN is the plan to explain: a plan or a schedulercfg" if with_plan else ""),
     )
-    command.add_argument("cluster", metavar="CLUSTER", help="cluster file (YAML or JSON)")
+    command.set_defaults(jobs=[], cluster=None, project=CASE)
     command.add_argument(
         "--costs",
         action="append",
@@ -70,31 +108,31 @@ def _backend(text: str) -> str:
     return text
 
 
-def add_case(command: argparse.ArgumentParser) -> None:
+def add_case(command: argparse.ArgumentParser, with_plan: bool = False) -> None:
     """Add the arguments for job and cluster, and for the judgement of plans."""
-    add_inputs(command)
+    add_inputs(command, with_plan)
     command.add_argument(
         "--objective",
-        default=",".join(DEFAULT_OBJECTIVE),
         metavar="LIST",
         help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "
-        "worsen wan by 5%% (default: %(default)s)",
+        f"worsen wan by 5%% (default: {','.join(DEFAULT_OBJECTIVE)})",
     )
 
 
 _JOBMANAGER = "Flink's REST API, such as http://localhost:8081"
+_OF_PROJECT = "default: that of edgeplace.yaml in the current folder"
 
 
 def add_rest(command: argparse.ArgumentParser) -> None:
     """Add the options for the connection to Flink's REST API."""
-    command.add_argument("--jobmanager", required=True, metavar="URL", help=_JOBMANAGER)
+    command.add_argument("--jobmanager", metavar="URL", help=f"{_JOBMANAGER}; {_OF_PROJECT}")
     _add_access(command)
 
 
 def add_rest_or_prometheus(command: argparse.ArgumentParser) -> None:
     """Add the options for the connection to Flink's REST API or to Prometheus."""
-    where = command.add_mutually_exclusive_group(required=True)
-    where.add_argument("--jobmanager", metavar="URL", help=_JOBMANAGER)
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--jobmanager", metavar="URL", help=f"{_JOBMANAGER}; {_OF_PROJECT}")
     where.add_argument(
         "--prometheus",
         metavar="URL",
@@ -115,6 +153,7 @@ def _add_access(command: argparse.ArgumentParser, more: str = "") -> None:
     command.add_argument(
         "--ca-file", metavar="FILE", help="certificates to trust (PEM), in place of the system's"
     )
+    command.set_defaults(project=FLINK)
 
 
 def add_connection(command: argparse.ArgumentParser) -> None:

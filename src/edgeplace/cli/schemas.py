@@ -19,6 +19,7 @@ from edgeplace.model import (
     Costs,
     JobGraph,
     Plan,
+    Project,
     Rules,
     ShortCluster,
     TaskManager,
@@ -33,6 +34,7 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "instance": Instance,
     "job": JobGraph,
     "plan": Plan,
+    "project": Project,
     "rules": Rules,
 }
 """Name of the file, without its suffix -> kind of document."""

@@ -15,7 +15,7 @@ from edgeplace.bench.summary import fastest_proofs, ratios, summarise
 from edgeplace.case.files import case_of
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import GAP_HELP, add_taken
+from edgeplace.cli.options import BENCH, GAP_HELP, add_taken
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n"
-        "  edgeplace bench                                  the shipped instances\n"
+        "  edgeplace bench                                  the shipped instances, or your case\n"
+        "                                                   in a folder with edgeplace.yaml\n"
         "  edgeplace bench tree multi-query-4-1 --out out   a family, and one by name\n"
         "  edgeplace bench scale-1000-7 --backends milp     generated: FAMILY-SIZE-SEED\n"
         "  edgeplace bench --topology Geant.graphml --sites 12\n"
@@ -55,8 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="INSTANCES",
         help="families, names FAMILY-SIZE-SEED, instance files or folders of them; or "
-        "JOB ... CLUSTER (default: all shipped instances)",
+        "JOB ... CLUSTER (default: jobs and cluster of edgeplace.yaml in the current folder; if "
+        "there is none, all shipped instances)",
     )
+    parser.set_defaults(project=BENCH)
     parser.add_argument(
         "--backends",
         metavar="LIST",
@@ -127,7 +130,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "--sites counts the edge sites of an instance over a real network",
             "give the network too: --topology FILE",
         )
-    case = is_case(args.instances)
+    case = bool(args.project_file) or is_case(args.instances)
     instances = _instances(args, case)
     settings = Settings(
         backends=_backends(args.backends, case),

@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "  edgeplace explain job.json cluster.yaml plan.json --subtask 'filter (2/4)'\n"
         "  edgeplace explain job.json cluster.yaml plan.json --prices --time-limit 30\n"
         "  edgeplace explain job.json cluster.yaml new.json --against old.json\n"
-        "  edgeplace explain first.yaml second.yaml cluster.yaml plan.json\n\n" + EXIT_CODES
+        "  edgeplace explain first.yaml second.yaml cluster.yaml plan.json\n"
+        "  edgeplace explain plan.json             in a folder with edgeplace.yaml\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add_case(parser)
-    parser.add_argument("plan", metavar="PLAN", help="the plan to explain: a plan or schedulercfg")
+    add_case(parser, with_plan=True)
     question = parser.add_mutually_exclusive_group()
     question.add_argument(
         "--subtask", metavar="NAME", help="one subtask's other places: Flink's name, 'filter (2/4)'"

@@ -67,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--schedulercfg schedulercfg\n"
         "  edgeplace solve first.yaml second.yaml cluster.yaml -o plan.json\n"
         "  edgeplace solve third.yaml cluster.yaml --taken plan.json\n"
+        "  edgeplace solve -o plan.json            in a folder with edgeplace.yaml\n"
         "  edgeplace solve job.json cluster.yaml --parallelism window=1..8\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -281,9 +282,11 @@ def _next(args: argparse.Namespace) -> str:
     """Return what to do with a plan: keep it, or ask why it is so."""
     if not (args.output and Path(args.output).is_file()):
         return "-o plan.json keeps this plan; --full shows every subtask"
-    files = [*args.jobs, args.cluster, args.output]
-    options = {"--costs": args.costs, "--rules": [args.rules] if args.rules else []}
-    options |= {"--current": args.current, "--taken": args.taken}
+    given = args.given
+    files = [*given.jobs, given.cluster] if given.jobs else []
+    files.append(args.output)
+    options = {"--costs": given.costs, "--rules": [given.rules] if given.rules else []}
+    options |= {"--current": given.current, "--taken": given.taken}
     for option, values in options.items():
         files += [text for value in values for text in (option, value)]
     return shlex.join(["edgeplace", "explain", *files])

@@ -70,9 +70,11 @@ def test_files_may_stand_before_between_and_after_options(words):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ("explain a --costs f", "the following arguments are required: CLUSTER, PLAN"),
+        ("explain --costs f", "PLAN is missing: give PLAN"),
+        ("explain a b --costs f", "one file is no case: give JOB CLUSTER PLAN"),
+        ("solve a", "one file is no case: give JOB CLUSTER"),
         ("explain a b c --cots f", "unrecognized arguments: --cots"),
-        ("flink drain", "the following arguments are required: --jobmanager"),
+        ("flink drain", "the following arguments are required: NODE"),
     ],
 )
 def test_what_is_missing_or_unknown_is_named(capsys, words, named):

@@ -1,0 +1,1 @@
+"""The project file of a folder, `edgeplace.yaml`."""

@@ -1,0 +1,121 @@
+"""`edgeplace.yaml`: the files and settings that the commands of one folder share."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticCustomError
+
+from edgeplace.model.base import Frozen, Id
+from edgeplace.model.document import load, read
+from edgeplace.model.errors import InvalidInputError, Mistake, Where
+from edgeplace.model.objective import OBJECTIVES, ObjectiveLevel
+from edgeplace.model.parsing.complaint import mistake_at
+
+PROJECT_FILE = "edgeplace.yaml"
+"""Name of the project file of a folder."""
+
+
+def _a_level(text: str) -> str:
+    try:
+        ObjectiveLevel.parse(text)
+    except InvalidInputError as e:
+        near = difflib.get_close_matches(text.partition(":")[0], OBJECTIVES, 1, 0.6)
+        cure = f"did you mean {near[0]!r}?" if near else e.cure
+        raise PydanticCustomError(
+            "level", "this is no level of an objective", {"cure": cure}
+        ) from None
+    return text
+
+
+Level = Annotated[Id, AfterValidator(_a_level)]
+
+
+class Project(Frozen):
+    """The files of a case, and the Flink where it runs.
+
+    Paths are relative to the folder of the project file.
+    """
+
+    format: Literal["edgeplace/project"] = "edgeplace/project"
+    version: Literal[1] = 1
+    jobs: tuple[Id, ...] = ()
+    """Job files; several jobs share the cluster."""
+    cluster: Id | None = None
+    """Cluster file."""
+    costs: tuple[Id, ...] = ()
+    """Costs files, one for each measured job."""
+    rules: Id | None = None
+    """Rules file."""
+    current: tuple[Id, ...] = ()
+    """Plans or schedulercfgs: where the subtasks run now."""
+    taken: tuple[Id, ...] = ()
+    """Plans of other jobs that run on the cluster."""
+    objective: tuple[Level, ...] = ()
+    """Terms in order of weight, such as `wan:5%`; empty: the default objective."""
+    jobmanager: Id | None = None
+    """Flink's REST API, such as `http://localhost:8081`."""
+    credentials: Id | None = None
+    """File with `token`, or `user` and `password`."""
+    ca_file: Id | None = None
+    """Certificates to trust (PEM)."""
+    plans: Id | None = None
+    """The agent's folder of plans; empty: where the JobManager says it is."""
+
+
+FILES = ("jobs", "cluster", "costs", "rules", "current", "taken", "credentials", "ca_file", "plans")
+"""Fields of a project that name files."""
+
+
+def read_project(path: str | Path) -> Project:
+    """Read a project file; paths in it are then relative to the current folder.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is not a project file. Whether the files that it names exist is not checked.
+    """
+    project = read(path, Project)
+    folder = Path(path).parent
+    resolved: dict[str, object] = {}
+    for field in FILES:
+        named = getattr(project, field)
+        if isinstance(named, tuple):
+            resolved[field] = tuple(str(folder / name) for name in named)
+        elif named is not None:
+            resolved[field] = str(folder / named)
+    return project.model_copy(update=resolved)
+
+
+def missing_files(path: str | Path, fields: Sequence[str] = FILES) -> Iterator[Mistake]:
+    """Yield a mistake for each file that a project file names and that does not exist.
+
+    Parameters
+    ----------
+    path
+        The project file.
+    fields
+        Fields to check, of `FILES`.
+    """
+    project, data = read(path, Project), load(path)
+    folder = Path(path).parent
+    for field in fields:
+        named = getattr(project, field)
+        several = isinstance(named, tuple)
+        for i, name in enumerate(named if several else filter(None, [named])):
+            if not (folder / name).exists():
+                where: Where = (field, i) if several else (field,)
+                yield mistake_at(
+                    data, where, path, f"there is no file {name!r}", _near(folder, name)
+                )
+
+
+def _near(folder: Path, name: str) -> str:
+    beside = (folder / name).parent
+    names = [p.name for p in beside.iterdir()] if beside.is_dir() else []
+    near = difflib.get_close_matches(Path(name).name, names, 1, 0.6)
+    if near:
+        return f"did you mean {str(Path(name).parent / near[0])!r}?"
+    return f"correct the path; it starts from {folder.resolve()}"

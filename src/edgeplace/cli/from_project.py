@@ -1,0 +1,103 @@
+"""Arguments that the project file of the current folder gives, and the command line does not."""
+
+import argparse
+import copy
+from pathlib import Path
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.options import BENCH, CASE, FLINK
+from edgeplace.model import (
+    DEFAULT_OBJECTIVE,
+    PROJECT_FILE,
+    InvalidInputError,
+    Project,
+    missing_files,
+    read_project,
+)
+
+_NEEDED = {CASE: ("jobs", "cluster"), BENCH: ("jobs", "cluster"), FLINK: ("jobmanager",)}
+"""Fields that a project file must have."""
+_TAKEN = {
+    CASE: ("jobs", "cluster", "costs", "rules", "current", "taken"),
+    BENCH: ("costs", "rules", "taken"),
+    FLINK: ("jobmanager", "cluster", "credentials", "ca_file", "plans"),
+}
+"""Fields that a command takes, if it has an option of that name."""
+
+
+def take_project(args: argparse.Namespace, console: Console) -> None:
+    """Complete the arguments of a command by the project file of the current folder.
+
+    A case of the command line (JOB ... CLUSTER), or its `--jobmanager`, stands alone. If it gives
+    neither, the rest of what it says goes before the project file. `given` of the arguments is a
+    copy of what the command line says, `project_file` the file that was used, or None.
+
+    Raises
+    ------
+    InvalidInputError
+        If the command needs the project file, and there is none, or it is wrong.
+    """
+    args.given = copy.copy(args)
+    args.project_file = None
+    wanted = getattr(args, "project", None)
+    if wanted is not None and not _stands_alone(args, wanted):
+        _take(args, wanted, console)
+    if getattr(args, "objective", "") is None:
+        args.objective = ",".join(DEFAULT_OBJECTIVE)
+
+
+def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
+    if wanted == FLINK:
+        return args.jobmanager is not None or getattr(args, "prometheus", None) is not None
+    if wanted == BENCH:
+        return bool(args.instances or args.topology)
+    return bool(args.jobs)
+
+
+def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
+    if not Path(PROJECT_FILE).is_file():
+        if wanted == BENCH:
+            return
+        raise _no_project(wanted)
+    project = read_project(PROJECT_FILE)
+    _check(project, wanted)
+    for field in _TAKEN[wanted]:
+        value = getattr(project, field)
+        if hasattr(args, field) and getattr(args, field) in (None, []):
+            setattr(args, field, list(value) if isinstance(value, tuple) else value)
+    if wanted == BENCH:
+        args.instances = [*project.jobs, project.cluster]
+    if getattr(args, "objective", "") is None and project.objective:
+        args.objective = ",".join(project.objective)
+    args.project_file = PROJECT_FILE
+    console.notice(f"project file: {Path(PROJECT_FILE).resolve()}")
+
+
+def _no_project(wanted: str) -> InvalidInputError:
+    missing = "--jobmanager" if wanted == FLINK else "JOB and CLUSTER"
+    give = "--jobmanager URL" if wanted == FLINK else "JOB ... CLUSTER"
+    above = next((f for f in Path.cwd().parents if (f / PROJECT_FILE).is_file()), None)
+    return InvalidInputError(
+        f"{missing} {'is' if wanted == FLINK else 'are'} missing, and there is no {PROJECT_FILE} "
+        f"in this folder" + (f"; there is one in {above}" if above else ""),
+        f"cd {above}, or give {give}" if above else f"give {give}, or write one: edgeplace init",
+    )
+
+
+def _check(project: Project, wanted: str) -> None:
+    """Refuse a project file that lacks what a command needs, or names files that are not there."""
+    lacking = [field for field in _NEEDED[wanted] if not getattr(project, field)]
+    if lacking:
+        example = {
+            "jobs": "jobs: [job.yaml]",
+            "cluster": "cluster: cluster.yaml",
+            "jobmanager": "jobmanager: http://localhost:8081",
+        }
+        raise InvalidInputError(
+            f"{PROJECT_FILE}: there is no field {', '.join(map(repr, lacking))}",
+            "add " + ", and ".join(f"`{example[field]}`" for field in lacking),
+        )
+    files = {*_NEEDED[wanted], *_TAKEN[wanted]} - {"jobmanager", "plans"}
+    for mistake in missing_files(PROJECT_FILE, sorted(files)):
+        line = f":{mistake.line}" if mistake.line else ""
+        raise InvalidInputError(f"{PROJECT_FILE}{line}: {mistake.what}", mistake.cure)
