@@ -298,9 +298,10 @@ def _line_of_named(tree: yaml.Node, said: str) -> int | None:
     """Return the line of the entry that a message about a whole document names.
 
     Such a message quotes what it speaks of: the entry is the last one of which most quoted texts
-    are values.
+    are values. Texts in brackets are what there is instead, and so is what follows a semicolon.
     """
-    quoted = set(re.findall(r"'([^']+)'", said.partition(";")[0]))
+    spoken_of = re.sub(r"\[.*\]", "", said.partition(";")[0])
+    quoted = set(re.findall(r"'([^']+)'", spoken_of))
     best, line = 0, None
     left, done = deque([tree]), set()
     while left:

@@ -68,7 +68,7 @@ def case_of(
     graphs: dict[str, JobGraph] = {}
     seen: dict[str, Seen] = {}
     for path in jobs:
-        job, where = _load_job(path, network)
+        job, where = load_any_job(path, network)
         if job.name in graphs:
             raise InvalidInputError(
                 f"{path}: another of the jobs is named {job.name!r} too",
@@ -145,8 +145,19 @@ def _placed(job: JobGraph, cluster: Cluster, seen: Seen) -> dict[str, tuple[str,
     return {job.operator(op).id: tuple(map(name, tms)) for op, tms in seen.items()}
 
 
-def _load_job(path: str, cluster: Cluster) -> tuple[JobGraph, Seen | None]:
-    """Return a job, of a CAPS file too, and where it runs if the file tells."""
+def load_any_job(path: str, cluster: Cluster | None) -> tuple[JobGraph, Seen | None]:
+    """Return a job, of a CAPS file too, and where it runs if the file tells.
+
+    Parameters
+    ----------
+    cluster
+        Its one class of nodes is that of the costs of a CAPS file; None: it is `default`.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is no job.
+    """
     try:
         return load_job(path)
     except InvalidInputError:
@@ -158,8 +169,8 @@ def _load_job(path: str, cluster: Cluster) -> tuple[JobGraph, Seen | None]:
     return _caps(path, cluster), None
 
 
-def _caps(path: str, cluster: Cluster) -> JobGraph:
-    classes = {n.node_class for n in cluster.nodes}
+def _caps(path: str, cluster: Cluster | None) -> JobGraph:
+    classes = {n.node_class for n in cluster.nodes} if cluster else set()
     if len(classes) > 1:
         raise InvalidInputError(
             f"{path}: a job of CAPS has the costs of one class of machines, and the cluster has "

@@ -70,7 +70,8 @@ def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
     if getattr(args, "objective", "") is None and project.objective:
         args.objective = ",".join(project.objective)
     args.project_file = PROJECT_FILE
-    console.notice(f"project file: {Path(PROJECT_FILE).resolve()}")
+    at = f" (jobmanager {project.jobmanager})" if wanted == FLINK else ""
+    console.notice(f"project file: {Path(PROJECT_FILE).resolve()}{at}")
 
 
 def _no_project(wanted: str) -> InvalidInputError:

@@ -12,6 +12,9 @@ GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+_IN_PROJECT = "in a folder with edgeplace.yaml"
+
+
 class _CaseFiles(argparse.Action):
     """Takes `JOB ... CLUSTER`, and PLAN behind them if the command has one.
 
@@ -31,14 +34,17 @@ class _CaseFiles(argparse.Action):
     ) -> None:
         """Set `jobs` and `cluster`, and `plan` if the command has one."""
         files = list(values)
-        alone = "none of them in a folder with edgeplace.yaml"
         if self._with_plan:
             if not files:
-                parser.error(f"PLAN is missing: give PLAN ({alone}), or JOB ... CLUSTER PLAN")
+                parser.error(
+                    f"PLAN is missing: give JOB ... CLUSTER PLAN, or PLAN alone {_IN_PROJECT}"
+                )
             namespace.plan = files.pop()
         if len(files) == 1:
-            given = "JOB CLUSTER PLAN" if self._with_plan else "JOB CLUSTER"
-            parser.error(f"one file is no case: give {given} or more jobs, or {alone}")
+            asked, alone = (" PLAN", "PLAN alone") if self._with_plan else ("", "no file")
+            parser.error(
+                f"CLUSTER is missing: give JOB ... CLUSTER{asked}, or {alone} {_IN_PROJECT}"
+            )
         namespace.jobs, namespace.cluster = files[:-1], files[-1] if files else None
 
 

@@ -195,7 +195,7 @@ def test_version_is_printed(edgeplace):
     [
         ((), "required: COMMAND"),
         (("slove",), "invalid choice: 'slove'"),
-        (("solve", "job.json"), "required: CLUSTER"),
+        (("solve", "job.json"), "CLUSTER is missing"),
         (("solve", "job.json", "c.yaml", "--backend", "cplex"), "there is no back end 'cplex'"),
         (("costs",), "required: LOG"),
     ],

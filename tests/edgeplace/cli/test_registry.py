@@ -70,9 +70,9 @@ def test_files_may_stand_before_between_and_after_options(words):
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        ("explain --costs f", "PLAN is missing: give PLAN"),
-        ("explain a b --costs f", "one file is no case: give JOB CLUSTER PLAN"),
-        ("solve a", "one file is no case: give JOB CLUSTER"),
+        ("explain --costs f", "PLAN is missing: give JOB ... CLUSTER PLAN, or PLAN alone"),
+        ("explain a b --costs f", "CLUSTER is missing: give JOB ... CLUSTER PLAN"),
+        ("solve a", "CLUSTER is missing: give JOB ... CLUSTER, or no file"),
         ("explain a b c --cots f", "unrecognized arguments: --cots"),
         ("flink drain", "the following arguments are required: NODE"),
     ],

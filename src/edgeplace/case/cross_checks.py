@@ -1,0 +1,136 @@
+"""Checks of one file against another: names in the one that the other does not have."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Match,
+    Mistake,
+    Pin,
+    Rules,
+    load,
+    mistake_at,
+    some,
+)
+
+_ANYWHERE = "anywhere"
+
+
+class Misfit(NamedTuple):
+    """A mistake and its file."""
+
+    file: str
+    mistake: Mistake
+
+
+def born_in_cluster(jobs: Mapping[str, JobGraph], cluster: Cluster) -> Iterator[Misfit]:
+    """Yield the places of sources that the cluster does not have; jobs are by file."""
+    places = _places(cluster)
+    for file, job in jobs.items():
+        for i, op in enumerate(job.operators):
+            for j, place in enumerate(op.born_at):
+                if place not in places and place != _ANYWHERE:
+                    what = f"the cluster has no site, node or TaskManager {place!r}"
+                    where = ("operators", i, "born_at", j)
+                    yield _at(file, where, what, place, _names_of_places(cluster))
+
+
+def costs_of_jobs(costs: Mapping[str, Costs], jobs: Mapping[str, JobGraph]) -> Iterator[Misfit]:
+    """Yield the jobs, operators and streams of costs that there are not; both are by file."""
+    by_name = {job.name: job for job in jobs.values()}
+    for file, measured in costs.items():
+        alone = len(costs) == len(jobs) == 1
+        job = next(iter(jobs.values())) if alone else by_name.get(measured.job)
+        if job is None:
+            yield _at(file, ("job",), f"there is no job {measured.job!r}", measured.job, by_name)
+            continue
+        names = [name for op in job.operators for name in (op.name, op.id)]
+        for i, cost in enumerate(measured.operators):
+            yield from _operator(file, ("operators", i, "operator"), cost.operator, [job], names)
+        for i, stream in enumerate(measured.streams):
+            for end in ("source", "target"):
+                ref = getattr(stream, end)
+                yield from _operator(file, ("streams", i, end), ref, [job], names)
+
+
+def rules_of_case(
+    file: str, rules: Rules, jobs: Iterable[JobGraph], cluster: Cluster | None
+) -> Iterator[Misfit]:
+    """Yield the names of rules that neither the jobs nor the cluster have.
+
+    Parameters
+    ----------
+    cluster
+        None: the names of places are not checked.
+    """
+    known = list(jobs)
+    for i, rule in enumerate(rules.rules):
+        own = [job for job in known if rule.job in ("", job.name)]
+        if not own:
+            what = f"there is no job {rule.job!r}"
+            yield _at(file, ("rules", i, "job"), what, rule.job, [job.name for job in known])
+            continue
+        names = [name for job in own for op in job.operators for name in (op.name, op.id)]
+        for j, ref in enumerate(rule.operators):
+            yield from _operator(file, ("rules", i, "operators", j), ref, own, names)
+        if cluster is None:
+            continue
+        if isinstance(rule, Pin) and rule.to not in _places(cluster):
+            what = f"the cluster has no site, node or TaskManager {rule.to!r}"
+            yield _at(file, ("rules", i, "to"), what, rule.to, _names_of_places(cluster))
+        if isinstance(rule, Match):
+            labels = {key: value for node in cluster.nodes for key, value in node.labels.items()}
+            for key, value in rule.labels.items():
+                if not any(node.labels.get(key) == value for node in cluster.nodes):
+                    what = f"no node of the cluster has the label {key}: {value}"
+                    yield _at(file, ("rules", i, "labels", key), what, key, labels)
+
+
+def _operator(
+    file: str,
+    where: tuple[int | str, ...],
+    ref: str,
+    jobs: list[JobGraph],
+    names: list[str],
+) -> Iterator[Misfit]:
+    """Yield a misfit unless exactly one operator is meant."""
+    said = []
+    for job in jobs:
+        try:
+            job.operator(ref)
+            return
+        except InvalidInputError as e:
+            said.append(e)
+    if len(jobs) == 1 and any(op.name == ref for op in jobs[0].operators):
+        # Several have the name.
+        yield Misfit(file, mistake_at(load(file), where, file, said[0].what, said[0].cure))
+        return
+    of_jobs = some([repr(job.name) for job in jobs])
+    yield _at(file, where, f"there is no operator {ref!r} in job {of_jobs}", ref, names)
+
+
+def _at(
+    file: str, where: tuple[int | str, ...], what: str, word: str, known: Iterable[str]
+) -> Misfit:
+    names = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(word, names, 1, 0.6)
+    cure = f"did you mean {near[0]!r}?" if near else f"there are {some(names) or 'none'}"
+    data: Any = load(file)
+    return Misfit(file, mistake_at(data, where, file, what, cure))
+
+
+def _places(cluster: Cluster) -> set[str]:
+    return set(_names_of_places(cluster))
+
+
+def _names_of_places(cluster: Cluster) -> list[str]:
+    return [
+        *(site.id for site in cluster.sites),
+        *(node.id for node in cluster.nodes),
+        *(tm.id for tm in cluster.task_managers),
+    ]

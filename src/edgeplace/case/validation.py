@@ -1,0 +1,268 @@
+"""Read all files of a case, and say everything that is wrong with them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edgeplace.adapters.flink.plans import read_plan
+from edgeplace.case.cluster_notes import cluster_notes
+from edgeplace.case.cross_checks import Misfit, born_in_cluster, costs_of_jobs, rules_of_case
+from edgeplace.case.files import case_of, load_any_job
+from edgeplace.cli.quantities import count
+from edgeplace.model import (
+    Cluster,
+    Costs,
+    InvalidInputError,
+    JobGraph,
+    Mistake,
+    Plan,
+    Project,
+    Rules,
+    load,
+    looks_like,
+    missing_files,
+    read,
+    read_project,
+    some,
+)
+
+_KINDS = {
+    "edgeplace/cluster": "cluster",
+    "edgeplace/costs": "costs",
+    "edgeplace/job-graph": "jobs",
+    "edgeplace/plan": "current",
+    "edgeplace/project": "project",
+    "edgeplace/rules": "rules",
+}
+"""Format of a document -> field of a project file that names it."""
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that is what it should be."""
+
+    path: str
+    kind: str
+    summary: str
+
+
+@dataclass
+class Validation:
+    """What was read and compared, and what is wrong."""
+
+    files: list[ReadFile] = field(default_factory=list)
+    misfits: list[Misfit] = field(default_factory=list)
+    compared: list[str] = field(default_factory=list)
+    """What was checked of one file against another."""
+    notes: list[str] = field(default_factory=list)
+
+
+def validate(paths: Sequence[str]) -> Validation:
+    """Return what is wrong with files, each alone and with one another.
+
+    Parameters
+    ----------
+    paths
+        Files of a case, or one project file, which names them.
+    """
+    found = Validation()
+    given = _Given(found)
+    for path in paths:
+        given.read(path)
+    given.compare()
+    return found
+
+
+class _Given:
+    def __init__(self, found: Validation) -> None:
+        self._found = found
+        self._jobs: dict[str, JobGraph] = {}
+        self._clusters: dict[str, Cluster] = {}
+        self._costs: dict[str, Costs] = {}
+        self._rules: dict[str, Rules] = {}
+        self._current: list[str] = []
+        self._taken: list[str] = []
+
+    def read(self, path: str) -> None:
+        """Read a file of whatever kind."""
+        with self._misfit_of(path):
+            data: Any = None
+            with suppress(InvalidInputError):
+                data = load(path)
+            kind = _KINDS.get(looks_like(data) or "") or _nearest_kind(data) or "jobs"
+            if kind == "project":
+                self._read_project(path)
+            else:
+                self._read_as(kind, path)
+
+    def _read_project(self, path: str) -> None:
+        project = read_project(path)
+        missing = list(missing_files(path))
+        self._found.misfits += [Misfit(path, mistake) for mistake in missing]
+        absent = [f for f in ("jobs", "cluster") if not getattr(project, f)]
+        if absent:
+            self._found.notes.append(f"{path} has no {some(absent)}: solve needs both")
+        self._seen(path, "project", _project_summary(project))
+        # The cluster says which costs a job of CAPS has.
+        for kind in ("cluster", "jobs", "costs", "rules", "current", "taken"):
+            named = getattr(project, kind)
+            for file in named if isinstance(named, tuple) else filter(None, [named]):
+                with self._misfit_of(file):
+                    if Path(file).exists():
+                        self._read_as(kind, file)
+
+    def _read_as(self, kind: str, path: str) -> None:
+        match kind:
+            case "cluster":
+                cluster = self._clusters[path] = read(path, Cluster)
+                self._seen(path, "cluster", _cluster_summary(cluster))
+            case "costs":
+                costs = self._costs[path] = read(path, Costs)
+                self._seen(path, "costs", f"{costs.job!r}: {count(len(costs.operators))} operators")
+            case "rules":
+                rules = self._rules[path] = read(path, Rules)
+                self._seen(path, "rules", _number(len(rules.rules), "rule"))
+            case "current" | "taken":
+                plan = read_plan(path)
+                (self._taken if kind == "taken" else self._current).append(path)
+                jobs = some([repr(job) for job in plan.jobs]) if isinstance(plan, Plan) else ""
+                self._seen(path, "plan" if jobs else "schedulercfg", jobs)
+            case _:
+                job, _ = load_any_job(path, next(iter(self._clusters.values()), None))
+                self._jobs[path] = job
+                self._seen(path, "job", _job_summary(job))
+
+    def compare(self) -> None:
+        """Check each file against the others, if each alone is what it should be."""
+        if self._found.misfits:
+            return
+        jobs, cluster = self._jobs, next(iter(self._clusters.values()), None)
+        self._alone("cluster", self._clusters)
+        self._alone("rules", self._rules)
+        names: dict[str, str] = {}
+        for file, job in jobs.items():
+            if job.name in names:
+                self._misfit(
+                    file,
+                    f"{names[job.name]} has a job named {job.name!r} too",
+                    "give each job a name of its own",
+                )
+            names[job.name] = file
+        checks: list[tuple[bool, str, Callable[[], Iterator[Misfit]]]] = [
+            (bool(jobs and self._costs), "costs against jobs", self._compare_costs),
+            (bool(jobs and cluster), "jobs against the cluster", self._compare_births),
+            (bool(jobs and self._rules), "rules against jobs", self._compare_rules),
+        ]
+        for possible, title, check in checks:
+            if possible:
+                places = " and the cluster" if cluster and title.startswith("rules") else ""
+                self._found.compared.append(title + places)
+                self._found.misfits += check()
+        if jobs and cluster and not self._found.misfits:
+            self._compare_all()
+
+    def _compare_costs(self) -> Iterator[Misfit]:
+        return costs_of_jobs(self._costs, self._jobs)
+
+    def _compare_births(self) -> Iterator[Misfit]:
+        for cluster in self._clusters.values():
+            yield from born_in_cluster(self._jobs, cluster)
+
+    def _compare_rules(self) -> Iterator[Misfit]:
+        cluster = next(iter(self._clusters.values()), None)
+        for file, rules in self._rules.items():
+            yield from rules_of_case(file, rules, self._jobs.values(), cluster)
+
+    def _compare_all(self) -> None:
+        """Put all together as `solve` does, without the search."""
+        from edgeplace.solver import assumptions
+
+        cluster_file = next(iter(self._clusters))
+        try:
+            case = case_of(
+                list(self._jobs),
+                cluster_file,
+                list(self._costs),
+                next(iter(self._rules), None),
+                self._current,
+                self._taken,
+            )
+            self._found.notes += [*case.notes, *cluster_notes(case.cluster)]
+            unmeasured = [job.name for job in case.jobs if not any(o.cost for o in job.operators)]
+            if unmeasured:
+                self._found.notes.append(
+                    f"job {some(list(map(repr, unmeasured)))} has no costs yet, which solve needs: "
+                    "edgeplace costs measures them"
+                )
+                return
+            self._found.compared.append("all together, as solve reads it")
+            self._found.notes += assumptions(case.jobs, case.cluster, case.rules, case.current)
+        except InvalidInputError as e:
+            self._misfit("", e.what, e.cure)
+
+    def _alone(self, kind: str, files: dict[str, Any]) -> None:
+        names = list(files)
+        for file in names[1:]:
+            self._misfit(file, f"{names[0]} is a {kind} file too", f"give one {kind} file")
+
+    def _seen(self, path: str, kind: str, summary: str) -> None:
+        self._found.files.append(ReadFile(path, kind, summary))
+
+    def _misfit(self, file: str, what: str, cure: str) -> None:
+        self._found.misfits.append(Misfit(file, Mistake(what, cure)))
+
+    @contextmanager
+    def _misfit_of(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except InvalidInputError as e:
+            said = e.mistakes or (Mistake(e.what.removeprefix(f"{path}: "), e.cure),)
+            self._found.misfits += [Misfit(path, mistake) for mistake in said]
+
+
+def _nearest_kind(data: Any) -> str | None:
+    """Return the kind of document that has most of the keys of data; None: none has any."""
+    kinds: dict[str, Any] = {
+        "project": Project,
+        "jobs": JobGraph,
+        "cluster": Cluster,
+        "costs": Costs,
+        "rules": Rules,
+        "current": Plan,
+    }
+    if not isinstance(data, dict):
+        return None
+    shared = {name: len(set(data) & set(kind.model_fields)) for name, kind in kinds.items()}
+    best = max(shared, key=lambda name: shared[name])
+    return best if shared[best] else None
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{count(n)} {noun}" + ("" if n == 1 else "s")
+
+
+def _cluster_summary(cluster: Cluster) -> str:
+    return ", ".join(
+        [
+            _number(len(cluster.sites), "site"),
+            _number(len(cluster.nodes), "node"),
+            _number(sum(t.slots for t in cluster.task_managers), "slot"),
+            _number(len(cluster.links), "link"),
+        ]
+    )
+
+
+def _job_summary(job: JobGraph) -> str:
+    subtasks = sum(op.parallelism for op in job.operators)
+    operators = _number(len(job.operators), "operator")
+    return f"{job.name!r}: {operators}, {_number(subtasks, 'subtask')}"
+
+
+def _project_summary(project: Project) -> str:
+    parts = [_number(len(project.jobs), "job")] if project.jobs else []
+    parts += [
+        name for name in ("cluster", "costs", "rules", "jobmanager") if getattr(project, name)
+    ]
+    return ", ".join(parts)
