@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from edgeplace.case.cross_checks import Misfit, born_in_cluster, costs_of_jobs, 
 from edgeplace.case.files import case_of, load_any_job
 from edgeplace.cli.quantities import count
 from edgeplace.model import (
+    PROJECT_FILE,
     Cluster,
     Costs,
     InvalidInputError,
@@ -91,8 +93,13 @@ class _Given:
             data: Any = None
             with suppress(InvalidInputError):
                 data = load(path)
-            kind = _KINDS.get(looks_like(data) or "") or _nearest_kind(data) or "jobs"
-            if kind == "project":
+            found = looks_like(data)
+            if found and found not in _KINDS:
+                raise InvalidInputError(
+                    f"{path}: validate does not check documents of {found!r}", "leave it out"
+                )
+            kind = _KINDS.get(found or "") or _nearest_kind(data) or "jobs"
+            if kind == "project" or Path(path).name == PROJECT_FILE:
                 self._read_project(path)
             else:
                 self._read_as(kind, path)
@@ -223,7 +230,7 @@ class _Given:
 
 
 def _nearest_kind(data: Any) -> str | None:
-    """Return the kind of document that has most of the keys of data; None: none has any."""
+    """Return the kind of document that has most keys of data, or nearly; None: none has any."""
     kinds: dict[str, Any] = {
         "project": Project,
         "jobs": JobGraph,
@@ -234,7 +241,12 @@ def _nearest_kind(data: Any) -> str | None:
     }
     if not isinstance(data, dict):
         return None
-    shared = {name: len(set(data) & set(kind.model_fields)) for name, kind in kinds.items()}
+    shared = {
+        name: sum(
+            bool(get_close_matches(str(key), list(kind.model_fields), 1, 0.8)) for key in data
+        )
+        for name, kind in kinds.items()
+    }
     best = max(shared, key=lambda name: shared[name])
     return best if shared[best] else None
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "balance": "spread: the plan whose fullest TaskManager is least loaded, proved",
     "fleet": "repeat: the same jobs at very many sites -> a proven plan for each site",
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
+    "init": "begin: write a project file for this folder, and examples of what it lacks",
     "validate": "check: all files of a case, each alone and against the others",
     "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
     "control": "watch: a running job for weeks, where it would run better; simulate a load",
