@@ -64,7 +64,12 @@ def complaint(
     tree = _tree(file)
     said_of_all, mistakes = [], []
     errors = error.errors()
-    all_found = [e for e in errors if not _only_follows(e, errors)]
+    misspelt = _misspelt(kind, errors)
+    all_found = [
+        e
+        for e in errors
+        if not _only_follows(e, errors) and not (e["type"] == "missing" and e["loc"] in misspelt)
+    ]
     for found in all_found[:_MOST]:
         where = _in_file(kind, data, found["loc"])
         line, written = _look_up(tree, where)
@@ -104,6 +109,18 @@ def _only_follows(found: Mapping[str, Any], errors: Sequence[Mapping[str, Any]])
     return found["type"] == "too_short" and any(
         len(e["loc"]) > len(loc) and e["loc"][: len(loc)] == loc for e in errors
     )
+
+
+def _misspelt(kind: type[BaseModel], errors: Sequence[Mapping[str, Any]]) -> set[Where]:
+    """Return where fields are missing that stand there under a name much like theirs."""
+    unknown = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
+    near = ((loc, _nearest(str(loc[-1]), _fields(kind, loc))) for loc in unknown)
+    return {(*loc[:-1], name) for loc, name in near if name is not None}
+
+
+def _fields(kind: type[BaseModel], loc: Where) -> list[str]:
+    """Return the fields that may stand beside the one at a location."""
+    return sorted({name for model in _models(kind, loc[:-1]) for name in _names(model)})
 
 
 def shown(value: Any, most: int = 80) -> str:
@@ -170,7 +187,7 @@ def _list_of(kind: type[BaseModel], loc: Where, value: Any, written: str | None)
 
 
 def _unknown_field(kind: type[BaseModel], loc: Where, field: str, value: Any) -> tuple[str, str]:
-    known = sorted({name for model in _models(kind, loc[:-1]) for name in _names(model)})
+    known = _fields(kind, loc)
     if field in known:
         return f"it goes with slots (got {shown(value)})", "give this node its slots, too"
     near = _nearest(field, known)

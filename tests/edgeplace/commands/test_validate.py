@@ -1,0 +1,205 @@
+"""`edgeplace validate`: every mistake with its file, its line and its cure (docs/project.md)."""
+
+import json
+
+import pytest
+import yaml
+
+from edgeplace.cli.exit_status import ExitStatus
+
+JOB = """\
+name: count
+operators:
+  - id: sensors
+    name: sensors
+    parallelism: 2
+    born_at: [north, south]
+    cost:
+      demand: {rates_per_s: [10]}
+      classes: [{node_class: pi, true_rate_per_s: 100}]
+  - id: sum
+    name: sum
+    parallelism: 1
+    cost: {classes: [{node_class: pi, true_rate_per_s: 100}]}
+streams:
+  - {source: sensors, target: sum, ship_strategy: HASH, cost: {bytes_per_record: 10}}
+"""
+CLUSTER = """\
+sites: [{id: north}, {id: south}]
+nodes:
+  - {id: n, site: north, node_class: pi, cores: 4, slots: 4, labels: {gpu: "yes"}}
+  - {id: s, site: south, node_class: pi, cores: 4, slots: 4}
+links:
+  - {source: north, target: south, both_ways: true}
+"""
+RULES = """\
+rules:
+  - kind: pin
+    operators: [sum]
+    to: north
+  - kind: match
+    operators: [sum]
+    labels: {gpu: "yes"}
+"""
+COSTS = """\
+job: count
+operators:
+  - operator: sum
+    selectivity: 1
+streams:
+  - {source: sensors, target: sum, bytes_per_record: 20}
+"""
+FILES = {
+    "edgeplace.yaml": "jobs: [job.yaml]\ncluster: cluster.yaml\ncosts: [costs.yaml]\n"
+    "rules: rules.yaml\n",
+    "job.yaml": JOB,
+    "cluster.yaml": CLUSTER,
+    "rules.yaml": RULES,
+    "costs.yaml": COSTS,
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def line_of(text, part):
+    """Return the line on which a part of a text is, from 1."""
+    (line,) = (i for i, line in enumerate(text.split("\n"), 1) if part in line)
+    return line
+
+
+def test_a_valid_project(edgeplace, folder):
+    ran = edgeplace("validate")
+    assert (ran.status, ran.err) == (ExitStatus.OK, "")
+    for name in FILES:
+        assert f"\n{name}" in ran.out
+    for said in (
+        "costs against jobs",
+        "jobs against the cluster",
+        "rules against jobs and the clus",
+    ):
+        assert said in ran.out
+    assert ran.out.endswith("valid\n")
+
+
+def test_files_in_any_order(edgeplace, folder):
+    ran = edgeplace("validate", "rules.yaml", "cluster.yaml", "costs.yaml", "job.yaml", "--json")
+    found = json.loads(ran.out)
+    assert found["valid"] is True
+    assert [file["kind"] for file in found["files"]] == ["rules", "cluster", "costs", "job"]
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "at", "cure"),
+    [
+        ("job.yaml", "parallelism: 2", "paralelism: 2", "paralelism: 2", "'parallelism'"),
+        ("job.yaml", "[north, south]", "[north, sout]", "sout]", "'south'"),
+        ("job.yaml", "target: sum,", "target: summ,", "summ", "correct what is named"),
+        ("job.yaml", "born_at: [north, south]", "born_at: [north, south, n]", "- id: sensors", ""),
+        ("cluster.yaml", "site: south,", "site: sout,", "{id: s,", "correct what is named"),
+        ("cluster.yaml", "{id: s,", "{id: n,", "site: south,", ""),
+        (
+            "cluster.yaml",
+            "cores: 4, slots: 4}",
+            "cores: 4 Mbit, slots: 4}",
+            "Mbit",
+            "write a number",
+        ),
+        ("cluster.yaml", "target: south,", "target: soth,", "soth", ""),
+        ("rules.yaml", "to: north", "to: nort", "to: nort", "'north'"),
+        ("rules.yaml", 'labels: {gpu: "yes"}', 'labels: {gpu: "no"}', "labels:", "'gpu'"),
+        ("rules.yaml", "to: north", "to: north\n    job: cuont", "cuont", "'count'"),
+        ("costs.yaml", "job: count", "job: count\nx: 1", "x: 1", "leave 'x' out"),
+        ("costs.yaml", "- operator: sum", "- operator: sun", "sun", "'sum'"),
+        ("costs.yaml", "{source: sensors", "{source: sensor", "sensor,", "'sensors'"),
+        (
+            "edgeplace.yaml",
+            "cluster: cluster.yaml",
+            "cluster: clustr.yaml",
+            "clustr",
+            "'cluster.yaml'",
+        ),
+        ("edgeplace.yaml", "rules: r", "rule: r", "rule: r", "'rules'"),
+    ],
+)
+def test_a_mistake_has_file_line_and_cure(edgeplace, folder, file, right, wrong, at, cure):
+    text = FILES[file].replace(right, wrong, 1)
+    assert text != FILES[file]
+    (folder / file).write_text(text)
+    ran = edgeplace("validate", "--json")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    (mistake,) = json.loads(ran.out)["mistakes"]
+    assert (mistake["file"], mistake["line"]) == (file, line_of(text, at))
+    assert cure in mistake["cure"]
+    shown = edgeplace("validate")
+    assert f"{file}:{mistake['line']}: " in shown.err
+    assert shown.err.endswith("1 mistake\n")
+
+
+def test_all_mistakes_are_said_at_once(edgeplace, folder):
+    (folder / "job.yaml").write_text(JOB.replace("name: sum", "nme: sum"))
+    (folder / "cluster.yaml").write_text("sites: [{id: north]\n")
+    ran = edgeplace("validate")
+    assert "job.yaml:11: " in ran.err
+    assert "cluster.yaml:1: not valid YAML" in ran.err
+
+
+def test_costs_of_a_job_that_is_not_there(edgeplace, folder):
+    (folder / "other.yaml").write_text(JOB.replace("name: count", "name: other"))
+    (folder / "costs.yaml").write_text(COSTS.replace("job: count", "job: cuont"))
+    (folder / "edgeplace.yaml").write_text(
+        FILES["edgeplace.yaml"].replace("[job.yaml]", "[job.yaml, other.yaml]")
+    )
+    ran = edgeplace("validate")
+    assert "costs.yaml:1: job: there is no job 'cuont'\n  cure: did you mean 'count'?" in ran.err
+
+
+def test_two_jobs_of_one_name(edgeplace, folder):
+    (folder / "again.yaml").write_text(JOB)
+    ran = edgeplace("validate", "job.yaml", "again.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "again.yaml: job.yaml has a job named 'count' too" in ran.err
+
+
+def test_what_only_all_files_together_show(edgeplace, folder):
+    """A source that is born nowhere, which is right in a job file alone."""
+    (folder / "job.yaml").write_text(JOB.replace("    born_at: [north, south]\n", ""))
+    assert edgeplace("validate", "job.yaml").status is ExitStatus.OK
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "source 'sensors (1/2)' has no place where its data is born" in ran.err
+
+
+def test_a_job_without_costs_is_noted(edgeplace, folder):
+    job = yaml.safe_load(JOB)
+    for part in (*job["operators"], *job["streams"]):
+        part.pop("cost")
+    (folder / "job.yaml").write_text(yaml.safe_dump(job))
+    ran = edgeplace("validate", "job.yaml", "cluster.yaml")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "has no costs yet" in ran.out
+
+
+def test_what_validate_calls_valid_can_be_solved(edgeplace, folder):
+    assert edgeplace("validate").status is ExitStatus.OK
+    assert edgeplace("solve").status in (ExitStatus.OK, ExitStatus.INFEASIBLE)
+
+
+@pytest.mark.parametrize("text", ["", "nothing: known\n", "[1, 2]\n", "just text\n"])
+def test_a_file_of_no_kind(edgeplace, folder, text):
+    (folder / "x.yaml").write_text(text)
+    ran = edgeplace("validate", "x.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert ran.err.startswith("x.yaml: ")
+
+
+def test_an_empty_folder(edgeplace, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "edgeplace init" in ran.err
