@@ -3,6 +3,7 @@
 from io import StringIO
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -172,7 +172,7 @@ def test_what_only_all_files_together_show(edgeplace, folder):
     assert edgeplace("validate", "job.yaml").status is ExitStatus.OK
     ran = edgeplace("validate")
     assert ran.status is ExitStatus.INVALID_INPUT
-    assert "source 'sensors (1/2)' has no place where its data is born" in ran.err
+    assert "source sensors (1/2) has no place where its data is born" in ran.err
 
 
 def test_a_job_without_costs_is_noted(edgeplace, folder):
