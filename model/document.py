@@ -14,6 +14,7 @@ from edgeplace.model.inventory.short_form import (
     is_short,
     written_out,
 )
+from edgeplace.model.inventory.table import cluster_of_table
 from edgeplace.model.output import write_text
 from edgeplace.model.parsing.complaint import complaint, mistake_at, placed, shown
 from edgeplace.model.parsing.content import text_of
@@ -32,7 +33,7 @@ _TITLES = {
     "edgeplace/rules": "a rules file",
 }
 _MARKS: dict[str, dict[str, type]] = {
-    "edgeplace/cluster": {"sites": list, "nodes": list},
+    "edgeplace/cluster": {"sites": list},
     "edgeplace/control": {"jobmanager": str, "job": str},
     "edgeplace/costs": {"job": str, "operators": list},
     "edgeplace/instance": {"jobs": list, "cluster": dict},
@@ -56,7 +57,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> Any:
-    """Return the plain content of a JSON or YAML file, gzip'ed or not.
+    """Return the plain content of a JSON or YAML file, gzip'ed or not, or of a cluster in CSV.
 
     Raises
     ------
@@ -66,6 +67,8 @@ def load(path: str | Path) -> Any:
     text = text_of(path)
     if not text.strip():
         raise InvalidInputError(f"{path}: the file is empty", "give a file with a document in it")
+    if Path(path).suffix.lower() == ".csv":
+        return cluster_of_table(text, str(path))
     is_json = text.lstrip()[0] in "{["
     try:
         return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)

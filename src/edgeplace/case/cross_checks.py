@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from edgeplace.case.births import places_of
 from edgeplace.model import (
     Cluster,
     Costs,
@@ -30,14 +31,23 @@ class Misfit(NamedTuple):
 
 def born_in_cluster(jobs: Mapping[str, JobGraph], cluster: Cluster) -> Iterator[Misfit]:
     """Yield the places of sources that the cluster does not have; jobs are by file."""
-    places = _places(cluster)
+    names = _names_of_places(cluster)
+    places = set(names)
     for file, job in jobs.items():
         for i, op in enumerate(job.operators):
+            if any("*" in place for place in op.born_at):
+                try:
+                    places_of(op, cluster)
+                except InvalidInputError as e:
+                    where = ("operators", i, "born_at")
+                    yield Misfit(file, mistake_at(load(file), where, file, e.what, e.cure))
+                continue
             for j, place in enumerate(op.born_at):
                 if place not in places and place != _ANYWHERE:
                     what = f"the cluster has no site, node or TaskManager {place!r}"
-                    where = ("operators", i, "born_at", j)
-                    yield _at(file, where, what, place, _names_of_places(cluster))
+                    yield _at(
+                        file, ("operators", i, "born_at", j), what, place, _names_of_places(cluster)
+                    )
 
 
 def costs_of_jobs(costs: Mapping[str, Costs], jobs: Mapping[str, JobGraph]) -> Iterator[Misfit]:

@@ -12,6 +12,7 @@ from edgeplace.adapters.flink.plans import (
     refuse_supposed,
     rescaled,
 )
+from edgeplace.case.births import with_births
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
@@ -74,7 +75,7 @@ def case_of(
                 f"{path}: another of the jobs is named {job.name!r} too",
                 "give each job a name of its own: `name:` in its file",
             )
-        graphs[job.name] = job
+        graphs[job.name] = with_births(job, network)
         if where:
             seen[job.name] = where
     for name, measured in _costs_by_job(costs, tuple(graphs)).items():

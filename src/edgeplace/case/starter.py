@@ -17,7 +17,7 @@ from edgeplace.model import (
 )
 
 JOB_FILE, CLUSTER_FILE, RULES_FILE = "job.yaml", "cluster.yaml", "rules.yaml"
-_ENDINGS = (".yaml", ".yml", ".json")
+_ENDINGS = (".yaml", ".yml", ".json", ".csv")
 _MOST_BYTES = 16 << 20
 _CLOUD = "cloud"
 _EDGE_CLASS, _SERVER_CLASS = "pi", "server"
@@ -136,7 +136,7 @@ def rules_text(stay_on_site: Sequence[str], never_move: Sequence[str]) -> str:
 
 def example_cluster(jobs: Sequence[JobGraph], paid: bool) -> str:
     """Return the text of a cluster file to edit, with the places and classes that jobs name."""
-    born = dict.fromkeys(p for job in jobs for op in job.operators for p in op.born_at)
+    born = {p: op.parallelism for job in jobs for op in job.operators for p in op.born_at}
     places = [p for p in born if p not in ("anywhere", _CLOUD)] or ([] if jobs else list(_PLACES))
     edge, server = _classes_of(jobs)
     slots = max([8, *(op.parallelism for job in jobs for op in job.operators)])
@@ -153,7 +153,8 @@ def example_cluster(jobs: Sequence[JobGraph], paid: bool) -> str:
         "  # Sites that are alike: {id: depot-*, count: 40, nodes: "
         f"[{{id: {_EDGE_CLASS}-*, count: 3, node_class: {_flow(edge)}}}]}}",
         *(
-            f"  - {{id: {_flow(place)}, nodes: [{{id: {_EDGE_CLASS}, node_class: {_flow(edge)}}}]}}"
+            f"  - {{{_group(place, born.get(place, 1))}, nodes: "
+            f"[{{id: {_EDGE_CLASS}, node_class: {_flow(edge)}}}]}}"
             for place in places
         ),
     ]
@@ -244,6 +245,15 @@ def _classes_of(jobs: Sequence[JobGraph]) -> tuple[str, str]:
         return _EDGE_CLASS, _SERVER_CLASS
     ordered = sorted(common, key=lambda name: (rates[name], name))
     return ordered[0], ordered[-1]
+
+
+def _group(place: str, count: int) -> str:
+    """Return the id of a site, or of as many as a pattern stands for."""
+    if "*" not in place:
+        return f"id: {_flow(place)}"
+    first, _, rest = place.partition("*")
+    name = f"{first}*{rest.replace('*', '1')}"
+    return f"id: {_flow(name)}, count: {count}"
 
 
 def _preferred(files: Sequence[str], name: str) -> str | None:
