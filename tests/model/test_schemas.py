@@ -41,6 +41,9 @@ def test_the_documents_of_the_demo_and_of_the_docs_are_valid():
     assert errors("cluster", load(demo / "cluster.yaml")) == []
     assert errors("rules", load(demo / "rules.yaml")) == []
     assert errors("cluster", load(path("depots/cluster.yaml"))) == []
+    assert errors("project", load(path("depots/edgeplace.yaml"))) == []
+    for name in ("parcels", "forklifts"):
+        assert errors("job", load(path(f"depots/{name}.yaml"))) == []
     page = (ROOT / "docs" / "job.md").read_text()
     job, cluster = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert errors("job", yaml.safe_load(job)) == []
@@ -80,6 +83,10 @@ def test_what_is_written_is_valid(name):
         ("rules", {"rules": [{"kind": "pins", "operators": ["o"], "to": "here"}]}, False),
         ("costs", {"job": "job", "operators": [{"operator": "o"}]}, True),
         ("costs", {"job": "job", "operators": [{}]}, False),
+        ("project", {"jobs": ["job.yaml"], "cluster": "c.yaml", "objective": ["wan:5%"]}, True),
+        ("project", {"jobmanager": "http://localhost:8081"}, True),
+        ("project", {"jobs": "job.yaml", "cluster": "c.yaml"}, False),
+        ("project", {"jobs": ["job.yaml"], "cluster": "c.yaml", "cost": ["c.json"]}, False),
         ("plan", {"jobs": {"job": {"o": ["pi"]}}}, True),
         ("plan", {"jobs": {"job": {"o": "pi"}}}, False),
     ],

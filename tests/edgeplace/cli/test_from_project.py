@@ -5,6 +5,7 @@ import json
 import pytest
 
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.instances import path
 from edgeplace.model import Costs, Pin, Plan, Rules, read, write
 from tests.support.depots import depots_cluster, forklifts, parcels
 from tests.support.flink_case import write_plan
@@ -194,3 +195,13 @@ def test_paths_start_from_the_project_file(edgeplace, folder, monkeypatch):
     (folder / "sub").mkdir()
     monkeypatch.chdir(folder / "sub")
     assert edgeplace("validate", "../edgeplace.yaml").status is ExitStatus.OK
+
+
+@pytest.mark.slow
+def test_the_forty_depots(edgeplace, monkeypatch):
+    """What instances/depots/README.md says."""
+    monkeypatch.chdir(path("depots"))
+    assert edgeplace("validate").status is ExitStatus.OK
+    ran = edgeplace("solve")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "forklifts" in ran.out

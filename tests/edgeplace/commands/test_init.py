@@ -68,6 +68,34 @@ def test_what_is_there_is_taken_and_stays(edgeplace, folder, given):
     assert ran.status is ExitStatus.OK, ran.err
 
 
+def test_a_table_and_two_jobs_need_three_commands(edgeplace, folder):
+    """Issue 18: from a spreadsheet to a plan without a line of YAML about the cluster."""
+    lines = ["site,tier,node_class,count,cores,slots,to,bandwidth_bytes_per_s,delay_ms"]
+    lines += ["cloud,cloud,vm,2,16,24,,,"]
+    lines += [f"depot-{d},,pi4,{2 + d % 3},4,4,cloud,50 Mbit/s,20 ms" for d in range(4)]
+    (folder / "sites.csv").write_text("\n".join(lines))
+    video, lifts = parcels(4), forklifts(4)
+    for job, pattern in ((video, "depot-*-pi4-*"), (lifts, "depot-?")):
+        source, *rest = job.operators
+        born = source.model_copy(update={"born_at": (pattern,)})
+        write(job.model_copy(update={"operators": (born, *rest)}), folder / f"{job.name}.yaml")
+    assert edgeplace("init").status is ExitStatus.OK
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.OK, ran.err
+    ran = edgeplace("solve", "-o", "plan.json")
+    assert ran.status is ExitStatus.OK, ran.err
+
+
+def test_a_pattern_makes_a_group_of_sites(edgeplace, folder):
+    lifts = forklifts(4)
+    source, *rest = lifts.operators
+    born = source.model_copy(update={"born_at": ("depot-*",)})
+    write(lifts.model_copy(update={"operators": (born, *rest)}), folder / "job.yaml")
+    edgeplace("init")
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.OK, ran.err
+
+
 def test_costs_and_rules_are_taken(edgeplace, folder):
     write(filter_job(5e4), folder / "job.json")
     write(Costs(job="filter", operators=()), folder / "costs.json")
