@@ -29,7 +29,13 @@ from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.parsing.complaint import mistake_at
 from edgeplace.model.parsing.units import quantity_pattern
 from edgeplace.model.plan import Plan
-from edgeplace.model.project.project_file import PROJECT_FILE, Project, missing_files, read_project
+from edgeplace.model.project.project_file import (
+    PROJECT_FILE,
+    PROJECT_FILES,
+    Project,
+    missing_files,
+    read_project,
+)
 from edgeplace.model.result import (
     Change,
     Chosen,
@@ -67,6 +73,7 @@ __all__ = [
     "MOST_PARALLELISM",
     "OBJECTIVES",
     "PROJECT_FILE",
+    "PROJECT_FILES",
     "PULP",
     "RATED",
     "AnyRule",

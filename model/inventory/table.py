@@ -115,7 +115,9 @@ def _rows(text: str, path: str) -> Iterator[_Row]:
 
 
 def _check_columns(path: str, columns: Sequence[str]) -> None:
-    known = list(SiteRow.model_fields)
+    # The columns of the rows go before those of all machines.
+    known = [*(f for f in SiteRow.model_fields if f not in Machine.model_fields)]
+    known += Machine.model_fields
     for name in columns:
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, 1, 0.5)

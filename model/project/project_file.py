@@ -65,7 +65,17 @@ class Project(Frozen):
     """The agent's folder of plans; empty: where the JobManager says it is."""
 
 
-FILES = ("jobs", "cluster", "costs", "rules", "current", "taken", "credentials", "ca_file", "plans")
+PROJECT_FILES = (
+    "jobs",
+    "cluster",
+    "costs",
+    "rules",
+    "current",
+    "taken",
+    "credentials",
+    "ca_file",
+    "plans",
+)
 """Fields of a project that name files."""
 
 
@@ -80,7 +90,7 @@ def read_project(path: str | Path) -> Project:
     project = read(path, Project)
     folder = Path(path).parent
     resolved: dict[str, object] = {}
-    for field in FILES:
+    for field in PROJECT_FILES:
         named = getattr(project, field)
         if isinstance(named, tuple):
             resolved[field] = tuple(str(folder / name) for name in named)
@@ -89,7 +99,7 @@ def read_project(path: str | Path) -> Project:
     return project.model_copy(update=resolved)
 
 
-def missing_files(path: str | Path, fields: Sequence[str] = FILES) -> Iterator[Mistake]:
+def missing_files(path: str | Path, fields: Sequence[str] = PROJECT_FILES) -> Iterator[Mistake]:
     """Yield a mistake for each file that a project file names and that does not exist.
 
     Parameters
@@ -97,7 +107,7 @@ def missing_files(path: str | Path, fields: Sequence[str] = FILES) -> Iterator[M
     path
         The project file.
     fields
-        Fields to check, of `FILES`.
+        Fields to check, of `PROJECT_FILES`.
     """
     project, data = read(path, Project), load(path)
     folder = Path(path).parent

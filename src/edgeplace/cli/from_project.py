@@ -2,27 +2,42 @@
 
 import argparse
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgeplace.cli.console import Console
-from edgeplace.cli.options import BENCH, CASE, FLINK
+from edgeplace.cli.options import BENCH, CASE, COSTS, FLINK
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     PROJECT_FILE,
+    PROJECT_FILES,
     InvalidInputError,
     Project,
     missing_files,
     read_project,
 )
 
-_NEEDED = {CASE: ("jobs", "cluster"), BENCH: ("jobs", "cluster"), FLINK: ("jobmanager",)}
+_NEEDED = {
+    CASE: ("jobs", "cluster"),
+    BENCH: ("jobs", "cluster"),
+    COSTS: (),
+    FLINK: ("jobmanager",),
+}
 """Fields that a project file must have."""
+_WITHOUT = (BENCH, COSTS)
+"""What works without a project file, too."""
 _TAKEN = {
     CASE: ("jobs", "cluster", "costs", "rules", "current", "taken"),
     BENCH: ("costs", "rules", "taken"),
+    COSTS: ("cluster",),
     FLINK: ("jobmanager", "cluster", "credentials", "ca_file", "plans"),
 }
 """Fields that a command takes, if it has an option of that name."""
+_EXAMPLES = {
+    "jobs": "jobs: [job.yaml]",
+    "cluster": "cluster: cluster.yaml",
+    "jobmanager": "jobmanager: http://localhost:8081",
+}
 
 
 def take_project(args: argparse.Namespace, console: Console) -> None:
@@ -49,6 +64,8 @@ def take_project(args: argparse.Namespace, console: Console) -> None:
 def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
     if wanted == FLINK:
         return args.jobmanager is not None or getattr(args, "prometheus", None) is not None
+    if wanted == COSTS:
+        return args.cluster is not None
     if wanted == BENCH:
         return bool(args.instances or args.topology)
     return bool(args.jobs)
@@ -56,15 +73,15 @@ def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
 
 def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
     if not Path(PROJECT_FILE).is_file():
-        if wanted == BENCH:
+        if wanted in _WITHOUT:
             return
         raise _no_project(wanted)
     project = read_project(PROJECT_FILE)
-    _check(project, wanted)
-    for field in _TAKEN[wanted]:
+    taken = [f for f in _TAKEN[wanted] if hasattr(args, f) and getattr(args, f) in (None, [])]
+    _check(project, _NEEDED[wanted], taken)
+    for field in taken:
         value = getattr(project, field)
-        if hasattr(args, field) and getattr(args, field) in (None, []):
-            setattr(args, field, list(value) if isinstance(value, tuple) else value)
+        setattr(args, field, list(value) if isinstance(value, tuple) else value)
     if wanted == BENCH:
         args.instances = [*project.jobs, project.cluster]
     if getattr(args, "objective", "") is None and project.objective:
@@ -85,20 +102,18 @@ def _no_project(wanted: str) -> InvalidInputError:
     )
 
 
-def _check(project: Project, wanted: str) -> None:
+def _check(project: Project, needed: Sequence[str], taken: Sequence[str]) -> None:
     """Refuse a project file that lacks what a command needs, or names files that are not there."""
-    lacking = [field for field in _NEEDED[wanted] if not getattr(project, field)]
+    lacking = [field for field in needed if not getattr(project, field)]
     if lacking:
-        example = {
-            "jobs": "jobs: [job.yaml]",
-            "cluster": "cluster: cluster.yaml",
-            "jobmanager": "jobmanager: http://localhost:8081",
-        }
         raise InvalidInputError(
             f"{PROJECT_FILE}: there is no field {', '.join(map(repr, lacking))}",
-            "add " + ", and ".join(f"`{example[field]}`" for field in lacking),
+            "add " + ", and ".join(f"`{_EXAMPLES[field]}`" for field in lacking),
         )
-    files = {*_NEEDED[wanted], *_TAKEN[wanted]} - {"jobmanager", "plans"}
-    for mistake in missing_files(PROJECT_FILE, sorted(files)):
+    # The folder of plans may be on another machine.
+    files = (set(needed) | set(taken)) & set(PROJECT_FILES) - {"plans"}
+    for mistake in missing_files(
+        PROJECT_FILE, [field for field in PROJECT_FILES if field in files]
+    ):
         line = f":{mistake.line}" if mistake.line else ""
         raise InvalidInputError(f"{PROJECT_FILE}{line}: {mistake.what}", mistake.cure)

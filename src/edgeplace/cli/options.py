@@ -6,7 +6,7 @@ from typing import Any
 
 from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PULP, is_backend
 
-CASE, BENCH, FLINK = "case", "bench", "flink"
+CASE, BENCH, COSTS, FLINK = "case", "bench", "costs", "flink"
 """What a command takes from a project file: `project` of its arguments."""
 GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}

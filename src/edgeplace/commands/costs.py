@@ -13,7 +13,7 @@ from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case import what_if
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
-from edgeplace.cli.options import duration_s
+from edgeplace.cli.options import COSTS, duration_s
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count
 from edgeplace.cli.signals import ended_like_ctrl_c
@@ -58,8 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="log files or folders of them; URIs and patterns that Spark reads (s3a://, hdfs://)",
     )
     parser.add_argument(
-        "--cluster", metavar="FILE", help="says on which class of node each TaskManager runs"
+        "--cluster",
+        metavar="FILE",
+        help="says on which class of node each TaskManager runs (default: that of edgeplace.yaml "
+        "in the current folder)",
     )
+    parser.set_defaults(project=COSTS)
     parser.add_argument("--job", metavar="FILE", help="the job graph, for logs that hold no plan")
     parser.add_argument(
         "--placement",

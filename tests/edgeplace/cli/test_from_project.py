@@ -97,6 +97,26 @@ def test_given_costs_replace_those_of_the_file(edgeplace, folder):
     assert "wrong.json" in edgeplace("solve").err
 
 
+def test_a_file_that_is_not_taken_need_not_be_there(edgeplace, folder, flink):
+    """As when `flink discover` is to write the cluster file."""
+    project(folder, "cluster: found.yaml", "costs: [none.json]", f"jobmanager: {flink.url}")
+    ran = edgeplace("flink", "discover", "-o", "found.yaml")
+    assert ran.status is ExitStatus.OK, ran.err
+    project(folder, *CASE, "costs: [none.json]")
+    write(Costs(job="filter", operators=()), folder / "costs.json")
+    assert edgeplace("solve", "--costs", "costs.json").status is ExitStatus.OK
+
+
+def test_costs_know_the_classes_of_the_cluster_of_the_file(edgeplace, folder):
+    """A wrong cluster shows that it is read, without Spark."""
+    project(folder, "cluster: no.yaml")
+    ran = edgeplace("costs", "metrics.jsonl")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "edgeplace.yaml:1: cluster: there is no file 'no.yaml'" in ran.err
+    ran = edgeplace("costs", "metrics.jsonl", "--cluster", "other.yaml")
+    assert "edgeplace.yaml" not in ran.err
+
+
 def test_the_objective_of_the_file_holds_unless_another_is_asked_for(edgeplace, folder):
     project(folder, *CASE, 'objective: [latency, "wan:5%"]')
     assert levels(edgeplace("solve", "--json")) == ["latency", "wan"]
