@@ -30,6 +30,15 @@ def _a_level(text: str) -> str:
     return text
 
 
+def _each_term_once(levels: tuple[str, ...]) -> tuple[str, ...]:
+    terms = [text.partition(":")[0].strip() for text in levels]
+    if len(set(terms)) < len(terms):
+        raise PydanticCustomError(
+            "levels", "the objective names a term twice", {"cure": "name each term once"}
+        )
+    return levels
+
+
 Level = Annotated[Id, AfterValidator(_a_level)]
 
 
@@ -53,7 +62,7 @@ class Project(Frozen):
     """Plans or schedulercfgs: where the subtasks run now."""
     taken: tuple[Id, ...] = ()
     """Plans of other jobs that run on the cluster."""
-    objective: tuple[Level, ...] = ()
+    objective: Annotated[tuple[Level, ...], AfterValidator(_each_term_once)] = ()
     """Terms in order of weight, such as `wan:5%`; empty: the default objective."""
     jobmanager: Id | None = None
     """Flink's REST API, such as `http://localhost:8081`."""

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeplace.model import Cluster, InvalidInputError, parse, read
@@ -38,6 +38,7 @@ def test_the_table_of_the_page(tmp_path):
 FIELDS = ("site", "tier", "node", "count", "node_class", "cores", "slots", "to", "delay_ms")
 
 
+@settings(deadline=None)
 @given(
     order=st.permutations(FIELDS),
     delimiter=st.sampled_from(",;\t"),

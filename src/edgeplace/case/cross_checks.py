@@ -101,6 +101,25 @@ def rules_of_case(
                     yield _at(file, ("rules", i, "labels", key), what, key, labels)
 
 
+def unknown_classes(
+    jobs: Mapping[str, JobGraph], costs: Mapping[str, Costs], cluster: Cluster
+) -> Iterator[str]:
+    """Yield a note on each class of nodes that has costs, and no node in the cluster."""
+    known = {node.node_class for node in cluster.nodes} | {c.id for c in cluster.node_classes}
+    found: dict[tuple[str, str], None] = {}
+    for file, job in jobs.items():
+        for op in job.operators:
+            found |= {(file, c.node_class): None for c in (op.cost.classes if op.cost else ())}
+    for file, measured in costs.items():
+        for cost in measured.operators:
+            found |= {(file, c.node_class): None for c in cost.classes}
+    for file, name in found:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1, 0.6)
+            guess = f"; is it {near[0]!r}?" if near else ""
+            yield f"{file} has costs on node class {name!r}, and the cluster has none{guess}"
+
+
 def _operator(
     file: str,
     where: tuple[int | str, ...],

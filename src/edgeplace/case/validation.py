@@ -9,7 +9,13 @@ from typing import Any
 
 from edgeplace.adapters.flink.plans import read_plan
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.cross_checks import Misfit, born_in_cluster, costs_of_jobs, rules_of_case
+from edgeplace.case.cross_checks import (
+    Misfit,
+    born_in_cluster,
+    costs_of_jobs,
+    rules_of_case,
+    unknown_classes,
+)
 from edgeplace.case.files import case_of, load_any_job
 from edgeplace.cli.quantities import count
 from edgeplace.model import (
@@ -197,6 +203,7 @@ class _Given:
                 self._taken,
             )
             self._found.notes += [*case.notes, *cluster_notes(case.cluster)]
+            self._found.notes += unknown_classes(self._jobs, self._costs, case.cluster)
             unmeasured = [job.name for job in case.jobs if not any(o.cost for o in job.operators)]
             if unmeasured:
                 self._found.notes.append(
@@ -204,7 +211,7 @@ class _Given:
                     "edgeplace costs measures them"
                 )
                 return
-            self._found.compared.append("all together, as solve reads it")
+            self._found.compared.append("all together, as solve reads them")
             self._found.notes += assumptions(case.jobs, case.cluster, case.rules, case.current)
         except InvalidInputError as e:
             self._misfit("", e.what, e.cure)

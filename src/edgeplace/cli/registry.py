@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="edgeplace",
         description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
-        epilog="Start with: edgeplace demo\n\n" + EXIT_CODES,
+        epilog="Start with: edgeplace demo; in a folder of your own: edgeplace init\n\n"
+        + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"edgeplace {__version__}")

@@ -155,6 +155,7 @@ def test_without_a_project_file_the_cure_is_init(edgeplace, folder):
         (("jobs: job.json", "cluster: cluster.yaml"), "jobs (line 1)", "[job.json]"),
         (("jobs: [job.json]", "clustr: cluster.yaml"), "clustr (line 2)", "'cluster'"),
         ((*CASE, "objective: [latncy]"), "objective.0 (line 3)", "'latency'"),
+        ((*CASE, "objective: [wan, wan:5%]"), "objective (line 3)", "name each term once"),
         (("cluster: cluster.yaml",), "no field 'jobs'", "jobs: [job.yaml]"),
         (("jobs: [job.json]",), "no field 'cluster'", "cluster: cluster.yaml"),
         (("jobs: [1]", "cluster: x"), "jobs.0 (line 1)", "quotes"),

@@ -185,6 +185,21 @@ def test_a_job_without_costs_is_noted(edgeplace, folder):
     assert "has no costs yet" in ran.out
 
 
+def test_a_class_of_costs_that_no_node_has_is_noted(edgeplace, folder):
+    (folder / "job.yaml").write_text(
+        JOB.replace(
+            "classes: [{node_class: pi,",
+            "classes: [{node_class: pii, true_rate_per_s: 1}, {node_class: pi,",
+            1,
+        )
+    )
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.OK
+    assert (
+        "job.yaml has costs on node class 'pii', and the cluster has none; is it 'pi'?" in ran.out
+    )
+
+
 def test_what_validate_calls_valid_can_be_solved(edgeplace, folder):
     assert edgeplace("validate").status is ExitStatus.OK
     assert edgeplace("solve").status in (ExitStatus.OK, ExitStatus.INFEASIBLE)
