@@ -116,7 +116,7 @@ class _Given:
         self._found.misfits += [Misfit(path, mistake) for mistake in missing]
         absent = [f for f in ("jobs", "cluster") if not getattr(project, f)]
         if absent:
-            self._found.notes.append(f"{path} has no {some(absent)}: solve needs both")
+            self._found.notes.append(f"{path} has no {some(absent)}; solve needs jobs and cluster")
         self._seen(path, "project", _project_summary(project))
         # The cluster says which costs a job of CAPS has.
         for kind in ("cluster", "jobs", "costs", "rules", "current", "taken"):

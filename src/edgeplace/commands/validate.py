@@ -69,7 +69,8 @@ def _show(found: Validation, console: Console) -> None:
     if found.compared:
         console.text(f"checked: each file alone; {'; '.join(found.compared)}")
     elif found.files:
-        console.text("checked: each file alone")
+        later = "; they are compared once each is right" if found.misfits else ""
+        console.text(f"checked: each file alone{later}")
     for note in dict.fromkeys(found.notes):
         console.text(f"note: {note}", style="dim")
     for file, mistake in found.misfits:
