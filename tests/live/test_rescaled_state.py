@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 import pytest
+import requests
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
@@ -120,6 +121,19 @@ def test_two_changes_at_once(flink: live_flink.AgentCluster, run: kinds.KindsRun
         time.sleep(seconds)
         assert wait_for_rest(flink, job, write(flink, job, ONE)) == "placed"
         flink.wait_for_checkpoint(job)
+
+
+def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
+    flink: live_flink.AgentCluster, run: kinds.KindsRun
+) -> None:
+    sha256 = write(flink, run.job_id, FOUR)
+    # It answers once it is over, with an error: it starts no job. Or the JobManager ends first.
+    with pytest.raises(requests.RequestException):
+        flink.submit("FillHeap", "seconds=5")
+    flink.cluster.start_missing()
+    wait_for_rest(flink, run.job_id, sha256)
+    flink.wait_for_checkpoint(run.job_id)
+    assert "OutOfMemoryError" in flink.cluster.log_end("jobmanager", 100_000)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0])
