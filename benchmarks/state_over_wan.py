@@ -74,11 +74,12 @@ class Case:
     mbit_per_s: float
     keys: int
     checkpoint_ms: int
+    """Interval of checkpoints: those of a thin link are rare, or it carries nothing else."""
 
 
 CASES = {
-    "1 MB a site, 4 Mbit/s": Case(4.0, 40_000, 1_000),
-    "10 MB a site, 0.5 Mbit/s": Case(0.5, 400_000, 10_000),
+    "1 MB a site, 4 Mbit/s": Case(4.0, 40_000, 10_000),
+    "10 MB a site, 0.5 Mbit/s": Case(0.5, 400_000, 600_000),
 }
 
 
@@ -226,14 +227,12 @@ def measure(release: str, name: str, case: Case, local_recovery: bool) -> Iterat
         job, reads = Job(flink, case), Reads(flink)
         here = places(COUNTS)
         job.change(here)
-        flink.wait_for_checkpoint(job.id, LONGEST_SECONDS)
         network.set_links(links(case.mbit_per_s))
         moved = {**here, **{f"{t} (3/{COUNTS})": "pi-nice" for t in ("count", "sink")}}
         changes = [("1 of 8 moved", moved)]
         if local_recovery:
             changes.append((f"{COUNTS} to {FEWER} subtasks", places(FEWER)))
         for what, planned in changes:
-            flink.wait_for_checkpoint(job.id, LONGEST_SECONDS)
             time.sleep(REST_SECONDS)
             state = job.state_bytes()
             reads.more()
@@ -245,7 +244,6 @@ def measure(release: str, name: str, case: Case, local_recovery: bool) -> Iterat
                 f"| {name} | {what} | {said} | {wanted / 1e6:.3f} | {reads.more() / 1e6:.3f} | "
                 f"{carried / 1e6:.3f} | {taken_s:.1f} | {paused_s:.1f} |"
             )
-            flink.wait_for_checkpoint(job.id, LONGEST_SECONDS)
 
 
 def main() -> None:
