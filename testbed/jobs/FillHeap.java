@@ -1,27 +1,30 @@
 package testbed.jobs;
 
-import java.util.ArrayList;
-import java.util.List;
-
 /**
  * No job: its {@code main} runs in the JobManager, and leaves no memory to its other threads for
  * some seconds, or until the JVM has ended. The argument is {@code seconds}.
  */
 public final class FillHeap {
-    private static final int PIECE_BYTES = 1 << 14;
-    private static final long MILLIS_TILL_NEXT_TRY = 2;
+    private static final int LARGEST = 1 << 17;
+    private static final int SMALLEST = 1;
 
     private FillHeap() {}
 
-    public static void main(String[] args) throws InterruptedException {
+    public static void main(String[] args) {
         long endNanos = System.nanoTime() + new Arguments(args).whole("seconds", 5) * 1_000_000_000L;
-        List<byte[]> held = new ArrayList<>();
+        // Each piece holds the one before. A list would need room to grow, and leave it to others.
+        Object[] held = null;
+        int size = LARGEST;
         while (System.nanoTime() < endNanos) {
             try {
-                held.add(new byte[PIECE_BYTES]);
+                Object[] piece = new Object[size];
+                piece[0] = held;
+                held = piece;
             } catch (OutOfMemoryError full) {
-                Thread.sleep(MILLIS_TILL_NEXT_TRY);
+                size = Math.max(SMALLEST, size / 2);
             }
         }
+        held = null;
+        System.out.println("OutOfMemoryError: " + (size == SMALLEST ? "for all" : "not yet"));
     }
 }
