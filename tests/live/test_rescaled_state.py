@@ -14,7 +14,7 @@ import requests
 REASON = "the testbed is not in the wheel, and not beside these tests"
 kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
-TestbedError = pytest.importorskip("testbed.errors", reason=REASON).TestbedError
+errors = pytest.importorskip("testbed.errors", reason=REASON)
 
 MANY = 2_000_000
 IDS = ("server-1", "server-2", "pi-1", "pi-2")
@@ -135,7 +135,7 @@ def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
     assert "OutOfMemoryError" in log.read_text()
     for _ in range(TRIES):
         # Flink ends a JobManager whose own threads found no memory, sooner or later or never.
-        with suppress(TestbedError):
+        with suppress(errors.TestbedError):
             flink.cluster.start_missing()
             wait_for_rest(flink, run.job_id, sha256)
             flink.wait_for_checkpoint(run.job_id)
