@@ -112,8 +112,8 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
             step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
         ).alias("dt_ms"),
         (fell | differs("attempt") | differs("task_manager")).alias("reset"),
-        # In one file, lines are in the order they were written.
-        _any(same_file & (step("pos") < 0)).alias("clock_jump"),
+        # In one file, lines are in the order they were written. Documents are in no order of time.
+        _any(F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0)).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
             "repeat"
         ),

@@ -5,6 +5,7 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,12 +25,13 @@ TASK_MANAGERS = (
     TaskManagerSpec("server-1", "127.0.0.21", slots=8, process_memory="840m"),
     TaskManagerSpec("server-2", "127.0.0.21", slots=6, process_memory="780m"),
 )
+_HERE = JobManagerSpec()
 _WAIT_SECONDS = 60.0
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
 class AgentCluster:
-    """A highly available cluster that follows plans, for the time of the ``with`` block.
+    """A cluster that follows plans, for the time of the ``with`` block.
 
     Parameters
     ----------
@@ -44,6 +46,10 @@ class AgentCluster:
     settings
         Flink options of all processes.
     file_system
+        As for `LocalCluster`.
+    job_manager
+        Where the JobManager runs.
+    ha
         As for `LocalCluster`.
 
     Attributes
@@ -60,6 +66,8 @@ class AgentCluster:
         task_managers: Sequence[TaskManagerSpec] = TASK_MANAGERS,
         settings: Mapping[str, str] = QUICK,
         file_system: str = "",
+        job_manager: JobManagerSpec = _HERE,
+        ha: bool = True,
     ) -> None:
         agent = {}
         if agent_jar is not None:
@@ -71,8 +79,8 @@ class AgentCluster:
             home,
             task_managers,
             settings,
-            JobManagerSpec(options=agent),
-            ha=True,
+            replace(job_manager, options={**job_manager.options, **agent}),
+            ha=ha,
             file_system=file_system,
         )
         self._cleanup = ExitStack()

@@ -6,12 +6,15 @@ Each change ends with the job running as planned, or as before and with a reason
 import itertools
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 import pytest
+import requests
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+errors = pytest.importorskip("testbed.errors", reason=REASON)
 
 MANY = 2_000_000
 IDS = ("server-1", "server-2", "pi-1", "pi-2")
@@ -120,6 +123,24 @@ def test_two_changes_at_once(flink: live_flink.AgentCluster, run: kinds.KindsRun
         time.sleep(seconds)
         assert wait_for_rest(flink, job, write(flink, job, ONE)) == "placed"
         flink.wait_for_checkpoint(job)
+
+
+def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
+    flink: live_flink.AgentCluster, run: kinds.KindsRun
+) -> None:
+    sha256 = write(flink, run.job_id, FOUR)
+    with pytest.raises(requests.RequestException):
+        flink.submit("FillHeap", "seconds=5")
+    log = flink.cluster.scratch / "jobmanager" / "console.log"
+    assert "OutOfMemoryError" in log.read_text()
+    for _ in range(TRIES):
+        # Flink ends a JobManager whose own threads found no memory, sooner or later or never.
+        with suppress(errors.TestbedError):
+            flink.cluster.start_missing()
+            wait_for_rest(flink, run.job_id, sha256)
+            flink.wait_for_checkpoint(run.job_id)
+            return
+    pytest.fail(f"neither the former nor the new job runs: {flink.status(run.job_id)}")
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0])

@@ -39,9 +39,10 @@ class Recording:
         streams: Sequence[tuple[str, str, str]] = (),
         job: str = JOB,
         name: str = "telemetry",
+        ts_ms: int = 0,
     ) -> None:
         vertices = [{"id": f"id-{n}", "name": n, "parallelism": p} for n, p in operators.items()]
-        self.answer(0, f"/jobs/{job}", {"name": name, "vertices": vertices, "now": 1})
+        self.answer(ts_ms, f"/jobs/{job}", {"name": name, "vertices": vertices, "now": 1})
         nodes = [
             {
                 "id": f"id-{n}",
@@ -51,13 +52,19 @@ class Recording:
             }
             for n in operators
         ]
-        self.answer(0, f"/jobs/{job}/plan", {"plan": {"name": name, "nodes": nodes}})
+        self.answer(ts_ms, f"/jobs/{job}/plan", {"plan": {"name": name, "nodes": nodes}})
 
     def placed(
-        self, ts_ms: int, operator: str, task_managers: Sequence[str], attempt: int = 0
+        self,
+        ts_ms: int,
+        operator: str,
+        task_managers: Sequence[str],
+        attempt: int = 0,
+        start_ms: int | None = None,
     ) -> None:
         tasks = [
             {"subtask": i, "attempt": attempt, "taskmanager-id": tm, "endpoint": f"{tm}:1"}
+            | ({} if start_ms is None else {"start-time": start_ms})
             for i, tm in enumerate(task_managers)
         ]
         self.answer(ts_ms, f"/jobs/{JOB}/vertices/id-{operator}", {"subtasks": tasks})

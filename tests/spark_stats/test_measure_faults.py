@@ -41,6 +41,34 @@ def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
     assert measurement.costs.placement == {"id-map": ("server",)}
 
 
+def test_counts_that_begin_again_in_another_parallelism_are_not_joined_to_the_former(
+    spark, cluster, recording
+):
+    # A job that is rescaled in place keeps its id, and its attempts begin at 0 again.
+    recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "HASH")], ts_ms=START)
+    recording.placed(START, "map", ["pi-1"], start_ms=START - 9000)
+    for poll, count in enumerate((0, 1000, 2000)):
+        recording.metrics(
+            START + 5000 * poll, "map", numRecordsIn=count, accumulateBusyTimeMs=count
+        )
+    recording.job({"Source: s": 1, "map": 2}, [("Source: s", "map", "HASH")], ts_ms=START + 12_000)
+    recording.placed(START + 12_000, "map", ["pi-1", "pi-2"], start_ms=START + 11_000)
+    # Subtask 0 stays, and its counters are above the former ones by the first poll.
+    for poll, (first, second) in enumerate(((2300, 100), (3300, 1100), (4300, 2100))):
+        recording.metrics(
+            START + 15_000 + 5000 * poll,
+            "map",
+            numRecordsIn=[first, second],
+            accumulateBusyTimeMs=[first - 250, second],
+        )
+    measurement = measure([recording.write()], cluster, spark=spark)
+    found = operator(measurement, "map")
+    assert found.on("pi").true_rate_per_s == pytest.approx(1000)
+    assert found.on("pi").samples == 6
+    assert (measurement.samples.resets, measurement.samples.clock_jumps) == (1, 0)
+    assert measurement.costs.placement == {"id-map": ("pi-1", "pi-2")}
+
+
 def test_duplicates_repeats_clock_jumps_and_nan_are_counted(spark, recording):
     times = (0, 5000, 10_000, 7000, 15_000)  # the clock jumps back once
     for ts, records in zip(times, (0, 1000, 2000, 3000, 4000), strict=True):
