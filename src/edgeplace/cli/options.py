@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PULP, is_backend
+from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PRESETS, PULP, is_backend
 
 GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -73,7 +73,37 @@ def _backend(text: str) -> str:
 def add_case(command: argparse.ArgumentParser) -> None:
     """Add the arguments for job and cluster, and for the judgement of plans."""
     add_inputs(command)
-    command.add_argument(
+    add_objective(command)
+
+
+class _Optimise(argparse.Action):
+    """Takes the name of a preset, and sets `objective` to the list that it stands for."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Set `optimise` and `objective`."""
+        namespace.optimise = values
+        namespace.objective = ",".join(PRESETS[str(values)])
+
+
+def add_objective(command: argparse.ArgumentParser) -> None:
+    """Add the choice of the objective: a preset, or a list."""
+    choice = command.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--optimise",
+        action=_Optimise,
+        choices=tuple(PRESETS),
+        help="what matters most; each stands for a list of --objective: "
+        + "; ".join(f"{name}: {','.join(terms)}" for name, terms in PRESETS.items()).replace(
+            "%", "%%"
+        ),
+    )
+    choice.add_argument(
         "--objective",
         default=",".join(DEFAULT_OBJECTIVE),
         metavar="LIST",

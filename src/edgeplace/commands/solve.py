@@ -31,6 +31,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
+from edgeplace.views.bill import show_bill
 from edgeplace.views.tables import (
     CURRENT,
     parallelism,
@@ -152,13 +153,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.
     if result.stopped_by is not StoppedBy.INTERRUPT:
-        result, others, local = _compared(asked, case, result)
+        result, others, local = _compared(asked, case, result, chosen=bool(args.optimise))
     if args.report:
         outputs.text(_REPORT, _page(case, result, others, local, args.objective.split(",")))
     if args.json:
         plain = as_json(result, others, local, unset)
         console.json(plain)
     else:
+        if args.optimise:
+            console.text(f"--optimise {args.optimise}: --objective {args.objective}", style="dim")
         _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)
@@ -203,7 +206,7 @@ def _told(case: Case, plan: Plan, supposing: Sequence[str]) -> Plan:
 
 
 def _compared(
-    asked: Case, case: Case, result: Result
+    asked: Case, case: Case, result: Result, chosen: bool
 ) -> tuple[Result, list["Policy"], tuple["Advice", ...]]:
     """Return an answer with notes of what it was compared with, and that: policies and advice.
 
@@ -211,8 +214,11 @@ def _compared(
     ----------
     asked, case
         In the parallelism that runs, and in that of the plan.
+    chosen
+        Whether the objective is one that the user asked for by `--optimise`.
     """
     from edgeplace.solver import advice, policies
+    from edgeplace.views.unpaid import unpaid_bytes
 
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     found = policies(jobs, cluster, rules, current)
@@ -227,6 +233,8 @@ def _compared(
         more.extend(map(_doubt, _doubted(others)))
     elif result.plan and time_is_over():
         more.append(_OUT_OF_TIME)
+    if said := unpaid_bytes(case.cluster, result, others, chosen):
+        more.append(said)
     return result.model_copy(update={"notes": (*result.notes, *more)}), others, local
 
 
@@ -422,6 +430,8 @@ def _show(
             console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
         if said := terms.explanation():
             console.text(said, style="dim")
+        if full:
+            show_bill(console, case.cluster, result.evaluation)
         console.text(fullest(case.cluster, result.evaluation, case.rules))
         if result.chosen:
             console.text(f"parallelism: {parallelism(case, result)}", style="bold")

@@ -90,9 +90,10 @@ def case_page(
     answers = done.answers(asked.name)
     named = {title(backend): backend for backend in answers}
     best = next((named[name] for name, e in compared if name in named and e.feasible), None)
-    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs, Terms.of(asked.cluster))}.")]
+    terms = Terms.of(asked.cluster)
+    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs, terms)}.")]
     marked = title(best) if best else ""
-    sections = [Section("compared", "Placements", policies_table(compared, marked))]
+    sections = [Section("compared", "Placements", policies_table(compared, terms, marked))]
     if best:
         answer = answers[best]
         assert answer.plan is not None and answer.evaluation is not None  # noqa: S101
