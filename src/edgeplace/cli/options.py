@@ -91,6 +91,11 @@ class _Optimise(argparse.Action):
         namespace.objective = ",".join(PRESETS[str(values)])
 
 
+def preset_of(args: argparse.Namespace) -> str:
+    """Return the objective that `--optimise` stands for, as a line of text."""
+    return f"--optimise {args.optimise} stands for --objective {args.objective}"
+
+
 def add_objective(command: argparse.ArgumentParser) -> None:
     """Add the choice of the objective: a preset, or a list."""
     choice = command.add_mutually_exclusive_group()

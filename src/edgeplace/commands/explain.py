@@ -12,7 +12,7 @@ from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import add_backend, add_case
+from edgeplace.cli.options import add_backend, add_case, preset_of
 from edgeplace.model import Case, Cluster, ObjectiveName, Plan, objective_levels
 from edgeplace.views.terms import Terms
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     levels = objective_levels(args.objective.split(","), case.cluster)
     objective = [level.name for level in levels]
     if args.optimise and not args.json:
-        console.text(f"--optimise {args.optimise}: --objective {args.objective}", style="dim")
+        console.text(preset_of(args), style="dim")
     if args.against:
         found = _against(args, console, case, plan, objective)
     elif args.parallelism:

@@ -15,7 +15,7 @@ from edgeplace.case.files import inputs_of, read_case
 from edgeplace.case.parallelism import asked_parallelism
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import GAP_HELP, add_backend, add_case
+from edgeplace.cli.options import GAP_HELP, add_backend, add_case, preset_of
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
@@ -161,7 +161,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.json(plain)
     else:
         if args.optimise:
-            console.text(f"--optimise {args.optimise}: --objective {args.objective}", style="dim")
+            console.text(preset_of(args), style="dim")
         _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)

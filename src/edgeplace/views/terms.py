@@ -84,13 +84,12 @@ class Terms:
             return ""
         if not self.currency:
             return f"{self._priced_name}: bytes per second on each link, times its price_per_byte"
-        beyond = " beyond its included_bytes" if self.volumes else ""
-        links = "bytes on each link{} in 30.4 days, times its price_per_byte"
+        links = "bytes on each link in 30.4 days, times its price_per_byte"
         if self.traffic == "wan":
-            return f"{_COST}: {links.format(beyond)}"
-        cores = "; and busy cores, times their price_per_core_hour" if self.cores else ""
-        said = f"cost: {links.format(beyond)}{cores}"
-        return f"{said}. {self._priced_name}: each byte on a link, times its price_per_byte"
+            return f"{_COST}: {links}"
+        links += ", beyond its included_bytes" if self.volumes else ""
+        cores = ", and busy core hours, times price_per_core_hour" if self.cores else ""
+        return f"cost: {links}{cores}; {self._priced_name}: the links alone"
 
     @property
     def _priced_name(self) -> str:
