@@ -20,7 +20,10 @@ from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
     DEFAULT_OBJECTIVE,
+    HOUR_S,
+    MONTH_S,
     OBJECTIVES,
+    PRESETS,
     ObjectiveLevel,
     ObjectiveName,
     objective_levels,
@@ -70,8 +73,11 @@ __all__ = [
     "BACKENDS",
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
+    "HOUR_S",
+    "MONTH_S",
     "MOST_PARALLELISM",
     "OBJECTIVES",
+    "PRESETS",
     "PROJECT_FILE",
     "PROJECT_FILES",
     "PULP",

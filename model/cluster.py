@@ -1,7 +1,7 @@
 """The cluster: sites, nodes, TaskManagers and the links between sites."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -51,6 +51,8 @@ class TaskManager(Frozen):
 
 
 _TM_FIELDS = tuple(name for name in TaskManager.model_fields if name not in ("id", "node"))
+_PRICE = "price_per_"
+"""How the names of fields begin that are prices."""
 
 
 class Node(Frozen):
@@ -63,6 +65,9 @@ class Node(Frozen):
     site: Id
     node_class: Id = "default"
     cores: Positive
+    price_per_core_hour: NonNegative = 0.0
+    """Of a core that is busy for an hour, in the cluster's `currency`: part of the `cost`
+    objective."""
     labels: dict[str, str] = {}
 
 
@@ -70,6 +75,7 @@ class Machine(Frozen):
     """What a file may state of a node or of a class of nodes; None: it does not."""
 
     cores: Positive | None = None
+    price_per_core_hour: NonNegative | None = None
     slots: Whole | None = Field(default=None, ge=0)
     memory_bytes: NonNegative | None = None
     disk_bytes: NonNegative | None = None
@@ -90,7 +96,25 @@ class Link(Frozen):
     price_per_byte: NonNegative = 1.0
     """Weight of a byte on this link in the `wan` objective, in the cluster's `currency`, or in any
     unit of the user's."""
+    included_bytes: NonNegative = 0.0
+    """Bytes a month that cost nothing in the `cost` objective. Two opposite links that both have it
+    share it, as both ways of a link do. The `wan` objective does not know it."""
     both_ways: bool = False
+
+
+def _written_prices(
+    data: Mapping[str, Any], where: tuple[int | str, ...] = ()
+) -> Iterator[tuple[tuple[int | str, ...], str, str]]:
+    """Yield path, field and text of each price of a file that is a text."""
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from _written_prices(value, (*where, key))
+        elif isinstance(value, list | tuple):
+            for i, entry in enumerate(value):
+                if isinstance(entry, dict):
+                    yield from _written_prices(entry, (*where, key, i))
+        elif isinstance(value, str) and isinstance(key, str) and key.startswith(_PRICE):
+            yield (*where, key), key, value
 
 
 def one_currency(data: Any) -> Any:
@@ -101,14 +125,14 @@ def one_currency(data: Any) -> Any:
     MisplacedError
         If a price names another currency, or one where the cluster has none.
     """
-    links = data.get("links") if isinstance(data, dict) else None
-    for i, link in enumerate(links if isinstance(links, list | tuple) else ()):
-        price = link.get("price_per_byte") if isinstance(link, dict) else None
-        named = price_currency(price) if isinstance(price, str) else None
-        own = data.get("currency")
+    if not isinstance(data, dict):
+        return data
+    own = data.get("currency")
+    for where, field, price in _written_prices(data):
+        named = price_currency(price, field)
         if named is not None and named != own:
             raise MisplacedError(
-                ("links", i, "price_per_byte"),
+                where,
                 f"a price in {named}, and the cluster's currency is {own or 'not given'}",
                 f"give all prices in {own}: they are not converted"
                 if own
@@ -147,8 +171,8 @@ class Cluster(Frozen):
     """Largest IP packet on the way between sites. With it, links carry headers, acknowledgements,
     credits and the messages of checkpoints too; None: records and state only."""
     currency: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
-    """What `price_per_byte` is in, by ISO 4217: plans then show what their traffic costs a month,
-    and every link needs its price. None: prices are weights."""
+    """What all prices are in, by ISO 4217: plans then show what they cost a month, and every link
+    needs its price. None: the `price_per_byte` of links are weights."""
     notes: tuple[str, ...] = ()
 
     _one_currency = model_validator(mode="before")(one_currency)
@@ -225,12 +249,37 @@ class Cluster(Frozen):
                     f"{self.currency}; give 0 if its bytes cost nothing"
                 )
         _unique("link", (f"{a.source} -> {a.target}" for a in self.directed_links()))
+        self._check_money()
         if self.checkpoint_storage is not None and self.checkpoint_storage not in sites:
             raise ValueError(
                 f"checkpoint_storage is at site {self.checkpoint_storage!r}, which is not among "
                 f"the sites {sorted(sites)}"
             )
         return self
+
+    def _check_money(self) -> None:
+        """Check that money has a currency, and that links that share a volume have one price."""
+        priced = next((n for n in self.nodes if n.price_per_core_hour), None)
+        with_volume = {(a.source, a.target): a for a in self.directed_links() if a.included_bytes}
+        if self.currency is None and (priced or with_volume):
+            where = (
+                f"node {priced.id!r} has a price_per_core_hour"
+                if priced
+                else "link {!r} -> {!r} has included_bytes".format(*next(iter(with_volume)))
+            )
+            raise ValueError(
+                f"{where}, and the cluster has no currency; add one, such as `currency: EUR`"
+            )
+        for (a, b), link in with_volume.items():
+            back = with_volume.get((b, a))
+            if back and (link.included_bytes, link.price_per_byte) != (
+                back.included_bytes,
+                back.price_per_byte,
+            ):
+                raise ValueError(
+                    f"links {a!r} -> {b!r} and {b!r} -> {a!r} share their included_bytes: give "
+                    "both the same included_bytes and price_per_byte, or included_bytes to one"
+                )
 
     def directed_links(self) -> Iterator[Link]:
         """Yield every link once per direction."""

@@ -46,6 +46,9 @@ class Evaluation(Frozen):
     """Bytes per second over all links crossed, weighted by price: the `wan` objective."""
     wan_bytes_per_s: float
     """The same without prices."""
+    cost_per_month: float | None = None
+    """What links and cores cost in an average month: the `cost` objective. None: the cluster has no
+    currency."""
     checkpoint_bytes_per_s: float
     """The part of `wan_bytes_per_s` that is checkpoint traffic."""
     latency_ms: float
@@ -94,13 +97,14 @@ class Evaluation(Frozen):
         )
 
     def value(self, objective: ObjectiveName) -> float:
-        """Return one objective term."""
+        """Return one objective term; `cost` is 0 where nothing has a price in money."""
         return {
             "wan": self.wan_cost,
             "latency": self.latency_ms,
             "server_cores": self.server_cores,
             "moves": float(self.moves),
             "throughput": self.utilisation,
+            "cost": self.cost_per_month or 0.0,
         }[objective]
 
 

@@ -57,9 +57,10 @@ def solve(
     objective
         Terms to minimise in this order, each subject to the ones before: `wan` (bytes/s over
         links, weighted by price), `latency` (worst path, ms), `server_cores`, `moves`,
-        `throughput` (largest utilisation of a limit that grows with the rates). `wan:5%` lets
-        later terms worsen `wan` by 5 %. With `throughput` first, such limits may be exceeded: the
-        plan then sustains the share `headroom` of the demand.
+        `throughput` (largest utilisation of a limit that grows with the rates), `cost` (money a
+        month for links and busy cores). `wan:5%` lets later terms worsen `wan` by 5 %.
+        `PRESETS["money"]` is one of the ready-made lists. With `throughput` first, such limits may
+        be exceeded: the plan then sustains the share `headroom` of the demand.
     current
         Where the subtasks run now: the answer is never worse.
     time_limit_s
@@ -93,7 +94,7 @@ def solve(
         If the evaluator does not confirm a back end's answer: a bug of edgeplace.
     """
     tell = progress or (lambda text: None)
-    levels = objective_levels(objective)
+    levels = objective_levels(objective, cluster)
     # Written so that nan is refused too.
     if not gap >= 0 or not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(

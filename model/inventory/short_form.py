@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ConfigDict, Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, Positive, Whole
-from edgeplace.model.cluster import Link, Machine, TaskManager, one_currency
+from edgeplace.model.cluster import Link, Machine, Node, TaskManager, one_currency
 from edgeplace.model.errors import MisplacedError, Where
 from edgeplace.model.text import some
 
@@ -230,7 +230,8 @@ def _node(
     fields: dict[str, Any] = {"id": name, "site": site, "node_class": node.node_class}
     for field in Machine.model_fields:
         value = getattr(node, field)
-        if value is None and own is not None and (field == "cores" or not has_task_managers):
+        of_node = field in Node.model_fields
+        if value is None and own is not None and (of_node or not has_task_managers):
             value = getattr(own, field)
         if value is not None:
             fields[field] = value

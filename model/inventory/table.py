@@ -35,6 +35,7 @@ class SiteRow(Machine):
     delay_ms: NonNegative | None = None
     background_bytes_per_s: NonNegative | None = None
     price_per_byte: NonNegative | None = None
+    included_bytes: NonNegative | None = None
 
 
 _LINK = tuple(f for f in Link.model_fields if f in SiteRow.model_fields)
@@ -82,8 +83,8 @@ def cluster_of_table(text: str, path: str) -> dict[str, Any]:
     for row in rows:
         _link(path, row, sites, links)
     found: dict[str, Any] = {"sites": list(sites.values()), "links": list(links.values())}
-    prices = (row.cells["price_per_byte"] for row in rows if "price_per_byte" in row.cells)
-    currencies = dict.fromkeys(filter(None, map(price_currency, prices)))
+    named = (price_currency(text, field) for row in rows for field, text in row.cells.items())
+    currencies = dict.fromkeys(filter(None, named))
     return {"currency": next(iter(currencies)), **found} if currencies else found
 
 

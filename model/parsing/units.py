@@ -20,6 +20,8 @@ class Dimension(NamedTuple):
 
     example: str
     units: Mapping[str, Fraction]
+    money: bool = False
+    """Whether it is a price, which may name its currency before the unit."""
 
 
 _SIZES = {
@@ -60,10 +62,17 @@ _PER_S = Dimension(
 _PER_BYTE = Dimension(
     "4 EUR/GB",
     MappingProxyType({f"/{unit}": 1 / size for unit, size in _SIZES.items() if "bit" not in unit}),
+    money=True,
+)
+_PER_HOUR = Dimension(
+    "0.04 EUR/h",
+    MappingProxyType({"": Fraction(1), "/h": Fraction(1), "/month": 12 / Fraction(8766)}),
+    money=True,
 )
 _BY_ENDING = (
     ("bytes_per_s", _BYTES_PER_S),
     ("per_byte", _PER_BYTE),
+    ("per_core_hour", _PER_HOUR),
     ("_per_s", _PER_S),
     ("_bytes", _BYTES),
     ("bytes_per_record", _BYTES),
@@ -103,7 +112,7 @@ def quantity(text: str, field: str) -> float | str:
         return text
     number, written = match.groups()
     unit = "".join(written.split())
-    named = _CURRENCY.match(unit) if measured is _PER_BYTE else None
+    named = _CURRENCY.match(unit) if measured.money else None
     money = named.group() if named else ""
     unit = unit.removeprefix(money)
     factor = measured.units.get(unit)
@@ -116,15 +125,16 @@ def quantity(text: str, field: str) -> float | str:
     return float(Fraction(number) * factor)
 
 
-def price_currency(text: str) -> str | None:
+def price_currency(text: str, field: str) -> str | None:
     """Return the ISO 4217 code of the currency of a price, `EUR` for `4 €/GB`.
 
-    None if it names none, or is no price.
+    None if it names none, or is no price of this field.
     """
+    measured = dimension(field)
     match = _QUANTITY.fullmatch(text.strip())
     unit = "".join(match.group(2).split()) if match else ""
     money = _CURRENCY.match(unit)
-    if money is None or unit[money.end() :] not in _PER_BYTE.units:
+    if measured is None or money is None or unit[money.end() :] not in measured.units:
         return None
     return _SIGNS.get(money.group(), money.group())
 
@@ -135,7 +145,7 @@ def quantity_pattern(field: str) -> str | None:
     if measured is None:
         return None
     units = "|".join(sorted(map(re.escape, measured.units)))
-    money = "([A-Z]{3}|[€$£])? *" if measured is _PER_BYTE else ""
+    money = "([A-Z]{3}|[€$£])? *" if measured.money else ""
     return rf"^ *[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *{money}({units}) *$"
 
 

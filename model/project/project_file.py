@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgeplace.model.base import Frozen, Id
@@ -64,6 +64,8 @@ class Project(Frozen):
     """Plans of other jobs that run on the cluster."""
     objective: Annotated[tuple[Level, ...], AfterValidator(_each_term_once)] = ()
     """Terms in order of weight, such as `wan:5%`; empty: the default objective."""
+    optimise: Literal["bytes", "money", "latency", "headroom"] | None = None
+    """What matters most, in place of `objective`: as the option `--optimise`."""
     jobmanager: Id | None = None
     """Flink's REST API, such as `http://localhost:8081`."""
     credentials: Id | None = None
@@ -72,6 +74,16 @@ class Project(Frozen):
     """Certificates to trust (PEM)."""
     plans: Id | None = None
     """The agent's folder of plans; empty: where the JobManager says it is."""
+
+    @model_validator(mode="after")
+    def _one_objective(self) -> Self:
+        if self.objective and self.optimise:
+            raise PydanticCustomError(
+                "objective",
+                "there are both 'objective' and 'optimise'",
+                {"cure": "leave one of them out: 'optimise' stands for a list of terms"},
+            )
+        return self
 
 
 PROJECT_FILES = (

@@ -9,6 +9,7 @@ from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS
+from edgeplace.model.objective import MONTH_S
 
 _FULL = 1 - 1e-9
 """Share of a link's capacity at which background traffic leaves almost nothing."""
@@ -185,10 +186,18 @@ def without_use(cluster: Cluster, uses: Iterable[JobUse]) -> Cluster:
         for t in cluster.task_managers
     )
     links = []
+    volumes = {(a.source, a.target) for a in cluster.directed_links() if a.included_bytes}
     for link in cluster.directed_links():
         room = (link.bandwidth_bytes_per_s or float("inf")) * cluster.link_target
+        ways = {(link.source, link.target), (link.target, link.source)}
         taken = link.background_bytes_per_s + sent[link.source, link.target]
-        links.append(link.model_copy(update={"background_bytes_per_s": min(taken, room * _FULL)}))
+        # Of a volume that both ways share, both ways have taken.
+        volume = MONTH_S * sum(sent[way] for way in ways & volumes)
+        update = {
+            "background_bytes_per_s": min(taken, room * _FULL),
+            "included_bytes": max(link.included_bytes - volume, 0.0),
+        }
+        links.append(link.model_copy(update=update))
     return _revised(cluster, nodes=nodes, task_managers=task_managers, links=tuple(links))
 
 

@@ -91,6 +91,7 @@ def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
     return Evaluation(
         wan_cost=usage.value("wan"),
         wan_bytes_per_s=float(usage.link_bytes.sum()),
+        cost_per_month=usage.value("cost") if usage.problem.cluster.currency else None,
         checkpoint_bytes_per_s=float(usage.checkpoint_bytes.sum()),
         latency_ms=usage.value("latency"),
         server_cores=usage.value("server_cores"),

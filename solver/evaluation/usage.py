@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, BOUNDS, RATED, LimitKind, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, HOUR_S, MONTH_S, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
@@ -102,6 +102,21 @@ class Usage:
         return float(p.work.cores[k, p.tms.node_class[self.assignment[k]]].sum())
 
     @cached_property
+    def cost_per_month(self) -> float:
+        """What links and busy cores cost in a month; 0 if the cluster has no currency."""
+        p, net = self.problem, self.problem.network
+        if p.cluster.currency is None:
+            return 0.0
+        per_s = float(self.link_bytes @ net.price_without_volume)
+        for volume in net.volumes:
+            carried = float(self.link_bytes[list(volume.links)].sum())
+            per_s += volume.price * max(0.0, carried - volume.bytes_per_s)
+        k = np.flatnonzero(p.tms.core_price[self.assignment])
+        t = self.assignment[k]
+        per_hour = float(p.work.cores[k, p.tms.node_class[t]] @ p.tms.core_price[t])
+        return MONTH_S * per_s + MONTH_S / HOUR_S * per_hour
+
+    @cached_property
     def rated(self) -> tuple[Use, ...]:
         """The use of the limits that grow with the rates."""
         p, flow = self.problem, self.problem.channels.bytes_per_s[self.far]
@@ -160,6 +175,8 @@ class Usage:
                 return float(self.moved.sum())
             case "throughput":
                 return self.utilisation
+            case "cost":
+                return self.cost_per_month
 
     @cached_property
     def rated_hold(self) -> bool:

@@ -14,6 +14,7 @@ from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     OBJECTIVES,
     Cluster,
+    Evaluation,
     InvalidInputError,
     JobGraph,
     Limit,
@@ -71,7 +72,7 @@ class Moves:
     task_manager: str
     site: str
     terms: Terms
-    """Each term of the objective now."""
+    """Each term of the objective now; `cost` only if the cluster has a currency."""
     options: tuple[Move, ...]
     """Best first: by the objective, level by level, then those that break nothing."""
     left_out: int
@@ -106,7 +107,7 @@ def moves(
     """
     with unhurried():
         p = build(job_graph, cluster, rules, current)
-    levels = [level.name for level in objective_levels(objective)]
+    levels = [level.name for level in objective_levels(objective, cluster)]
     k = _numbered(p.subtasks, subtask)
     assignment = p.assignment(plan)
     now = measure_usage(p, assignment)
@@ -141,7 +142,7 @@ def moves(
                 node_class=p.cluster.nodes[p.tms.node[t]].node_class,
                 task_managers=int(size[members].sum()),
                 tried=p.cluster.task_managers[t].id,
-                terms={name: then.value(name) for name in OBJECTIVES},
+                terms=_terms(then),
                 breaks=newly(then.violations, said.violations),
                 cures=newly(said.violations, then.violations),
             )
@@ -156,10 +157,15 @@ def moves(
         index=k - int(p.subtasks.first[p.subtasks.operator_of[k]]),
         task_manager=p.cluster.task_managers[t].id,
         site=p.cluster.sites[p.tms.site[t]].id,
-        terms={name: said.value(name) for name in OBJECTIVES},
+        terms=_terms(said),
         options=tuple(options),
         left_out=len(tms) - shown,
     )
+
+
+def _terms(found: Evaluation) -> Terms:
+    names = (n for n in OBJECTIVES if n != "cost" or found.cost_per_month is not None)
+    return {name: found.value(name) for name in names}
 
 
 def newly(then: Sequence[Limit], before: Sequence[Limit]) -> tuple[Limit, ...]:
@@ -226,6 +232,7 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
     marks = [
         p.tms.site,
         p.tms.node_class,
+        np.unique(p.tms.core_price, return_inverse=True)[1],
         np.arange(p.m) == (p.current[k] if p.current is not None else -1),
         now.slots + (count + 1 > most) > p.tms.slots,
         *(now.taken + p.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)).T,

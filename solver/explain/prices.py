@@ -129,7 +129,7 @@ def _prices(
     clock: Clock,
     backend: str,
 ) -> Prices:
-    name = objective_levels(objective)[0].name
+    name = objective_levels(objective, cluster)[0].name
 
     def best(changed: Cluster, seconds: float, known: Plan | None) -> tuple[Plan, float, Result]:
         result = solve(

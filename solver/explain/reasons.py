@@ -82,7 +82,7 @@ def why(
     """
     with unhurried():
         problem = build(job_graph, cluster, rules, current)
-    levels = [level.name for level in objective_levels(objective)]
+    levels = [level.name for level in objective_levels(objective, cluster)]
     assignment = problem.assignment(plan)
     found = assess(problem, assignment)
     reasons: list[Reason] = []

@@ -163,6 +163,7 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
         site=_positions(layout.shared_sites, p.tms.site[hub]),
         node_class=p.tms.node_class[hub],
         is_server=p.tms.is_server[hub],
+        core_price=p.tms.core_price[hub],
         node_cores=p.tms.node_cores[layout.shared_nodes],
     )
     operator_of = np.concatenate([part.operator_of for part in parts])
@@ -227,6 +228,7 @@ def _part(layout: Layout, kind: SiteKind, at: _Offsets) -> tuple[_Part, _Offsets
             site=np.repeat(at.site + np.arange(n, dtype=np.intp), len(tms)),
             node_class=np.tile(p.tms.node_class[tms], n),
             is_server=np.tile(p.tms.is_server[tms], n),
+            core_price=np.tile(p.tms.core_price[tms], n),
             node_cores=kind.cores.ravel(),
         ),
     )

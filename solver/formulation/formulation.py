@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
+from edgeplace.model import (
+    AMOUNTS,
+    BOUNDS,
+    HOUR_S,
+    MONTH_S,
+    Evaluation,
+    Limit,
+    LimitKind,
+    ObjectiveName,
+)
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -264,7 +273,8 @@ def formulate(
     crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
-    _links(p, model, choices, crossings, crossed, flow, rho, unit, deadline)
+    written = _checkpoints(p, model, choices)
+    _links(p, model, choices, crossings, crossed, flow, written, rho, unit, deadline)
     rules(p, model, choices, explicit)
     if with_moves:
         moves(p, model, choices)
@@ -282,6 +292,10 @@ def formulate(
         p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
     )
     model.objectives["server_cores"] = _affine(choices.column, cores)
+    if "cost" in objective:
+        links = (crossings, crossed, flow, written)
+        most_cost = most.get("cost", np.inf)
+        model.objectives["cost"] = _cost(p, model, choices, *links, most_cost)
     bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
 
@@ -359,6 +373,7 @@ def _links(
     crossings: Crossings,
     crossed: Crossed,
     flow: Floats,
+    written: Entries,
     rho: int | None,
     unit: float,
     deadline: float,
@@ -366,15 +381,8 @@ def _links(
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
     running().afford(_CROSSING_S * len(crossed.value), deadline)
-    written = _checkpoints(p, model, c)
     model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
-    link, column, value = merged(
-        np.concatenate([crossed.link, written[0]]),
-        np.concatenate([crossed.column, written[1]]),
-        np.concatenate([crossed.value * flow[crossed.pair], written[2]]),
-    )
-    fixed = np.zeros(len(net.names))
-    np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
+    (link, column, value), fixed = _carried(p, crossed, flow, written)
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
@@ -392,6 +400,77 @@ def _links(
         )
         bound /= unit
     model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
+
+
+def _carried(
+    p: Problem, crossed: Crossed, flow: Floats, written: Entries
+) -> tuple[Entries, Floats]:
+    """Return bytes/s on links, as entries of columns or shorthands, and what is always there."""
+    entries = merged(
+        np.concatenate([crossed.link, written[0]]),
+        np.concatenate([crossed.column, written[1]]),
+        np.concatenate([crossed.value * flow[crossed.pair], written[2]]),
+    )
+    fixed = np.zeros(len(p.network.names))
+    np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
+    return entries, fixed
+
+
+def _cost(
+    p: Problem,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    flow: Floats,
+    written: Entries,
+    most: float,
+) -> Affine:
+    """Return what links and busy cores cost in a month.
+
+    Bytes beyond an included volume are a column each: at least what the links carry without the
+    volume, and at least 0.
+
+    Parameters
+    ----------
+    most
+        What no plan that is wanted costs more than; infinite: it is not known.
+    """
+    net = p.network
+    monthly = net.price_without_volume * MONTH_S
+    cost = _wan(monthly, model, c, crossings, crossed, flow, written)
+    per_core = p.tms.core_price[c.tm] * (MONTH_S / HOUR_S)
+    cores = p.work.cores[c.units.first[c.unit], p.tms.node_class[c.tm]]
+    cost.add(_affine(c.column, cores * per_core))
+    # A channel crosses a link at most once, and at most one of two opposite ones.
+    sent = float(p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum())
+    paid = [v for v in net.volumes if v.price > 0 and v.bytes_per_s < sent]
+    if not paid:
+        return cost
+    price = MONTH_S * np.array([v.price for v in paid])
+    beyond = sent - np.array([v.bytes_per_s for v in paid])
+    if most > 0:
+        beyond = np.minimum(beyond, most / price)
+    unit = np.array([power_of_two(b) for b in beyond.tolist()])
+    over = model.columns(Kind.REAL, beyond / unit)
+    (link, column, value), always = _carried(p, crossed, flow, written)
+    number = np.full(len(net.names), -1)
+    for i, v in enumerate(paid):
+        number[list(v.links)] = i
+    kept = number[link] >= 0
+    row, at, load = crossings.expand(number[link[kept]], column[kept], value[kept])
+    fixed = np.bincount(number[number >= 0], weights=always[number >= 0], minlength=len(paid))
+    room = np.array([v.bytes_per_s for v in paid]) - fixed
+    rows = np.arange(len(paid))
+    model.all_at_most(
+        np.concatenate([row, rows]),
+        np.concatenate([at, over]),
+        np.concatenate([load / unit[row], -np.ones(len(paid))]),
+        room / unit,
+    )
+    for column_of, monthly_of in zip(over.tolist(), (price * unit).tolist(), strict=True):
+        cost.add_term(column_of, monthly_of)
+    return cost
 
 
 def _wan(

@@ -13,7 +13,7 @@ from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.parallelism.within import Means, Searched, search_within
 from edgeplace.solver.tolerances import OPTIMAL_GAP
 
-_TRADED = ("wan", "server_cores")
+_TRADED = ("wan", "server_cores", "cost")
 """Terms that the relaxed problem bounds on average over its draws: only one of them at a time."""
 _ROOM = 1e7
 """How much more room than what the bound lacks, where both of these are stated."""
@@ -98,7 +98,7 @@ class BoxBounds:
         chosen = [*sorted(caps), i]
         levels = [self._levels[j] for j in chosen]
         moves = {j: problem.moves for j in caps if self._levels[j].name == "moves"}
-        cores = any(level.name == "server_cores" for level in levels)
+        cores = any(level.name in ("server_cores", "cost") for level in levels)
         answer = search_within(
             problem.for_cores if cores else problem.problem,
             levels,

@@ -54,10 +54,10 @@ class Relaxed:
     Attributes
     ----------
     problem
-        Its optimum bounds each term, but for `server_cores`.
+        Its optimum bounds each term, but for `server_cores` and `cost`.
     for_cores
         The same without limits of cores, in which subtasks have all of theirs: it bounds
-        `server_cores`.
+        `server_cores` and `cost`.
     moves
         Of its moves, those of subtasks that stand for others: they count nothing.
     drawn
@@ -143,6 +143,10 @@ def relaxed(case: Case, splits: Splits, box: Box, one: bool = False) -> Relaxed:
         network=dataclasses.replace(
             whole.network,
             capacity_bytes_per_s=np.full_like(whole.network.capacity_bytes_per_s, np.inf),
+            # What is beyond a volume is convex in the bytes: on average draws may have more of it.
+            volumes=tuple(
+                dataclasses.replace(v, bytes_per_s=np.inf) for v in whole.network.volumes
+            ),
         ),
     )
     moves = 0 if case.current is None else sum(count[g] for g in splits.free.values())

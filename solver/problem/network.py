@@ -8,7 +8,7 @@ from functools import cached_property
 import networkx as nx
 import numpy as np
 
-from edgeplace.model import Cluster, Link
+from edgeplace.model import MONTH_S, Cluster, Link
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem.tree import Tree
 
@@ -25,6 +25,17 @@ class Cut:
     """Index of the directed link that leads out of `below`."""
     down: int
     """Index of the directed link that leads into `below`."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Bytes that cost nothing, of one link or of two opposite ones that share them."""
+
+    links: tuple[int, ...]
+    bytes_per_s: float
+    """The volume of a month, spread evenly."""
+    price: float
+    """Of a byte beyond it."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,8 @@ class Network:
         See `without_idle`.
     site_ids
         Names of the sites; a tree does not need them, for it has no two routes.
+    volumes
+        What is included in the prices of links; only `cost` takes account of it.
     """
 
     n_sites: int
@@ -60,6 +73,7 @@ class Network:
     price: Floats
     tree: Tree | None
     site_ids: tuple[str, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     _last: dict[int, Ints] = field(default_factory=dict)
     """By site: the last link on the route from it to each site, `_HERE` or `_NOWHERE`."""
 
@@ -87,7 +101,16 @@ class Network:
             price=np.array([a.price_per_byte for a in links]),
             tree=Tree.of(len(site), ends),
             site_ids=tuple(site),
+            volumes=tuple(_volumes(links, ends)),
         )
+
+    @cached_property
+    def price_without_volume(self) -> Floats:
+        """Price of a byte on links of which every byte costs, else 0, shape (n_links,)."""
+        price: Floats = self.price.copy()
+        for volume in self.volumes:
+            price[list(volume.links)] = 0.0
+        return price
 
     @cached_property
     def turn_ms(self) -> Floats:
@@ -230,3 +253,13 @@ class Network:
         """Return the one-way delay from site a to site b in ms; infinite if unreachable."""
         route = self.route(a, b)
         return float("inf") if route is None else float(sum(self.delay_ms[i] for i in route))
+
+
+def _volumes(links: Sequence[Link], ends: Sequence[tuple[int, int]]) -> Iterator[Volume]:
+    """Yield the included volumes of directed links; opposite links that have one share it."""
+    found = {ends[i]: i for i, link in enumerate(links) if link.included_bytes}
+    for (a, b), i in found.items():
+        back = found.get((b, a))
+        if back is None or i < back:
+            shared = (i,) if back is None else (i, back)
+            yield Volume(shared, links[i].included_bytes / MONTH_S, links[i].price_per_byte)

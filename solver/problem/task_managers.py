@@ -24,6 +24,8 @@ class TaskManagers:
         Where each is, by index; node classes are numbered in the order of their names.
     is_server
         Whether it is at a cloud site.
+    core_price
+        Of an hour of a busy core, in the cluster's currency.
     node_cores
         Cores times target of each node, shape (n_nodes,). The TaskManagers of a node share them.
     """
@@ -34,6 +36,7 @@ class TaskManagers:
     site: Ints
     node_class: Ints
     is_server: Bools
+    core_price: Floats
     node_cores: Floats
 
     @classmethod
@@ -42,6 +45,7 @@ class TaskManagers:
         tms = cluster.task_managers
         class_index = {c: i for i, c in enumerate(node_classes(cluster))}
         node_class = np.array([class_index[n.node_class] for n in cluster.nodes], np.intp)
+        core_price = np.array([n.price_per_core_hour for n in cluster.nodes], float)
         cloud = np.array([s.tier == "cloud" for s in cluster.sites])
         return cls(
             slots=np.array([t.slots for t in tms], np.intp),
@@ -50,6 +54,7 @@ class TaskManagers:
             site=places.site,
             node_class=node_class[places.node],
             is_server=cloud[places.site],
+            core_price=core_price[places.node],
             node_cores=np.array([n.cores * cluster.cpu_target for n in cluster.nodes]),
         )
 

@@ -34,7 +34,7 @@ def _lead_once(state: SearchState, reduction: Reduction) -> Undealt | Restate | 
     if task.parameters.near_relaxation and len(form.model.upper) >= task.parameters.large_model:
         if state.first.priced is None:
             left = task.clock.left()
-            bundles = form.bundles() if level.name == "wan" else None
+            bundles = form.bundles() if level.name in ("wan", "cost") else None
             relaxed = backend.relax(
                 form.model.objectives[level.name],
                 seconds=None if left is None else left / 4,

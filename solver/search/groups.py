@@ -52,7 +52,8 @@ class Groups:
         names: dict[int, set[tuple[object, ...]]] = {}
         for t in range(p.m):
             own = t if apart is not None and apart[t] else -1
-            name = (int(p.tms.site[t]), int(p.tms.node_class[t]), who[:, t].tobytes(), own)
+            kind = (int(p.tms.site[t]), int(p.tms.node_class[t]), float(p.tms.core_price[t]))
+            name = (*kind, who[:, t].tobytes(), own)
             names.setdefault(int(p.tms.node[t]), set()).add(name)
         if any(len(same) > 1 for same in names.values()):
             return None
@@ -147,6 +148,7 @@ def _joint(p: Problem, of: Ints, n: int) -> Problem:
             site=p.tms.site[first],
             node_class=p.tms.node_class[first],
             is_server=p.tms.is_server[first],
+            core_price=p.tms.core_price[first],
             node_cores=cores,
         ),
         current=None,

@@ -29,6 +29,8 @@ OF_SOURCE, OF_OTHER = 12.6e3, 5.9e3
 """Bytes of the messages of a checkpoint, for each subtask."""
 SAME = 1e-9
 """Share by which two equal values may differ; a cap is kept up to as much."""
+HOURS = 730.5
+"""Of an average month: 365.25 days by 24 hours, by 12."""
 EXACT = 1e-9
 """Share of a limit within which its use is too near to tell: see `Judged.doubtful`."""
 
@@ -331,7 +333,11 @@ class Document:
         self._limits: list[tuple[str, Floats, Floats | float, bool]] = []
         broken: dict[str, NDArray[np.bool_]] = {}
         cores = self._cores(plans)
-        wan = self._wan(plans)
+        carried = self.carried(plans)
+        self._bandwidths(carried)
+        prices = np.array([e.price_per_byte for e in self.links])
+        wan = carried @ prices if len(prices) else np.zeros(n)
+        cost = self._cost(plans, carried, cores)
         broken["route"] = self._unjoined(plans)
         latency = self._latency(plans)
         latency[broken["route"]] = -1.0
@@ -371,6 +377,7 @@ class Document:
             "server_cores": (cores * at_cloud).sum(axis=1),
             "moves": moved.sum(axis=1).astype(float),
             "throughput": rho,
+            "cost": cost,
         }
         return Judged(values, ~(fixed | rated), ~fixed, near, broken)
 
@@ -399,7 +406,8 @@ class Document:
             self._limits.append(("node cpu", used, node.cores * self.cluster.cpu_target, True))
         return cores
 
-    def _wan(self, plans: Plans) -> Floats:
+    def carried(self, plans: Plans) -> Floats:
+        """Return the bytes/s on each link, a row a plan."""
         sites = self.tm_site[plans]
         n, m = len(plans), len(self.links)
         crosses = np.zeros((self.n_sites, self.n_sites, m))
@@ -415,14 +423,36 @@ class Document:
             to = np.full(n, self.site_ids.index(home))
             for k, written in enumerate(self.written):
                 use += written * crosses[sites[:, k], to]
-        prices = np.array([e.price_per_byte for e in self.links])
+        return use
+
+    def _bandwidths(self, carried: Floats) -> None:
         for e, link in enumerate(self.links):
             if link.bandwidth_bytes_per_s is not None:
                 room = link.bandwidth_bytes_per_s * self.cluster.link_target
                 self._limits.append(
-                    ("link bandwidth", use[:, e], room - link.background_bytes_per_s, True)
+                    ("link bandwidth", carried[:, e], room - link.background_bytes_per_s, True)
                 )
-        return use @ prices if m else np.zeros(n)
+
+    def _cost(self, plans: Plans, carried: Floats, cores: Floats) -> Floats:
+        """Return the money that plans cost in an average month; 0 without a currency."""
+        total = np.zeros(len(plans))
+        if self.cluster.currency is None:
+            return total
+        nodes = {n.id: n for n in self.cluster.nodes}
+        hourly = np.array([nodes[self.node_ids[v]].price_per_core_hour for v in self.tm_node])
+        for k in range(len(self.subtasks)):
+            total += cores[:, k] * hourly[plans[:, k]] * HOURS
+        month = carried * (HOURS * 3600)
+        number = {(e.source, e.target): i for i, e in enumerate(self.links)}
+        for e, link in enumerate(self.links):
+            back = number.get((link.target, link.source))
+            bytes_ = month[:, e].copy()
+            if link.included_bytes and back is not None and self.links[back].included_bytes:
+                if back < e:
+                    continue  # Both ways are one volume.
+                bytes_ += month[:, back]
+            total += np.maximum(bytes_ - link.included_bytes, 0.0) * link.price_per_byte
+        return total
 
     def _unjoined(self, plans: Plans) -> NDArray[np.bool_]:
         sites = self.tm_site[plans]

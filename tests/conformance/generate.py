@@ -17,6 +17,7 @@ Case = dict[str, Any]
 Draw = np.random.Generator
 
 TERMS = ("wan", "latency", "server_cores", "moves", "throughput")
+HOURS = 730.5
 LEVELS_OF_RULES = ("site", "node", "task_manager")
 
 FAMILIES: dict[str, dict[str, float]] = {
@@ -89,6 +90,7 @@ def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Ca
         fewest = 16 if draw.random() < 0.9 else 1
         if fewest <= _plans(case) <= most_plans:
             _add_gpus(case, np.random.default_rng([20_26, seed, 1]))
+            _add_money(case, np.random.default_rng([20_26, seed, 2]))
             return {"family": chosen, "seed": seed, **case}
 
 
@@ -99,6 +101,44 @@ def _add_gpus(case: Case, draw: Draw) -> None:
         operators[int(draw.integers(len(operators)))]["gpus"] = 1
         for tm in case["cluster"]["task_managers"]:
             tm["gpus"] = int(draw.integers(0, 4))
+
+
+def _add_money(case: Case, draw: Draw) -> None:
+    """Give the cluster a currency and prices, and ask for the least cost, in one case of four."""
+    if draw.random() > 1 / 4:
+        return
+    cluster = case["cluster"]
+    cluster["currency"] = "EUR"
+    for node in cluster["nodes"]:
+        if draw.random() < 0.6:
+            node["price_per_core_hour"] = float(f"{10 ** draw.uniform(-3, 1):.3g}")
+    # Mostly links and cores cost as much as one another.
+    scale = 10 ** draw.uniform(-11, -6)
+    for link in cluster["links"]:
+        link["price_per_byte"] = float(f"{link.get('price_per_byte', 1.0) * scale:.4g}")
+    most = _most_carried(case)
+    priced_back = {(a["target"], a["source"]): a for a in cluster["links"]}
+    for link in cluster["links"]:
+        if draw.random() < 0.6:
+            volume = most * HOURS * 3600 * float(draw.choice([1e-3, 0.1, 0.5, 0.9, 2.0]))
+            back = priced_back.get((link["source"], link["target"]))
+            if back and "included_bytes" in back:
+                # Links that share a volume have one price.
+                link["price_per_byte"] = back["price_per_byte"]
+                volume = back["included_bytes"]
+            link["included_bytes"] = volume
+    levels = case["objective"]
+    place = 0 if draw.random() < 0.6 else int(draw.integers(len(levels) + 1))
+    tolerance = ":10%" if draw.random() < 0.2 else ""
+    case["objective"] = [*levels[:place], "cost" + tolerance, *levels[place:]]
+
+
+def _most_carried(case: Case) -> float:
+    """Return the bytes/s that a link carries in some plan."""
+    document = Parsed.of(case).document()
+    if document.count() > TOO_MANY:
+        return 1e6
+    return float(document.carried(document.plans()).max(initial=0.0)) or 1e6
 
 
 def _plans(case: Case) -> float:

@@ -76,7 +76,7 @@ def test_the_generator_makes_cases_of_all_kinds() -> None:
     strategies = {s["ship_strategy"] for c in cases for j in c["jobs"] for s in j["streams"]}
     assert len(strategies) == 8
     assert {v.split(":")[0] for c in cases for v in c["objective"]} == {
-        "wan", "latency", "server_cores", "moves", "throughput",
+        "wan", "latency", "server_cores", "moves", "throughput", "cost",
     }  # fmt: skip
     assert any(":" in v for c in cases for v in c["objective"])
     assert any(c["current"] for c in cases)

@@ -307,3 +307,37 @@ def test_a_price_in_another_currency_is_not_taken_in_an_instance_and_in_python_e
 def test_groups_that_multiply_are_refused_early():
     with pytest.raises(InvalidInputError, match="more than 100,000 entries"):
         short(sites=[{"id": "a-*", "count": 1000}], links=[{"source": "a-*", "target": "a-*"}])
+
+
+def test_prices_of_cores_are_the_class_s_unless_the_node_has_its_own():
+    found = short(
+        currency="EUR",
+        node_classes=[{"id": "vm", "cores": 8, "slots": 8, "price_per_core_hour": "0.04 EUR/h"}],
+        sites=[
+            {
+                "id": "dc",
+                "nodes": [
+                    {"id": "vm-*", "count": 2, "node_class": "vm"},
+                    {"id": "old", "node_class": "vm", "price_per_core_hour": "0.1 EUR"},
+                    {"id": "own", "cores": 2, "slots": 2},
+                ],
+            }
+        ],
+    )
+    assert {n.id: n.price_per_core_hour for n in found.nodes} == {
+        "dc-vm-1": 0.04,
+        "dc-vm-2": 0.04,
+        "dc-old": 0.1,
+        "dc-own": 0.0,
+    }
+
+
+def test_a_core_s_price_in_another_currency_is_not_taken():
+    with pytest.raises(InvalidInputError) as error:
+        short(
+            currency="EUR",
+            templates={"t": {"nodes": [{"id": "n", "cores": 2, "price_per_core_hour": "1 USD/h"}]}},
+            sites=[{"id": "d-*", "count": 2, "template": "t"}],
+        )
+    assert "a price in USD, and the cluster's currency is EUR" in error.value.what
+    assert "templates.t.nodes.0.price_per_core_hour" in error.value.what

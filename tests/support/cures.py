@@ -46,8 +46,10 @@ def _with(job, cluster, rules, change, current):
             )
         case "route":
             a, b = change.where.split(" -> ")
+            # With a currency every link needs its price.
+            free = {"price_per_byte": 0.0} if cluster.currency else {}
             cluster = cluster.model_copy(
-                update={"links": (*cluster.links, Link(source=a, target=b))}
+                update={"links": (*cluster.links, Link(source=a, target=b, **free))}
             )
         case "subtask busy":
             name = re.sub(r" \(\d+/\d+\) on .*", "", change.where)

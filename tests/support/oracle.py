@@ -228,9 +228,25 @@ class Oracle:
                 "server_cores": server,
                 "moves": float(moves),
                 "throughput": max(rho),
+                "cost": self._money(load, cores) if cl.currency else 0.0,
             },
             broken,
         )
+
+    def _money(self, load, cores):
+        """Money a month, given bytes/s by link and busy cores by node"""
+        prices = {n: self.node[n].price_per_core_hour for n in cores}
+        money = 730.5 * sum(prices[n] * c for n, c in cores.items())
+        for hop, link in self.links.items():
+            sent = load[hop] * 730.5 * 3600
+            back = self.links.get(hop[::-1])
+            if link.included_bytes and back and back.included_bytes:
+                # Both ways share the volume, so each of them is half of the bill.
+                both = sent + load[hop[::-1]] * 730.5 * 3600
+                money += max(both - link.included_bytes, 0) * link.price_per_byte / 2
+            else:
+                money += max(sent - link.included_bytes, 0) * link.price_per_byte
+        return money
 
     def _places(self, place, broken):
         slots = defaultdict(lambda: defaultdict(lambda: defaultdict(int)))

@@ -51,9 +51,9 @@ class RunAnswer(Frozen):
 
     outcome: RunOutcome
     claimed_wan: float | None = None
-    """The back end's own figure; None if it gives none."""
+    """The back end's own figure; None if it gives none, or `wan` is not what it minimises first."""
     bound: NonNegative | None = None
-    """The lower bound of `wan` that the back end claims."""
+    """The lower bound of `wan` that the back end claims; None as for `claimed_wan`."""
     plan: Plan | None = None
     evaluation: Evaluation | None = None
     incumbents: tuple[Incumbent, ...] = ()

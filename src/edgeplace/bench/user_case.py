@@ -12,6 +12,7 @@ from edgeplace.model import (
     Case,
     Evaluation,
     InvalidInputError,
+    ObjectiveName,
     Rules,
     load,
 )
@@ -49,26 +50,35 @@ def user_case(case: Case) -> Instance:
     )
 
 
-def compared(case: Instance, answers: Mapping[str, RunAnswer]) -> list[tuple[str, Evaluation]]:
+def compared(
+    case: Instance, answers: Mapping[str, RunAnswer], by: ObjectiveName = "wan"
+) -> list[tuple[str, Evaluation]]:
     """Return the current placement, if it is known, and the placement of each policy.
 
-    Valid ones come first. Valid and invalid ones are sorted by their WAN term of the objective.
+    Valid ones come first. Valid and invalid ones are sorted by a term of the objective.
     """
     others = policies(list(case.jobs), case.cluster, case.rules, case.current)
     rows = [(p.name, p.evaluation) for p in others if p.name == "current"]
     rows += [(title(b), a.evaluation) for b, a in answers.items() if a.evaluation is not None]
-    return sorted(rows, key=lambda row: (not row[1].feasible, _wan(row[1])))
+    return sorted(rows, key=lambda row: (not row[1].feasible, _value(row[1], by)))
 
 
-def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: Terms) -> str:
+def verdict(
+    rows: Sequence[tuple[str, Evaluation]],
+    runs: Sequence[Run],
+    terms: Terms,
+    by: ObjectiveName = "wan",
+) -> str:
     """Return a sentence: which placement is best and by how much, or that none is valid.
 
     Parameters
     ----------
     rows
         The placements, the best first, as `compared` returns them.
+    by
+        The term that they are sorted by.
     """
-    holding = [(name, _wan(e)) for name, e in rows if e.feasible]
+    holding = [(name, _value(e, by)) for name, e in rows if e.feasible]
     if not holding:
         reason = "shows the limits that conflict, and a cure"
         if any(r.status is RunOutcome.INFEASIBLE and not r.wrong for r in runs):
@@ -81,8 +91,8 @@ def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: 
             f"{reason}"
         )
     (best, least), *others = holding
-    text = f"best: {best}, with the least {terms.title('wan')} of all valid ones, "
-    text += terms.value("wan", least)
+    text = f"best: {best}, with the least {terms.title(by)} of all valid ones, "
+    text += terms.value(by, least)
     if others:
         text += f"; {_less(least, *others[0])}"
     if all_server := [row for row in others[1:] if row[0] == "all-server"]:
@@ -92,23 +102,29 @@ def verdict(rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run], terms: 
     return text
 
 
-def _less(least: float, name: str, wan: float) -> str:
-    return f"as much as {name}" if wan <= least else f"{percent(1 - least / wan)} less than {name}"
+def _less(least: float, name: str, more: float) -> str:
+    if more <= least:
+        return f"as much as {name}"
+    return f"{percent(1 - least / more)} less than {name}"
 
 
-def _wan(found: Evaluation) -> float:
-    """Return the WAN term, rounded, because equal plans may differ by floating point noise."""
-    return float(f"{found.wan_cost:.9g}")
+def _value(found: Evaluation, by: ObjectiveName) -> float:
+    """Return a term, rounded, because equal plans may differ by floating point noise."""
+    return float(f"{found.value(by):.9g}")
 
 
 def show_case(
-    console: Console, case: Instance, rows: Sequence[tuple[str, Evaluation]], runs: Sequence[Run]
+    console: Console,
+    case: Instance,
+    rows: Sequence[tuple[str, Evaluation]],
+    runs: Sequence[Run],
+    by: ObjectiveName,
 ) -> None:
-    """Print placements side by side, then the runs that found them."""
+    """Print placements side by side, sorted by a term, then the runs that found them."""
     terms = Terms.of(case.cluster)
     best = rows[0][0] if rows and rows[0][1].feasible else ""
     show_policies(console, rows, terms, best)
-    console.text(verdict(rows, runs, terms), style="bold")
+    console.text(verdict(rows, runs, terms, by), style="bold")
     if said := terms.explanation():
         console.text(said, style="dim")
     console.heading("proofs and times")

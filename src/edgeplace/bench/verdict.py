@@ -49,6 +49,8 @@ def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
     for name, a in answers.items():
         if a.outcome is not RunOutcome.OPTIMAL or a.wan is None or best is None or wrong[name]:
             continue
+        if a.bound is None and a.claimed_wan is None:
+            continue  # What it minimised first is not `wan`.
         if _above(a.wan, wan[best]):
             wrong[name] = (f"{exact(a.wan)} is not optimal: {best} has {exact(wan[best])}",)
     if known is not None:

@@ -80,6 +80,7 @@ def project_text(
     rules: str | None,
     jobmanager: str | None,
     paid: bool,
+    priced: bool,
 ) -> str:
     """Return the text of a project file.
 
@@ -87,6 +88,8 @@ def project_text(
     ----------
     paid
         Whether the bytes between sites are paid for; if not, latency goes before them.
+    priced
+        Whether the cluster says in which currency.
     """
     lines = [
         "# What the commands of edgeplace take in this folder, unless they are given files.",
@@ -100,15 +103,14 @@ def project_text(
         if rules
         else "# rules: rules.yaml                  # what plans must respect",
     ]
-    if paid:
-        lines += [
-            "# Bytes are paid for: the default objective has them first.",
-            "# objective: [wan, latency, server_cores, moves]",
-        ]
+    if not paid:
+        lines += ["# Bytes are not paid for: latency goes before them.", "optimise: latency"]
+    elif priced:
+        lines += ["# Bytes are paid for: what a plan costs a month comes first.", "optimise: money"]
     else:
         lines += [
-            "# Bytes are not paid for: latency goes before them.",
-            "objective: [latency, wan, server_cores, moves]",
+            "# Bytes are paid for. Give the cluster a currency and its links prices, and ask for",
+            "# optimise: money",
         ]
     lines.append(
         f"jobmanager: {_flow(jobmanager)}"

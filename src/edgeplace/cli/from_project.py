@@ -9,6 +9,7 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.options import BENCH, CASE, COSTS, FLINK
 from edgeplace.model import (
     DEFAULT_OBJECTIVE,
+    PRESETS,
     PROJECT_FILE,
     PROJECT_FILES,
     InvalidInputError,
@@ -45,7 +46,8 @@ def take_project(args: argparse.Namespace, console: Console) -> None:
 
     A case of the command line (JOB ... CLUSTER), or its `--jobmanager`, stands alone. If it gives
     neither, the rest of what it says goes before the project file. `given` of the arguments is a
-    copy of what the command line says, `project_file` the file that was used, or None.
+    copy of what the command line says, `project_file` the file that was used, or None,
+    `objective_chosen` whether one of them has an objective.
 
     Raises
     ------
@@ -57,6 +59,7 @@ def take_project(args: argparse.Namespace, console: Console) -> None:
     wanted = getattr(args, "project", None)
     if wanted is not None and not _stands_alone(args, wanted):
         _take(args, wanted, console)
+    args.objective_chosen = getattr(args, "objective", None) is not None
     if getattr(args, "objective", "") is None:
         args.objective = ",".join(DEFAULT_OBJECTIVE)
 
@@ -84,11 +87,19 @@ def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
         setattr(args, field, list(value) if isinstance(value, tuple) else value)
     if wanted == BENCH:
         args.instances = [*project.jobs, project.cluster]
-    if getattr(args, "objective", "") is None and project.objective:
-        args.objective = ",".join(project.objective)
+    if getattr(args, "objective", "") is None:
+        _take_objective(args, project)
     args.project_file = PROJECT_FILE
     at = f" (jobmanager {project.jobmanager})" if wanted == FLINK else ""
     console.notice(f"project file: {Path(PROJECT_FILE).resolve()}{at}")
+
+
+def _take_objective(args: argparse.Namespace, project: Project) -> None:
+    if project.optimise:
+        args.optimise = project.optimise
+        args.objective = ",".join(PRESETS[project.optimise])
+    elif project.objective:
+        args.objective = ",".join(project.objective)
 
 
 def _no_project(wanted: str) -> InvalidInputError:

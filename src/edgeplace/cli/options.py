@@ -4,7 +4,7 @@ import argparse
 import re
 from typing import Any
 
-from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PULP, is_backend
+from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PRESETS, PULP, is_backend
 
 CASE, BENCH, COSTS, FLINK = "case", "bench", "costs", "flink"
 """What a command takes from a project file: `project` of its arguments."""
@@ -117,7 +117,42 @@ def _backend(text: str) -> str:
 def add_case(command: argparse.ArgumentParser, with_plan: bool = False) -> None:
     """Add the arguments for job and cluster, and for the judgement of plans."""
     add_inputs(command, with_plan)
-    command.add_argument(
+    add_objective(command)
+
+
+class _Optimise(argparse.Action):
+    """Takes the name of a preset, and sets `objective` to the list that it stands for."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Set `optimise` and `objective`."""
+        namespace.optimise = values
+        namespace.objective = ",".join(PRESETS[str(values)])
+
+
+def preset_of(args: argparse.Namespace) -> str:
+    """Return the objective that `--optimise` stands for, as a line of text."""
+    return f"--optimise {args.optimise} stands for --objective {args.objective}"
+
+
+def add_objective(command: argparse.ArgumentParser) -> None:
+    """Add the choice of the objective: a preset, or a list."""
+    choice = command.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--optimise",
+        action=_Optimise,
+        choices=tuple(PRESETS),
+        help="what matters most; each stands for a list of --objective: "
+        + "; ".join(f"{name}: {','.join(terms)}" for name, terms in PRESETS.items()).replace(
+            "%", "%%"
+        ),
+    )
+    choice.add_argument(
         "--objective",
         metavar="LIST",
         help=f"terms in order of weight, of {', '.join(OBJECTIVES)}; wan:5%% lets later terms "

@@ -15,7 +15,7 @@ from edgeplace.bench.summary import fastest_proofs, ratios, summarise
 from edgeplace.case.files import case_of
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import BENCH, GAP_HELP, add_taken
+from edgeplace.cli.options import BENCH, GAP_HELP, add_objective, add_taken, preset_of
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
@@ -23,6 +23,7 @@ from edgeplace.model import (
     DEFAULT_OBJECTIVE,
     PULP,
     InvalidInputError,
+    objective_levels,
     write,
     write_text,
 )
@@ -88,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rules", metavar="FILE", help="rules for JOB (YAML or JSON)")
     add_taken(parser)
+    add_objective(parser)
     parser.add_argument(
         "--time-limit",
         default=10.0,
@@ -132,9 +134,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         )
     case = bool(args.project_file) or is_case(args.instances)
     instances = _instances(args, case)
+    objective = _objective(args, instances[0]) if case else ("wan",)
+    by = objective_levels(objective)[0].name
     settings = Settings(
         backends=_backends(args.backends, case),
-        objective=DEFAULT_OBJECTIVE if case else ("wan",),
+        objective=objective,
         time_limit_s=args.time_limit,
         gap=args.gap,
         seed=args.seed,
@@ -150,11 +154,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         bench.run(results, tell)
     runs = bench.runs()
     summaries = summarise(runs, args.time_limit)
-    rows = compared(instances[0], bench.answers(instances[0].name)) if case else []
+    rows = compared(instances[0], bench.answers(instances[0].name), by) if case else []
     if args.out:
         _write(Path(args.out), bench, runs, len(instances))
         page = (
-            case_page(bench, runs, instances[0], rows)
+            case_page(bench, runs, instances[0], rows, objective)
             if case
             else bench_page(bench, runs, summaries, _ratios(runs), args.time_limit)
         )
@@ -170,7 +174,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.json(found)
     else:
         if case:
-            show_case(console, instances[0], rows, runs)
+            if args.optimise:
+                console.text(preset_of(args), style="dim")
+            show_case(console, instances[0], rows, runs, by)
         else:
             show_runs(console, runs)
             show_summaries(console, summaries, args.time_limit)
@@ -190,14 +196,27 @@ def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
 
         *jobs, cluster = args.instances
         return [user_case(case_of(jobs, cluster, args.costs, args.rules, taken=args.taken))]
-    if args.costs or args.rules or args.taken:
+    if args.costs or args.rules or args.taken or args.objective != ",".join(DEFAULT_OBJECTIVE):
         raise InvalidInputError(
-            "--costs, --rules and --taken belong to a job of your own",
+            "--costs, --rules, --taken, --objective and --optimise belong to a job of your own",
             "edgeplace bench JOB CLUSTER ...",
         )
     sites = _SITES if args.sites is None else args.sites
     found = [from_network(args.topology, sites, args.seed)] if args.topology else []
     return found if found and not args.instances else [*named(args.instances), *found]
+
+
+def _objective(args: argparse.Namespace, case: Instance) -> tuple[str, ...]:
+    """Return the objective of the user's own case.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not understood, or the cluster lacks what it needs.
+    """
+    objective = tuple(args.objective.split(","))
+    objective_levels(objective, case.cluster)
+    return objective
 
 
 def _status(runs: Sequence[Run], bench: Bench) -> ExitStatus:

@@ -12,7 +12,7 @@ from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import add_backend, add_case
+from edgeplace.cli.options import add_backend, add_case, preset_of
 from edgeplace.model import Case, Cluster, ObjectiveName, Plan, objective_levels
 from edgeplace.views.terms import Terms
 
@@ -73,7 +73,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     case = read_case(args)
     plan = read_job_plan(args.plan, case)
     case = case.in_parallelism_of(plan)
-    objective = [level.name for level in objective_levels(args.objective.split(","))]
+    levels = objective_levels(args.objective.split(","), case.cluster)
+    objective = [level.name for level in levels]
+    if args.optimise and not args.json:
+        console.text(preset_of(args), style="dim")
     if args.against:
         found = _against(args, console, case, plan, objective)
     elif args.parallelism:
@@ -109,6 +112,7 @@ def _overview(
         tightest,
         why,
     )
+    from edgeplace.views.bill import show_bill
     from edgeplace.views.explain_tables import show_prices, show_terms, show_tightest
     from edgeplace.views.reasons import because, show_reasons
 
@@ -128,6 +132,7 @@ def _overview(
             worth = prices(jobs, cluster, plan, rules, current, objective, seconds, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective, terms)
+        show_bill(console, cluster, evaluation)
         console.heading("what binds, the tightest first")
         show_tightest(console, tight)
         console.heading("why each operator is where it is")

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paid",
         choices=("yes", "no"),
-        help="whether bytes between sites are paid for. no: latency goes before WAN bytes in the "
+        help="whether bytes between sites are paid for. no: latency goes before them in the "
         "objective (default: yes)",
     )
     parser.add_argument(
@@ -90,7 +90,13 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         texts[RULES_FILE] = rules_text(stay, never)
         rules = RULES_FILE
     texts[PROJECT_FILE] = project_text(
-        jobs or [JOB_FILE], cluster or CLUSTER_FILE, list(found.costs), rules, args.jobmanager, paid
+        jobs or [JOB_FILE],
+        cluster or CLUSTER_FILE,
+        list(found.costs),
+        rules,
+        args.jobmanager,
+        paid,
+        priced=cluster is None or found.clusters[cluster].currency is not None,
     )
     for name, text in texts.items():
         write_text(text, name)

@@ -15,7 +15,7 @@ from edgeplace.case.files import inputs_of, read_case
 from edgeplace.case.parallelism import asked_parallelism
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import GAP_HELP, add_backend, add_case
+from edgeplace.cli.options import GAP_HELP, add_backend, add_case, preset_of
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import size
 from edgeplace.cli.whole_call import share_s, time_is_over, within_time_limit
@@ -31,6 +31,7 @@ from edgeplace.model import (
     Status,
     StoppedBy,
 )
+from edgeplace.views.bill import show_bill
 from edgeplace.views.tables import (
     CURRENT,
     parallelism,
@@ -153,13 +154,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     local: tuple[Advice, ...] = ()
     # After Ctrl-C there is no time to compare.
     if result.stopped_by is not StoppedBy.INTERRUPT:
-        result, others, local = _compared(asked, case, result)
+        result, others, local = _compared(asked, case, result, chosen=args.objective_chosen)
     if args.report:
         outputs.text(_REPORT, _page(case, result, others, local, args.objective.split(",")))
     if args.json:
         plain = as_json(result, others, local, unset)
         console.json(plain)
     else:
+        if args.optimise:
+            console.text(preset_of(args), style="dim")
         _show(console, case, result, others, local, unset, args.full)
         if unset:
             _show_changes(console, now, case, unset, result)
@@ -204,7 +207,7 @@ def _told(case: Case, plan: Plan, supposing: Sequence[str]) -> Plan:
 
 
 def _compared(
-    asked: Case, case: Case, result: Result
+    asked: Case, case: Case, result: Result, chosen: bool
 ) -> tuple[Result, list["Policy"], tuple["Advice", ...]]:
     """Return an answer with notes of what it was compared with, and that: policies and advice.
 
@@ -212,8 +215,11 @@ def _compared(
     ----------
     asked, case
         In the parallelism that runs, and in that of the plan.
+    chosen
+        Whether the objective is one that the user asked for.
     """
     from edgeplace.solver import advice, policies
+    from edgeplace.views.unpaid import unpaid_bytes
 
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     found = policies(jobs, cluster, rules, current)
@@ -228,6 +234,8 @@ def _compared(
         more.extend(map(_doubt, _doubted(others)))
     elif result.plan and time_is_over():
         more.append(_OUT_OF_TIME)
+    if said := unpaid_bytes(case.cluster, result, others, chosen):
+        more.append(said)
     return result.model_copy(update={"notes": (*result.notes, *more)}), others, local
 
 
@@ -425,6 +433,8 @@ def _show(
             console.text(gain(p.name, p.evaluation, result.evaluation, terms), style="bold")
         if said := terms.explanation():
             console.text(said, style="dim")
+        if full:
+            show_bill(console, case.cluster, result.evaluation)
         console.text(fullest(case.cluster, result.evaluation, case.rules))
         if result.chosen:
             console.text(f"parallelism: {parallelism(case, result)}", style="bold")

@@ -15,7 +15,7 @@ from edgeplace.bench.run_tables import (
 from edgeplace.bench.summary import Summary
 from edgeplace.bench.user_case import verdict
 from edgeplace.instances.instance import Instance
-from edgeplace.model import DEFAULT_OBJECTIVE, Evaluation
+from edgeplace.model import Evaluation, objective_levels
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
 from edgeplace.report.parts import (
@@ -79,20 +79,25 @@ def case_page(
     runs: Sequence[Run],
     asked: Instance,
     compared: Sequence[tuple[str, Evaluation]],
+    objective: Sequence[str],
 ) -> str:
     """Return the page of all policies on the user's own case.
 
     Parameters
     ----------
+    objective
+        The levels that the back ends minimised, as `solve` takes them.
     compared
         The current placement, if it is known, and each policy's placement, the best first.
     """
     answers = done.answers(asked.name)
     named = {title(backend): backend for backend in answers}
     best = next((named[name] for name, e in compared if name in named and e.feasible), None)
-    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs, Terms.of(asked.cluster))}.")]
+    terms = Terms.of(asked.cluster)
+    by = objective_levels(objective)[0].name
+    lead = [_verdict(done, runs), paragraph(f"{verdict(compared, runs, terms, by)}.")]
     marked = title(best) if best else ""
-    sections = [Section("compared", "Placements", policies_table(compared, marked))]
+    sections = [Section("compared", "Placements", policies_table(compared, terms, marked))]
     if best:
         answer = answers[best]
         assert answer.plan is not None and answer.evaluation is not None  # noqa: S101
@@ -106,7 +111,7 @@ def case_page(
             figures(asked, answer.evaluation, before),
         ]
         sections += plan_sections(asked, answer.plan, answer.evaluation, before)
-        sections.append(reasons(asked, answer.plan, DEFAULT_OBJECTIVE))
+        sections.append(reasons(asked, answer.plan, objective))
     sections += [
         Section("proofs", "Proofs and times", fragment([_proofs(runs), _problems(runs)])),
         _environment(done.environment),

@@ -31,6 +31,7 @@ from edgeplace.report.parts import (
 from edgeplace.report.placement import Placement, placement
 from edgeplace.solver import Advice, Policy, build, measure_usage, why
 from edgeplace.solver.clock import unhurried
+from edgeplace.views.bill import bill, columns
 from edgeplace.views.reasons import because
 from edgeplace.views.tables import binding, holding, limit
 from edgeplace.views.terms import Terms
@@ -41,6 +42,7 @@ _TERMS: dict[ObjectiveName, str] = {
     "server_cores": "busy cores at cloud sites",
     "moves": "subtasks that move",
     "throughput": "largest share of a limit in use",
+    "cost": "cost of a month, in the currency of the cluster",
 }
 _MOST_SITES = 6
 """Most sites of an operator that are named."""
@@ -65,6 +67,7 @@ def solution_page(
         The levels of the objective, as `solve` takes them.
     """
     compared = [(p.name, p.evaluation) for p in others]
+    terms = Terms.of(case.cluster)
     lead = [_verdict(result)]
     sections: list[Section] = []
     if result.plan and result.evaluation:
@@ -76,15 +79,16 @@ def solution_page(
             Section(
                 "proof",
                 "Objective, bound and comparison",
-                fragment([_levels(result.levels), policies_table(compared, "edgeplace")]),
+                fragment([_levels(result.levels), policies_table(compared, terms, "edgeplace")]),
             )
         )
+        sections += bill_section(case, result.evaluation)
         sections.append(reasons(case, result.plan, objective))
     else:
         if result.conflict:
             sections.append(_conflict(result.conflict))
         if compared:
-            sections.append(Section("compared", "For comparison", policies_table(compared)))
+            sections.append(Section("compared", "For comparison", policies_table(compared, terms)))
     remarks = [*map(_advice, local), *result.notes]
     if remarks:
         sections.append(Section("notes", "What to know", bullets(remarks)))
@@ -135,7 +139,8 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
         return of(found), f"{name}: {of(was)}" if was else ""
 
     terms = Terms.of(case.cluster)
-    cost = [(terms.title("wan"), *pair(lambda e: terms.value("wan", e.wan_cost)))]
+    paid = terms.traffic
+    cost = [(terms.title(paid), *pair(lambda e: terms.value(paid, e.value(paid))))]
     shown = [
         ("WAN traffic", *pair(lambda e: size(e.wan_bytes_per_s, "/s"))),
         *(cost if terms.currency else []),
@@ -149,15 +154,27 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
     return facts(shown)
 
 
-def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Markup:
+def bill_section(case: Instance, found: Evaluation) -> list[Section]:
+    """Return the section on what a plan costs, if the cluster has prices in money."""
+    rows = bill(case.cluster, found)
+    if not rows:
+        return []
+    said = "An average month of 30.4 days at the stated demand"
+    body = table(said, columns(Terms.of(case.cluster)), rows)
+    return [Section("cost", "What it costs a month", body)]
+
+
+def policies_table(rows: Sequence[tuple[str, Evaluation]], terms: Terms, best: str = "") -> Markup:
     """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
+    money = (f">{terms.money}",) if terms.currency else ()
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
         cells.append(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
+                *(terms.cost(e) for _ in money),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 f"{e.moves:,}",
@@ -166,11 +183,11 @@ def policies_table(rows: Sequence[tuple[str, Evaluation]], best: str = "") -> Ma
                 _holding(name, e, more),
             )
         )
-    columns = ("placement", ">WAN", ">worst path", ">server cores", ">moves", ">headroom")
+    titles = ("placement", ">WAN", *money, ">worst path", ">server cores", ">moves", ">headroom")
     marks = ["best" if n == best else "" if e.feasible else "broken" for n, e in rows]
     return table(
         "Placements at the stated demand, judged by one evaluator",
-        (*columns, "bottleneck", "limits and rules"),
+        (*titles, "bottleneck", "limits and rules"),
         cells,
         marks,
     )
@@ -250,7 +267,7 @@ def _sites(placed: Placement) -> Markup:
         )
         for o in placed.order
     ]
-    columns = ("operator", *(f">{b.title}" for b in boxes))
+    titles = ("operator", *(f">{b.title}" for b in boxes))
     across = [f for f in placed.flows if not f.local]
     streams = [
         (
@@ -267,7 +284,7 @@ def _sites(placed: Placement) -> Markup:
                 scrolling(drawing.drawing(placed), "Picture of the job on the sites"),
                 element("figcaption", drawing.caption(placed)),
             ),
-            long_table("Subtasks of each operator at each site", columns, rows),
+            long_table("Subtasks of each operator at each site", titles, rows),
             element(
                 "details",
                 element("summary", f"Streams between sites ({len(across):,})"),

@@ -17,7 +17,6 @@ _MOST_LIMITS = 3
 _SHORTEST_PREFIX = 3
 Kind = tuple[bool, tuple[str, ...], tuple[tuple[str, str], ...]]
 """Of a site: whether it is in the cloud, the classes of its machines, (job, operator) there."""
-_GAINS: tuple[ObjectiveName, ...] = ("wan", "latency", "server_cores")
 
 
 def show_places(console: Console, jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan) -> None:
@@ -90,12 +89,13 @@ def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
     """Return a sentence on the gains and losses of a plan against another placement."""
     better: list[str] = []
     worse: list[str] = []
-    for objective in _GAINS:
+    objectives: tuple[ObjectiveName, ...] = (terms.traffic, "latency", "server_cores")
+    for objective in objectives:
         old, new = before.value(objective), after.value(objective)
         if old >= 0 and abs(new - old) > SAME_VALUE * max(abs(old), abs(new)):
             text = f"{terms.name(objective)} {terms.value(objective, new)}"
             text += f" instead of {terms.value(objective, old)}"
-            if objective == "wan" and 0 < old > new:
+            if objective == terms.traffic and 0 < old > new:
                 text += f" ({percent(1 - new / old)} less)"
             (better if new < old else worse).append(text)
     if factor(after.headroom) != factor(before.headroom):

@@ -31,8 +31,8 @@ from edgeplace.views.terms import Terms
 
 CURRENT = "current"
 """Name of the current placement in the comparison."""
-_PROVED = {"throughput": "throughput (1 / headroom)"}
-"""Titles of levels whose name suggests the contrary: less of the value is better."""
+_PROVED = {"throughput": "throughput (1 / headroom)", "cost": "cost (a month)"}
+"""Titles of levels whose name says too little: of `throughput`, less is better."""
 _MOST_LINKS = 6
 _MOST_SIDE_BY_SIDE = 4
 """Most placements that have a column each on a narrow terminal."""
@@ -130,7 +130,7 @@ def show_policies(
     Parameters
     ----------
     terms
-        Of the cluster: where traffic costs money, it has a column.
+        Of the cluster: if it has a currency, the cost has a column.
     by_link
         Whether the busiest links and the bottleneck have columns, too.
     """
@@ -162,7 +162,7 @@ def _show_briefly(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                *(terms.price(e.wan_cost) for _ in cost),
+                *(terms.cost(e) for _ in cost),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 factor(e.headroom),
@@ -176,7 +176,7 @@ def _show_briefly(
 
 
 def _cost_column(terms: Terms) -> tuple[str, ...]:
-    """Return the title of the traffic's cost, if it is in money."""
+    """Return the title of the cost, if it is in money."""
     return (f">{terms.money}",) if terms.currency else ()
 
 
@@ -194,7 +194,7 @@ def _policy_rows(
             (
                 name,
                 size(e.wan_bytes_per_s, "/s"),
-                *(terms.price(e.wan_cost) for _ in cost),
+                *(terms.cost(e) for _ in cost),
                 # The links of a lost site are missing here; the placement to compare with has
                 # them.
                 *(size(used.get(link), "/s") for link in links),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from edgeplace.cli.quantities import count, milliseconds, size
-from edgeplace.model import Cluster, ObjectiveName
+from edgeplace.model import MONTH_S, Cluster, Evaluation, ObjectiveName
 
 _NAMES: dict[ObjectiveName, str] = {
     "wan": "WAN traffic",
@@ -12,11 +12,12 @@ _NAMES: dict[ObjectiveName, str] = {
     "server_cores": "server cores",
     "moves": "moves",
     "throughput": "utilisation",
+    "cost": "cost",
 }
 _TITLES: dict[ObjectiveName, str] = {**_NAMES, "wan": "WAN", "latency": "worst path"}
 _WEIGHTED = "weighted WAN cost"
 _COST = "WAN cost"
-_MONTH_S = 365.25 / 12 * 86_400
+_NOTHING_INCLUDED = "WAN cost, nothing included"
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,26 @@ class Terms:
     """Whether a byte of some link has a price other than 1, or prices are money."""
     currency: str | None = None
     """Of these prices; None: they are weights."""
+    volumes: bool = False
+    """Whether links have bytes that cost nothing: `cost` knows it, the WAN term does not."""
+    cores: bool = False
+    """Whether cores have a price."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Self:
         """Return the words for a cluster."""
         priced = any(link.price_per_byte != 1 for link in cluster.links)
-        return cls(priced or cluster.currency is not None, cluster.currency)
+        return cls(
+            priced or cluster.currency is not None,
+            cluster.currency,
+            any(link.included_bytes for link in cluster.links),
+            any(node.price_per_core_hour for node in cluster.nodes),
+        )
+
+    @property
+    def traffic(self) -> ObjectiveName:
+        """The term that says what a plan costs: `cost` if more than each byte has a price."""
+        return "cost" if self.volumes or self.cores else "wan"
 
     def name(self, objective: ObjectiveName) -> str:
         """Return the name of a term in a sentence."""
@@ -45,14 +60,18 @@ class Terms:
     def value(self, objective: ObjectiveName, value: float) -> str:
         """Return a term in its unit."""
         if objective == "wan" and self.priced:
-            return f"{self.price(value)} {self.money}" if self.currency else f"{count(value)}/s"
+            return (
+                f"{count(value * MONTH_S)} {self.money}" if self.currency else f"{count(value)}/s"
+            )
         if objective == "wan":
             return size(value, "/s")
+        if objective == "cost":
+            return f"{count(value)} {self.money}"
         return milliseconds(value) if objective == "latency" else count(value)
 
-    def price(self, value: float) -> str:
-        """Return the WAN term, which is in money, without its unit."""
-        return count(value * _MONTH_S)
+    def cost(self, found: Evaluation) -> str:
+        """Return what a plan costs a month, without its unit."""
+        return count(found.cost_per_month)
 
     @property
     def money(self) -> str:
@@ -60,13 +79,20 @@ class Terms:
         return f"{self.currency}/month"
 
     def explanation(self) -> str:
-        """Return the meaning of the WAN term if it is not in bytes; else an empty text."""
+        """Return the meaning of the terms that are not in bytes; else an empty text."""
         if not self.priced:
             return ""
-        if self.currency:
-            return f"{self._priced_name}: bytes on each link in 30.4 days, times its price_per_byte"
-        return f"{self._priced_name}: bytes per second on each link, times its price_per_byte"
+        if not self.currency:
+            return f"{self._priced_name}: bytes per second on each link, times its price_per_byte"
+        links = "bytes on each link in 30.4 days, times its price_per_byte"
+        if self.traffic == "wan":
+            return f"{_COST}: {links}"
+        links += ", beyond its included_bytes" if self.volumes else ""
+        cores = ", and busy core hours, times price_per_core_hour" if self.cores else ""
+        return f"cost: {links}{cores}; {self._priced_name}: the links alone"
 
     @property
     def _priced_name(self) -> str:
-        return _COST if self.currency else _WEIGHTED
+        if not self.currency:
+            return _WEIGHTED
+        return _NOTHING_INCLUDED if self.volumes else _COST

@@ -125,6 +125,14 @@ def test_the_objective_of_the_file_holds_unless_another_is_asked_for(edgeplace, 
     assert levels(edgeplace("solve", "job.json", "cluster.yaml", "--json")) == default.split(",")
 
 
+def test_what_matters_most_is_taken_unless_an_objective_is_asked_for(edgeplace, folder):
+    project(folder, *CASE, "optimise: latency")
+    assert levels(edgeplace("solve", "--json"))[:2] == ["latency", "wan"]
+    assert levels(edgeplace("solve", "--objective", "wan", "--json")) == ["wan"]
+    assert levels(edgeplace("solve", "--optimise", "bytes", "--json"))[:2] == ["wan", "latency"]
+    assert "--objective latency,wan" in edgeplace("solve").out
+
+
 def test_files_on_the_command_line_take_nothing_from_the_file(edgeplace, folder):
     project(folder, "this is: [no project file")
     ran = edgeplace("solve", "job.json", "cluster.yaml")
@@ -155,6 +163,8 @@ def test_without_a_project_file_the_cure_is_init(edgeplace, folder):
         (("jobs: job.json", "cluster: cluster.yaml"), "jobs (line 1)", "[job.json]"),
         (("jobs: [job.json]", "clustr: cluster.yaml"), "clustr (line 2)", "'cluster'"),
         ((*CASE, "objective: [latncy]"), "objective.0 (line 3)", "'latency'"),
+        ((*CASE, "optimise: latncy"), "optimise (line 3)", "'latency'"),
+        ((*CASE, "optimise: bytes", "objective: [wan]"), "both 'objective'", "leave one"),
         ((*CASE, "objective: [wan, wan:5%]"), "objective (line 3)", "name each term once"),
         (("cluster: cluster.yaml",), "no field 'jobs'", "jobs: [job.yaml]"),
         (("jobs: [job.json]",), "no field 'cluster'", "cluster: cluster.yaml"),

@@ -39,7 +39,7 @@ def test_three_commands_lead_from_an_empty_folder_to_a_plan(edgeplace, folder, p
 
 def test_free_bytes_put_latency_first(edgeplace):
     edgeplace("init", "--paid", "no")
-    assert read("edgeplace.yaml", Project).objective[0] == "latency"
+    assert read("edgeplace.yaml", Project).optimise == "latency"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_terminal_is_asked(on_terminal, folder, monkeypatch):
     assert ran.status is ExitStatus.OK, ran.err
     assert "Are the bytes between sites paid for?" in ran.err
     assert "did you mean 'filter'?" in ran.err
-    assert read("edgeplace.yaml", Project).objective[0] == "latency"
+    assert read("edgeplace.yaml", Project).optimise == "latency"
     assert read("rules.yaml", Rules).rules[0].operators == ("filter",)
 
 
@@ -175,7 +175,7 @@ def test_the_end_of_the_input_means_the_defaults(on_terminal, folder, monkeypatc
     write(filter_job(5e4), folder / "job.json")
     monkeypatch.setattr("sys.stdin", _Keyboard(""))
     assert on_terminal("init").status is ExitStatus.OK
-    assert read("edgeplace.yaml", Project).objective == ()
+    assert read("edgeplace.yaml", Project).optimise == "money"
 
 
 NAMES = st.text("abyz01-_.: #'\"é", min_size=1, max_size=8).filter(lambda t: t.strip() == t)

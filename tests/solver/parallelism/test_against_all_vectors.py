@@ -64,6 +64,32 @@ def test_the_best_of_all_vectors_is_found_and_proved(instance, data, objective):
     check(instance, data, objective, "milp")
 
 
+@st.composite
+def with_money(draw):
+    """Return an instance whose links and cores cost money, some links with an included volume."""
+    job, cluster, rules, current = draw(instances())
+    prices = st.sampled_from([0.0, 1e-9, 4e-9])
+    volumes = st.sampled_from([0.0, 1e9, 1e11])
+    links = tuple(
+        a.model_copy(update={"price_per_byte": draw(prices), "included_bytes": draw(volumes)})
+        for a in cluster.links
+    )
+    hourly = st.sampled_from([0.0, 0.04, 1.0])
+    nodes = tuple(n.model_copy(update={"price_per_core_hour": draw(hourly)}) for n in cluster.nodes)
+    update = {"currency": "EUR", "links": links, "nodes": nodes}
+    return job, cluster.model_copy(update=update), rules, current
+
+
+COSTS = st.sampled_from([("cost",), ("cost", "latency"), ("wan", "cost"), ("cost:10%", "moves")])
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=with_money(), data=st.data(), objective=COSTS)
+def test_the_least_cost_of_all_vectors_is_found_and_proved(instance, data, objective):
+    check(instance, data, objective, "milp")
+
+
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data(), objective=OBJECTIVES)

@@ -1,0 +1,71 @@
+"""What a plan costs a month, item by item, as an invoice has it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import count, counted, size
+from edgeplace.model import HOUR_S, MONTH_S, Cluster, Evaluation
+from edgeplace.views.terms import Terms
+
+Row = tuple[str, str, str, str]
+"""What is paid for, how much of it is used in a month, its price, and the money."""
+_GB = 1e9
+
+
+def columns(terms: Terms) -> Row:
+    """Return the titles of the rows."""
+    return ("paid for", ">used", ">price", f">{terms.money}")
+
+
+def bill(cluster: Cluster, found: Evaluation) -> list[Row]:
+    """Return a row for the links, and for the nodes, of each price; empty without a currency.
+
+    Links without a price and links that carry nothing are left out.
+    """
+    if cluster.currency is None:
+        return []
+    return [*_links(cluster, found), *_cores(cluster, found)]
+
+
+def show_bill(console: Console, cluster: Cluster, found: Evaluation) -> None:
+    """Print what a plan costs, item by item, if the cluster has prices in money."""
+    rows = bill(cluster, found)
+    if rows:
+        console.heading("what it costs a month")
+        console.table(columns(Terms.of(cluster)), rows)
+
+
+def _links(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
+    used = {limit.where: limit.used * MONTH_S for limit in found.links}
+    volumes = {(a.source, a.target) for a in cluster.directed_links() if a.included_bytes}
+    carried: dict[tuple[float, float], dict[tuple[str, ...], float]] = defaultdict(dict)
+    for link in cluster.directed_links():
+        ends = (link.source, link.target)
+        # Opposite links that share a volume are one item.
+        item = tuple(sorted(ends)) if ends in volumes and ends[::-1] in volumes else ends
+        of_price = carried[link.price_per_byte, link.included_bytes]
+        of_price[item] = of_price.get(item, 0.0) + used.get(" -> ".join(ends), 0.0)
+    for (price, included), items in sorted(carried.items(), reverse=True):
+        each = [bytes_ for bytes_ in items.values() if bytes_]
+        if not price or not each:
+            continue
+        name = counted(len(each), "links")
+        if included:
+            name += f", {size(included)} included in each"
+        money = price * sum(max(bytes_ - included, 0.0) for bytes_ in each)
+        per_gb = f"{count(price * _GB)} {cluster.currency}/GB"
+        yield name, size(sum(each)), per_gb, count(money)
+
+
+def _cores(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
+    used = {limit.where: limit.used for limit in found.nodes}
+    by_price: dict[float, list[float]] = defaultdict(list)
+    for node in cluster.nodes:
+        if node.price_per_core_hour and used.get(node.id):
+            by_price[node.price_per_core_hour].append(used[node.id])
+    for price, each in sorted(by_price.items(), reverse=True):
+        hours = sum(each) * MONTH_S / HOUR_S
+        per_hour = f"{count(price)} {cluster.currency}/h"
+        name = f"busy cores of {counted(len(each), 'nodes')}"
+        yield name, f"{count(hours)} core hours", per_hour, count(hours * price)

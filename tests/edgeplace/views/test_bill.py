@@ -1,0 +1,73 @@
+"""The bill of a plan: its rows come to what the evaluator says that the plan costs."""
+
+from io import StringIO
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgeplace.cli.console import Console
+from edgeplace.model import Cluster, Plan, parse
+from edgeplace.solver import evaluate
+from edgeplace.views.bill import bill, show_bill
+from edgeplace.views.terms import Terms
+from tests.support.strategies import instances
+
+PRICES = st.sampled_from([0.0, 1e-9, 2e-9, 4e-9])
+VOLUMES = st.sampled_from([0.0, 1e9, 1e11])
+HOURLY = st.sampled_from([0.0, 0.04, 1.0])
+
+
+@st.composite
+def judged(draw):
+    """Return a cluster with prices, and what the evaluator says of some plan."""
+    job, cluster, _, _ = draw(instances())
+    # Opposite links that share a volume have one price.
+    contracts = {
+        frozenset((a.source, a.target)): {
+            "price_per_byte": draw(PRICES),
+            "included_bytes": draw(VOLUMES),
+        }
+        for a in cluster.links
+    }
+    links = [{**dict(a), **contracts[frozenset((a.source, a.target))]} for a in cluster.links]
+    nodes = [{**dict(n), "price_per_core_hour": draw(HOURLY)} for n in cluster.nodes]
+    tms = [t.id for t in cluster.task_managers]
+    plan = {
+        op.id: tuple(draw(st.sampled_from(tms)) for _ in range(op.parallelism))
+        for op in job.operators
+    }
+    cluster = parse(
+        {**dict(cluster), "currency": "EUR", "links": links, "nodes": nodes}, Cluster, "it"
+    )
+    return cluster, evaluate(job, cluster, Plan(jobs={job.name: plan}))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=judged())
+def test_the_rows_come_to_the_cost(case):
+    cluster, found = case
+    total = sum(float(row[3].replace(",", "")) for row in bill(cluster, found))
+    # Each row has three digits.
+    assert total == pytest.approx(found.cost_per_month, rel=0.006, abs=1e-3)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=judged())
+def test_no_price_is_shown_as_bytes(case):
+    """Only what is used is in bytes; prices and money are not."""
+    cluster, found = case
+    for _, _, price, money in bill(cluster, found):
+        assert "EUR" in price
+        assert "B" not in money
+    for term in ("wan", "cost"):
+        assert Terms.of(cluster).value(term, found.value(term)).endswith("EUR/month")
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=judged())
+def test_without_a_currency_there_is_no_bill(case):
+    cluster, found = case
+    out = StringIO()
+    show_bill(Console(out, StringIO()), cluster.model_copy(update={"currency": None}), found)
+    assert out.getvalue() == ""
