@@ -19,13 +19,15 @@ def columns(terms: Terms) -> Row:
 
 
 def bill(cluster: Cluster, found: Evaluation) -> list[Row]:
-    """Return a row for the links, and for the nodes, of each price; empty without a currency.
+    """Return a row for the links, and for the nodes, of each price, then the total.
 
-    Links without a price and links that carry nothing are left out.
+    Links without a price and links that carry nothing are left out. Without a currency, or if
+    nothing costs anything, there is no row.
     """
     if cluster.currency is None:
         return []
-    return [*_links(cluster, found), *_cores(cluster, found)]
+    rows = [*_links(cluster, found), *_cores(cluster, found)]
+    return [*rows, ("total", "", "", count(found.cost_per_month))] if rows else []
 
 
 def show_bill(console: Console, cluster: Cluster, found: Evaluation) -> None:
