@@ -31,7 +31,10 @@ def judged(draw):
         for a in cluster.links
     }
     links = [{**dict(a), **contracts[frozenset((a.source, a.target))]} for a in cluster.links]
-    nodes = [{**dict(n), "price_per_core_hour": draw(HOURLY)} for n in cluster.nodes]
+    nodes = [
+        {**dict(n), "price_per_core_hour": draw(HOURLY), "price_per_node_hour": draw(HOURLY)}
+        for n in cluster.nodes
+    ]
     tms = [t.id for t in cluster.task_managers]
     plan = {
         op.id: tuple(draw(st.sampled_from(tms)) for _ in range(op.parallelism))
