@@ -68,6 +68,8 @@ class Node(Frozen):
     price_per_core_hour: NonNegative = 0.0
     """Of a core that is busy for an hour, in the cluster's `currency`: part of the `cost`
     objective."""
+    price_per_node_hour: NonNegative = 0.0
+    """Of an hour of the node, if any subtask runs on it: part of the `cost` objective."""
     labels: dict[str, str] = {}
 
 
@@ -76,6 +78,7 @@ class Machine(Frozen):
 
     cores: Positive | None = None
     price_per_core_hour: NonNegative | None = None
+    price_per_node_hour: NonNegative | None = None
     slots: Whole | None = Field(default=None, ge=0)
     memory_bytes: NonNegative | None = None
     disk_bytes: NonNegative | None = None
@@ -259,11 +262,13 @@ class Cluster(Frozen):
 
     def _check_money(self) -> None:
         """Check that money has a currency, and that links that share a volume have one price."""
-        priced = next((n for n in self.nodes if n.price_per_core_hour), None)
+        priced = next(
+            (n for n in self.nodes if n.price_per_core_hour or n.price_per_node_hour), None
+        )
         with_volume = {(a.source, a.target): a for a in self.directed_links() if a.included_bytes}
         if self.currency is None and (priced or with_volume):
             where = (
-                f"node {priced.id!r} has a price_per_core_hour"
+                f"node {priced.id!r} has a price"
                 if priced
                 else "link {!r} -> {!r} has included_bytes".format(*next(iter(with_volume)))
             )

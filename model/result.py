@@ -47,8 +47,8 @@ class Evaluation(Frozen):
     wan_bytes_per_s: float
     """The same without prices."""
     cost_per_month: float | None = None
-    """What links and cores cost in an average month: the `cost` objective. None: the cluster has no
-    currency."""
+    """What links, cores and nodes cost in an average month: the `cost` objective. None: the
+    cluster has no currency."""
     checkpoint_bytes_per_s: float
     """The part of `wan_bytes_per_s` that is checkpoint traffic."""
     latency_ms: float

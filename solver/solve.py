@@ -58,7 +58,7 @@ def solve(
         Terms to minimise in this order, each subject to the ones before: `wan` (bytes/s over
         links, weighted by price), `latency` (worst path, ms), `server_cores`, `moves`,
         `throughput` (largest utilisation of a limit that grows with the rates), `cost` (money a
-        month for links and busy cores). `wan:5%` lets later terms worsen `wan` by 5 %.
+        month for links and machines). `wan:5%` lets later terms worsen `wan` by 5 %.
         `PRESETS["money"]` is one of the ready-made lists. With `throughput` first, such limits may
         be exceeded: the plan then sustains the share `headroom` of the demand.
     current

@@ -73,6 +73,7 @@ _BY_ENDING = (
     ("bytes_per_s", _BYTES_PER_S),
     ("per_byte", _PER_BYTE),
     ("per_core_hour", _PER_HOUR),
+    ("per_node_hour", _PER_HOUR),
     ("_per_s", _PER_S),
     ("_bytes", _BYTES),
     ("bytes_per_record", _BYTES),

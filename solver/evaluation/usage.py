@@ -103,7 +103,7 @@ class Usage:
 
     @cached_property
     def cost_per_month(self) -> float:
-        """What links and busy cores cost in a month; 0 if the cluster has no currency."""
+        """What links, busy cores and used nodes cost in a month; 0 without a currency."""
         p, net = self.problem, self.problem.network
         if p.cluster.currency is None:
             return 0.0
@@ -114,6 +114,7 @@ class Usage:
         k = np.flatnonzero(p.tms.core_price[self.assignment])
         t = self.assignment[k]
         per_hour = float(p.work.cores[k, p.tms.node_class[t]] @ p.tms.core_price[t])
+        per_hour += float(p.tms.node_price[np.unique(p.tms.node[self.assignment])].sum())
         return MONTH_S * per_s + MONTH_S / HOUR_S * per_hour
 
     @cached_property

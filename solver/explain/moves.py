@@ -229,10 +229,12 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
     for other in np.flatnonzero(p.subtasks.group == p.subtasks.group[o]).tolist():
         np.maximum(most, np.bincount(a[p.subtasks.range_of(other)], minlength=p.m), out=most)
     room = p.tms.node_cores[p.tms.node]
+    unused = np.bincount(p.tms.node[np.delete(a, k)], minlength=len(p.tms.node_cores)) == 0
     marks = [
         p.tms.site,
         p.tms.node_class,
         np.unique(p.tms.core_price, return_inverse=True)[1],
+        np.unique(p.tms.node_price * unused, return_inverse=True)[1][p.tms.node],
         np.arange(p.m) == (p.current[k] if p.current is not None else -1),
         now.slots + (count + 1 > most) > p.tms.slots,
         *(now.taken + p.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)).T,

@@ -165,6 +165,7 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
         is_server=p.tms.is_server[hub],
         core_price=p.tms.core_price[hub],
         node_cores=p.tms.node_cores[layout.shared_nodes],
+        node_price=p.tms.node_price[layout.shared_nodes],
     )
     operator_of = np.concatenate([part.operator_of for part in parts])
     first = np.zeros(at.operator + 1, np.intp)
@@ -230,6 +231,7 @@ def _part(layout: Layout, kind: SiteKind, at: _Offsets) -> tuple[_Part, _Offsets
             is_server=np.tile(p.tms.is_server[tms], n),
             core_price=np.tile(p.tms.core_price[tms], n),
             node_cores=kind.cores.ravel(),
+            node_price=np.tile(p.tms.node_price[kind.nodes], n),
         ),
     )
     return part, _Offsets(

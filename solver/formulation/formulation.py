@@ -426,7 +426,7 @@ def _cost(
     written: Entries,
     most: float,
 ) -> Affine:
-    """Return what links and busy cores cost in a month.
+    """Return what links, busy cores and used nodes cost in a month.
 
     Bytes beyond an included volume are a column each: at least what the links carry without the
     volume, and at least 0.
@@ -442,6 +442,7 @@ def _cost(
     per_core = p.tms.core_price[c.tm] * (MONTH_S / HOUR_S)
     cores = p.work.cores[c.units.first[c.unit], p.tms.node_class[c.tm]]
     cost.add(_affine(c.column, cores * per_core))
+    cost.add(_nodes_in_use(p, model, c))
     # A channel crosses a link at most once, and at most one of two opposite ones.
     sent = float(p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum())
     paid = [v for v in net.volumes if v.price > 0 and v.bytes_per_s < sent]
@@ -471,6 +472,24 @@ def _cost(
     for column_of, monthly_of in zip(over.tolist(), (price * unit).tolist(), strict=True):
         cost.add_term(column_of, monthly_of)
     return cost
+
+
+def _nodes_in_use(p: Problem, model: LinearModel, c: PlacementColumns) -> Affine:
+    """Return what nodes cost in a month; a node is in use if any subtask runs there."""
+    node = p.tms.node[c.tm]
+    own = np.flatnonzero(p.tms.node_price[node] > 0)
+    nodes, at = np.unique(node[own], return_inverse=True)
+    used = model.columns(Kind.BINARY, np.ones(len(nodes)))
+    # A row for each unit and node: all of a unit runs there only if the node is in use.
+    pairs, row = np.unique(c.unit[own] * len(nodes) + at, return_inverse=True)
+    unit, of = np.divmod(pairs, max(len(nodes), 1))
+    model.all_at_most(
+        np.concatenate([row, np.arange(len(pairs))]),
+        np.concatenate([c.column[own], used[of]]),
+        np.concatenate([np.ones(len(own)), -c.units.size[unit].astype(float)]),
+        np.zeros(len(pairs)),
+    )
+    return _affine(used, p.tms.node_price[nodes] * (MONTH_S / HOUR_S))
 
 
 def _wan(

@@ -11,7 +11,7 @@ from edgeplace.solver.problem.places import Places
 
 @dataclass(frozen=True)
 class TaskManagers:
-    """The resources of TaskManagers; arrays of shape (n_task_managers,), but for `node_cores`.
+    """The resources of TaskManagers; arrays of shape (n_task_managers,), but for those of nodes.
 
     Attributes
     ----------
@@ -28,6 +28,8 @@ class TaskManagers:
         Of an hour of a busy core, in the cluster's currency.
     node_cores
         Cores times target of each node, shape (n_nodes,). The TaskManagers of a node share them.
+    node_price
+        Of an hour of each node that holds a subtask, shape (n_nodes,).
     """
 
     slots: Ints
@@ -38,6 +40,7 @@ class TaskManagers:
     is_server: Bools
     core_price: Floats
     node_cores: Floats
+    node_price: Floats
 
     @classmethod
     def of(cls, cluster: Cluster, places: Places) -> "TaskManagers":
@@ -56,6 +59,7 @@ class TaskManagers:
             is_server=cloud[places.site],
             core_price=core_price[places.node],
             node_cores=np.array([n.cores * cluster.cpu_target for n in cluster.nodes]),
+            node_price=np.array([n.price_per_node_hour for n in cluster.nodes], float),
         )
 
 

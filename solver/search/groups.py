@@ -150,6 +150,7 @@ def _joint(p: Problem, of: Ints, n: int) -> Problem:
             is_server=p.tms.is_server[first],
             core_price=p.tms.core_price[first],
             node_cores=cores,
+            node_price=p.tms.node_price[p.tms.node[first]],
         ),
         current=None,
     )

@@ -88,12 +88,11 @@ class MachinesAlike:
     @classmethod
     def fitting(cls, state: SearchState) -> Self | None:
         """Return it for the TaskManagers that need not be told apart; None if no two are alike."""
-        task = state.task
-        if (
-            task.levels[0].name in ("moves", "throughput")
-            or task.problem.rules.max_moves is not None
-        ):
+        task, name = state.task, state.task.levels[0].name
+        if name in ("moves", "throughput") or task.problem.rules.max_moves is not None:
             return None
+        if name == "cost" and task.problem.tms.node_price.any():
+            return None  # What machines cost depends on how many of them are in use.
         groups = Groups.alike(task.problem, state.first.tms_apart)
         return None if groups is None else cls(state, groups)
 

@@ -442,6 +442,8 @@ class Document:
         hourly = np.array([nodes[self.node_ids[v]].price_per_core_hour for v in self.tm_node])
         for k in range(len(self.subtasks)):
             total += cores[:, k] * hourly[plans[:, k]] * HOURS
+        for v, node in enumerate(self.cluster.nodes):
+            total += (self.tm_node[plans] == v).any(axis=1) * node.price_per_node_hour * HOURS
         month = carried * (HOURS * 3600)
         number = {(e.source, e.target): i for i, e in enumerate(self.links)}
         for e, link in enumerate(self.links):

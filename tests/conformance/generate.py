@@ -109,9 +109,12 @@ def _add_money(case: Case, draw: Draw) -> None:
         return
     cluster = case["cluster"]
     cluster["currency"] = "EUR"
+    by_node = draw.random() < 0.4
     for node in cluster["nodes"]:
         if draw.random() < 0.6:
             node["price_per_core_hour"] = float(f"{10 ** draw.uniform(-3, 1):.3g}")
+        if by_node and draw.random() < 0.6:
+            node["price_per_node_hour"] = float(f"{10 ** draw.uniform(-4, 0.5):.3g}")
     # Mostly links and cores cost as much as one another.
     scale = 10 ** draw.uniform(-11, -6)
     for link in cluster["links"]:

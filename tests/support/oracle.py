@@ -237,6 +237,7 @@ class Oracle:
         """Money a month, given bytes/s by link and busy cores by node"""
         prices = {n: self.node[n].price_per_core_hour for n in cores}
         money = 730.5 * sum(prices[n] * c for n, c in cores.items())
+        money += 730.5 * sum(self.node[n].price_per_node_hour for n in cores)
         for hop, link in self.links.items():
             sent = load[hop] * 730.5 * 3600
             back = self.links.get(hop[::-1])

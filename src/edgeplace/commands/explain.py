@@ -151,6 +151,7 @@ def _overview(
             console.text(f"note: {note}", style="dim")
     return {
         "terms": {name: evaluation.value(name) for name in objective},
+        "cost_per_month": evaluation.cost_per_month,
         "holds": evaluation.feasible,
         "violations": _plain(tuple[Any, ...], evaluation.violations),
         "binding": [

@@ -19,13 +19,15 @@ def columns(terms: Terms) -> Row:
 
 
 def bill(cluster: Cluster, found: Evaluation) -> list[Row]:
-    """Return a row for the links, and for the nodes, of each price; empty without a currency.
+    """Return a row for the links, and for the nodes, of each price, then the total.
 
-    Links without a price and links that carry nothing are left out.
+    Links without a price and links that carry nothing are left out. Without a currency, or if
+    nothing costs anything, there is no row.
     """
     if cluster.currency is None:
         return []
-    return [*_links(cluster, found), *_cores(cluster, found)]
+    rows = [*_links(cluster, found), *_cores(cluster, found), *_nodes(cluster, found)]
+    return [*rows, ("total", "", "", count(found.cost_per_month))] if rows else []
 
 
 def show_bill(console: Console, cluster: Cluster, found: Evaluation) -> None:
@@ -69,3 +71,17 @@ def _cores(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
         per_hour = f"{count(price)} {cluster.currency}/h"
         name = f"busy cores of {counted(len(each), 'nodes')}"
         yield name, f"{count(hours)} core hours", per_hour, count(hours * price)
+
+
+def _nodes(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
+    node_of = {tm.id: tm.node for tm in cluster.task_managers}
+    in_use = {node_of[limit.where] for limit in found.task_managers if limit.used}
+    by_price: dict[float, int] = defaultdict(int)
+    for node in cluster.nodes:
+        if node.price_per_node_hour and node.id in in_use:
+            by_price[node.price_per_node_hour] += 1
+    for price, number in sorted(by_price.items(), reverse=True):
+        hours = number * MONTH_S / HOUR_S
+        per_hour = f"{count(price)} {cluster.currency}/h"
+        name = f"{counted(number, 'nodes')} in use"
+        yield name, f"{count(hours)} h", per_hour, count(hours * price)

@@ -30,8 +30,8 @@ class Terms:
     """Of these prices; None: they are weights."""
     volumes: bool = False
     """Whether links have bytes that cost nothing: `cost` knows it, the WAN term does not."""
-    cores: bool = False
-    """Whether cores have a price."""
+    machines: bool = False
+    """Whether cores or nodes have a price."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Self:
@@ -41,13 +41,13 @@ class Terms:
             priced or cluster.currency is not None,
             cluster.currency,
             any(link.included_bytes for link in cluster.links),
-            any(node.price_per_core_hour for node in cluster.nodes),
+            any(n.price_per_core_hour or n.price_per_node_hour for n in cluster.nodes),
         )
 
     @property
     def traffic(self) -> ObjectiveName:
         """The term that says what a plan costs: `cost` if more than each byte has a price."""
-        return "cost" if self.volumes or self.cores else "wan"
+        return "cost" if self.volumes or self.machines else "wan"
 
     def name(self, objective: ObjectiveName) -> str:
         """Return the name of a term in a sentence."""
@@ -88,8 +88,8 @@ class Terms:
         if self.traffic == "wan":
             return f"{_COST}: {links}"
         links += ", beyond its included_bytes" if self.volumes else ""
-        cores = ", and busy core hours, times price_per_core_hour" if self.cores else ""
-        return f"cost: {links}{cores}; {self._priced_name}: the links alone"
+        machines = ", and busy cores and nodes in use, by the hour" if self.machines else ""
+        return f"cost: {links}{machines}; {self._priced_name}: the links alone"
 
     @property
     def _priced_name(self) -> str:

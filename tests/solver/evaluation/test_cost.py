@@ -147,6 +147,37 @@ def test_without_a_currency_there_is_no_cost_and_no_such_level():
     assert "currency: EUR" in error.value.cure
 
 
+def test_a_node_costs_if_any_subtask_runs_there():
+    pi, vm = cluster().nodes
+    idle = vm.model_copy(update={"id": "idle"})
+    nodes = [n.model_copy(update={"price_per_node_hour": 0.5}) for n in (pi, vm, idle)]
+    there = cluster().model_copy(update={"nodes": tuple(nodes)})
+    assert cost(there) == pytest.approx(cost(cluster()) + 2 * 730.5 * 0.5)
+
+
+@pytest.mark.parametrize("backend", ["milp", "cp-sat"])
+def test_few_machines_are_used_if_machines_cost(backend):
+    """Two of three equal servers hold four subtasks of one slot each: the third stays empty."""
+    server = {"node_class": "vm", "cores": 4, "slots": 2, "price_per_node_hour": 0.3}
+    there = cluster(
+        nodes=[
+            {"id": "pi", "site": "edge", "node_class": "pi", "cores": 4, "slots": 1},
+            *({"id": f"vm-{i}", "site": "dc", **server} for i in range(3)),
+        ]
+    )
+    wide = job()
+    operators = (
+        wide.operators[0].model_copy(update={"slot_sharing_group": "own"}),
+        wide.operators[1].model_copy(update={"parallelism": 4}),
+    )
+    streams = (wide.streams[0].model_copy(update={"ship_strategy": "REBALANCE"}),)
+    wide = wide.model_copy(update={"operators": operators, "streams": streams})
+    found = solve(wide, there, objective=("cost",), backend=backend)
+    assert found.status == "optimal"
+    assert len(set(found.plan.of("j")["b"])) == 2
+    assert found.evaluation.cost_per_month == pytest.approx(SENT * 4 / GB + 2 * 730.5 * 0.3)
+
+
 @pytest.mark.parametrize("backend", ["milp", "cp-sat"])
 def test_the_cheapest_place_follows_the_prices(backend):
     """The sink runs where the price of a core, and of the bytes to it, is least."""

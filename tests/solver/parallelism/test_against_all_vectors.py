@@ -75,7 +75,10 @@ def with_money(draw):
         for a in cluster.links
     )
     hourly = st.sampled_from([0.0, 0.04, 1.0])
-    nodes = tuple(n.model_copy(update={"price_per_core_hour": draw(hourly)}) for n in cluster.nodes)
+    nodes = tuple(
+        n.model_copy(update={f"price_per_{what}_hour": draw(hourly) for what in ("core", "node")})
+        for n in cluster.nodes
+    )
     update = {"currency": "EUR", "links": links, "nodes": nodes}
     return job, cluster.model_copy(update=update), rules, current
 
