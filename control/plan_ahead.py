@@ -74,15 +74,18 @@ def plan_ahead(costs: Floats, change: float, now: int) -> Path:
 
 
 def shadow_price(costs: Floats, most: float) -> float:
-    """Return the price of a change at which the cheapest path has at most so many changes.
+    """Return the least price of a change at which the cheapest path has at most so many changes.
 
-    It is what one change more would save.
+    It is what one change more would save. The path begins at the cheapest option of the first bin,
+    and a change in that bin counts, too: else a path could hide one there, and more than one range
+    of prices would have few enough.
     """
+    now = int(costs[0].argmin())
     low, high = 0.0, float((costs.max(axis=1) - costs.min(axis=1)).sum())
     for _ in range(_HALVINGS):
         price = (low + high) / 2
-        options = plan_ahead(costs, price, int(costs[0].argmin())).options
-        if np.count_nonzero(np.diff(options)) <= most:
+        options = plan_ahead(costs, price, now).options
+        if np.count_nonzero(np.diff(options, prepend=now)) <= most:
             high = price
         else:
             low = price

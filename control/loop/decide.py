@@ -14,16 +14,12 @@ from edgeplace.control.loop.events import Figures, Places, Rates, Solved
 from edgeplace.control.loop.expected.ahead import ahead
 from edgeplace.control.loop.expected.day import DAY, forecaster
 from edgeplace.control.loop.guard import catches_up, held_now, rates_now
-from edgeplace.control.loop.memory import Memory, ProposedChange
+from edgeplace.control.loop.memory import HOUR_S, VALID_S, Memory, ProposedChange
 from edgeplace.control.loop.recovery import longest_interval_s
 
-BIN_S = 1800
-"""Of the history that forecasts are made of: 48 bins are a day."""
 BINS_KEPT = 15 * 48
-_VALID_S = 3600.0
 _SAFER = 1.1
 """Where no plan bears what comes, one that bears this many times more is worth a change."""
-_HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ def decide(memory: Memory, solved: Solved) -> Decision:
 def _price(memory: Memory, restore_bytes: float, stay: Figures) -> float:
     """Return what a change costs: state read back, and a share of an hour's WAN bytes."""
     share = memory.settings.changes.least_gain if memory.settings else 0.0
-    return restore_bytes + share * stay.wan_bytes_per_s * _HOUR_S
+    return restore_bytes + share * stay.wan_bytes_per_s * HOUR_S
 
 
 def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision:
@@ -173,7 +169,7 @@ def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedCh
         rates=memory.asked_rates,
         unproved=kind != "must" and _unproved(solved),
         made_s=memory.now_s,
-        valid_until_s=memory.now_s + _VALID_S,
+        valid_until_s=memory.now_s + VALID_S,
     )
 
 

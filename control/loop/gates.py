@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 
 from edgeplace.control.loop.expected.bias import unbelieved
 from edgeplace.control.loop.guard import HELD, held_now
-from edgeplace.control.loop.memory import DAY_S, BegunChange, Memory, ProposedChange
+from edgeplace.control.loop.memory import DAY_S, HOUR_S, BegunChange, Memory, ProposedChange
 from edgeplace.control.settings import is_frozen
 
 OLDEST_COSTS_S = DAY_S
 """Costs older than this are good for recommendations only."""
 AGAIN_S = {"must": 900.0, "lost": 900.0, "worth it": DAY_S}
 """For so long a plan that was refused or went back is not tried again."""
-_HOUR_S = 3600.0
 _FRESH_POLLS = 3
 _COUNTERS_S = 10.0
 """Flink's REST counters are new so often at most (`metrics.fetcher.update-interval`)."""
@@ -83,12 +82,12 @@ def _rate(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
         return
     limits, now_s = memory.settings.changes, memory.now_s
     if proposal.kind != "worth it":
-        recent = sum(t > now_s - _HOUR_S for t in memory.urgent)
+        recent = sum(t > now_s - HOUR_S for t in memory.urgent)
         if recent >= limits.urgent_per_hour:
             yield f"{recent} urgent changes within the hour"
         return
     for name, span_s, most in (
-        ("hour", _HOUR_S, limits.voluntary_per_hour),
+        ("hour", HOUR_S, limits.voluntary_per_hour),
         ("day", DAY_S, limits.voluntary_per_day),
     ):
         recent = sum(t > now_s - span_s for t in memory.voluntary)

@@ -6,7 +6,9 @@ from edgeplace.control.loop.events import Figures, Places, Rates
 from edgeplace.control.settings import ControlSettings, Mode
 from edgeplace.model.base import Frozen
 
-DAY_S = 86_400.0
+HOUR_S, DAY_S = 3600.0, 86_400.0
+VALID_S = HOUR_S
+"""A proposal that is older is made anew."""
 TRUSTED_AFTER = 20
 """Recommendations on record, before the mode `apply` acts alone."""
 TRUSTED_AFTER_S = 7 * DAY_S

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 from edgeplace.control.loop.changing import Then, proposed
 from edgeplace.control.loop.events import Solve, Solved
-from edgeplace.control.loop.memory import LossPlan, Memory, ProposedChange
+from edgeplace.control.loop.memory import VALID_S, LossPlan, Memory, ProposedChange
 from edgeplace.control.loop.sites import avoided, stranded, unregistered
-
-_VALID_S = 3600.0
 
 
 def next_to_plan(memory: Memory) -> str:
@@ -91,6 +89,6 @@ def rescued(memory: Memory, site: str, said: str) -> Then:
         why=f"site {site} is lost; its plan was made {age_s / 60:.0f} minutes ago",
         rates=plan.rates,
         made_s=memory.now_s,
-        valid_until_s=memory.now_s + _VALID_S,
+        valid_until_s=memory.now_s + VALID_S,
     )
     return proposed(memory, proposal, said)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from edgeplace.control.loop import changing, record, rescue, sites
-from edgeplace.control.loop.decide import BIN_S, BINS_KEPT, decide, planned
+from edgeplace.control.loop.decide import BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
     AnyEvent,
@@ -23,6 +23,7 @@ from edgeplace.control.loop.events import (
 )
 from edgeplace.control.loop.expected import bias
 from edgeplace.control.loop.expected.ahead import levels
+from edgeplace.control.loop.expected.day import BIN_S
 from edgeplace.control.loop.guard import guard, held_now
 from edgeplace.control.loop.memory import (
     DAY_S,

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from edgeplace.adapters.flink.collect.log_file import MetricLog
-from edgeplace.adapters.flink.collect.poll import Poll, Poller
+from edgeplace.adapters.flink.collect.poll import Poll, Poller, now_ms
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.plans.folder import clock
 from edgeplace.adapters.flink.rest.client import FlinkClient
@@ -163,7 +163,7 @@ def collect(
     except KeyboardInterrupt:
         done.end = CollectEnd.INTERRUPT
     if done.gaps and done.gaps[-1].to_ms is None:
-        done.gaps[-1].to_ms = _now_ms()
+        done.gaps[-1].to_ms = now_ms()
     return done
 
 
@@ -276,31 +276,27 @@ class _Collector:
     def _gap(self, reason: str) -> CollectEnd | None:
         """Record that this poll is missing in the log."""
         self._failures += 1
-        gaps, now_ms = self._done.gaps, _now_ms()
+        gaps, at_ms = self._done.gaps, now_ms()
         if not gaps or gaps[-1].to_ms is not None:
-            gaps.append(Gap(self._done.to_ms or now_ms, reason))
-            self._watcher.say(f"{clock(now_ms / 1000)}: a gap in the log: {reason}")
+            gaps.append(Gap(self._done.to_ms or at_ms, reason))
+            self._watcher.say(f"{clock(at_ms / 1000)}: a gap in the log: {reason}")
         return None
 
     def _record(self, poll: Poll) -> None:
-        done, now_ms = self._done, _now_ms()
+        done, at_ms = self._done, now_ms()
         self._failures = 0
         if done.gaps and done.gaps[-1].to_ms is None:
             gap = done.gaps[-1]
-            gap.to_ms = now_ms
+            gap.to_ms = at_ms
             self._watcher.say(
-                f"{clock(now_ms / 1000)}: collecting continues after "
-                f"{(now_ms - gap.from_ms) / 1000:.0f} s"
+                f"{clock(at_ms / 1000)}: collecting continues after "
+                f"{(at_ms - gap.from_ms) / 1000:.0f} s"
             )
         if done.job:
             done.jobs[done.job.id] = done.job.name
         done.polls += 1
         done.values += poll.values
         done.last = poll
-        done.from_ms = done.from_ms or now_ms
-        done.to_ms = now_ms
+        done.from_ms = done.from_ms or at_ms
+        done.to_ms = at_ms
         self._watcher.polled(done)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -214,7 +214,7 @@ class _Answers:
         return [answer for _, answer in answered]
 
     def keep(self, path: str, answer: Any, ts_ms: int | None = None) -> None:
-        ts_ms = _now_ms() if ts_ms is None else ts_ms
+        ts_ms = now_ms() if ts_ms is None else ts_ms
         entry = {"edgeplace_log": _LOG_VERSION, "ts_ms": ts_ms, "path": path, "answer": answer}
         self._lines.append((ts_ms, json.dumps(entry, separators=(",", ":")) + "\n"))
 
@@ -230,7 +230,7 @@ class _Answers:
             if not request.may_be_gone:
                 raise
             answer = None
-        return _now_ms(), answer
+        return now_ms(), answer
 
 
 def _sources(job: RestAnswer, vertices: Collection[str]) -> list[str]:
@@ -258,5 +258,6 @@ def _names(parallelism: int, metrics: Sequence[str]) -> Iterator[tuple[str, ...]
     yield tuple(portion)
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Return the Unix time."""
     return time.time_ns() // 1_000_000

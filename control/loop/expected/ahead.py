@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeplace.control.loop.events import DayOption, Rates, Solved
-from edgeplace.control.loop.expected.day import DAY, the_day
+from edgeplace.control.loop.expected.day import BIN_S, DAY, the_day
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.plan_ahead import plan_ahead
 
@@ -19,7 +19,6 @@ FACTOR = 1.15
 _MOST_LEVELS = 6
 _FEWEST_BINS = DAY + 24
 """Before a day has come once, the next one is not known."""
-_BIN_S = 1800.0
 _LATE = 100.0
 """Price of half an hour at rates that an option does not bear, in those of the dearest option."""
 
@@ -83,10 +82,10 @@ def ahead(memory: Memory, solved: Solved, price_bytes: float) -> Ahead | None:
     wan = np.array([option.wan_bytes_per_s for option in solved.day])
     fits = np.array([option.fits for option in solved.day])
     worst = max(float(wan.max()), 1.0)
-    costs = _BIN_S * np.where(fits, wan, wan + _LATE * worst)[:, at].T
+    costs = BIN_S * np.where(fits, wan, wan + _LATE * worst)[:, at].T
     path = plan_ahead(costs, price_bytes, 0)
     first = int(path.options[0])
     until = int(np.argmax(np.append(path.options, -1) != first))
-    bound = _BIN_S * float(np.array(solved.day_bounds)[at].sum())
+    bound = BIN_S * float(np.array(solved.day_bounds)[at].sum())
     gap = max(0.0, (path.cost - bound) / path.cost) if path.cost > 0 else 0.0
     return Ahead(solved.day[first] if first else None, until, gap)

@@ -10,8 +10,10 @@ from edgeplace.control.forecast_scores import scores
 from edgeplace.control.loop.memory import Memory
 from edgeplace.solver.arrays import Floats
 
+BIN_S = 1800
+"""Of the history that forecasts are made of."""
 DAY = 48
-"""Half hours."""
+"""Bins."""
 SEASONS = (DAY, 7 * DAY)
 LEARNED = 7 * DAY
 """Forecasts that weights and bounds are learned from."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
+
+from edgeplace.views.svg import text_at
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 60, 170, 20, 50
@@ -36,12 +37,12 @@ def profile(ratios: Mapping[str, Sequence[float]], instances: int) -> str:
     ]
     for d in range(decades + 1):
         parts.append(_line(x(10**d), y(0), x(10**d), y(1)))
-        parts.append(_text(x(10**d), y(0) + 16, f"{10**d:,}x", "middle"))
+        parts.append(text_at(x(10**d), y(0) + 16, f"{10**d:,}x", "middle"))
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(_line(x(1), y(share), x(10**decades), y(share)))
-        parts.append(_text(LEFT - 6, y(share) + 4, f"{share:.0%}", "end"))
+        parts.append(text_at(LEFT - 6, y(share) + 4, f"{share:.0%}", "end"))
     title = f"time to proof over the fastest back end's; share of {instances} instances"
-    parts.append(_text(LEFT, HEIGHT - 12, title, "start"))
+    parts.append(text_at(LEFT, HEIGHT - 12, title, "start"))
     for i, (name, own) in enumerate(ratios.items()):
         colour = COLOURS[i % len(COLOURS)]
         dash = "" if i < len(COLOURS) else ' stroke-dasharray="6 3"'
@@ -58,13 +59,9 @@ def profile(ratios: Mapping[str, Sequence[float]], instances: int) -> str:
             f'<line x1="{WIDTH - RIGHT + 14}" y1="{at - 4}" x2="{WIDTH - RIGHT + 34}" '
             f'y2="{at - 4}" stroke="{colour}" stroke-width="2"{dash}/>'
         )
-        parts.append(_text(WIDTH - RIGHT + 40, at, name, "start"))
+        parts.append(text_at(WIDTH - RIGHT + 40, at, name, "start"))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def _line(x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#ddd"/>'
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.control.loop.expected.day import DAY, Day, the_day
+from edgeplace.control.loop.expected.day import BIN_S, DAY, Day, the_day
 from edgeplace.control.loop.guard import held_now, load_of, rates_now
 from edgeplace.control.loop.memory import Memory
 from edgeplace.report.markup import Markup, element, fragment
@@ -13,7 +13,6 @@ from edgeplace.report.parts import Section, bullets, facts, long_table, paragrap
 
 _WIDTH, _HEIGHT = 860, 240
 _LEFT, _RIGHT, _TOP, _FOOT = 64, 12, 14, 26
-_BIN_S = 1800
 
 
 def control_page(memory: Memory, now_s: float) -> str:
@@ -135,7 +134,7 @@ def _day(memory: Memory) -> Markup:
     if day is None:
         return paragraph("The first half hour is not over yet.")
     rows = [
-        (_when((memory.bin - len(day.came) + i) * _BIN_S), f"{came:,.0f}", f"{bound:,.0f}")
+        (_when((memory.bin - len(day.came) + i) * BIN_S), f"{came:,.0f}", f"{bound:,.0f}")
         for i, (came, bound) in enumerate(zip(day.came, day.bound, strict=True))
     ]
     said = "The largest rate of each half hour, and the bound that was forecast for it"

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.cli.quantities import percent
 from edgeplace.model import Cluster
 from edgeplace.solver import Problem, Usage
-
-Ints = NDArray[np.intp]
+from edgeplace.solver.arrays import Floats, Ints
 
 _MOST_BOXES = 12
 _FARTHEST = 2
@@ -138,7 +136,7 @@ def _machines(cluster: Cluster) -> list[Counter[tuple[str, float, int]]]:
     return found
 
 
-def _busiest(verdict: Usage) -> NDArray[np.float64]:
+def _busiest(verdict: Usage) -> Floats:
     """Return the largest share of a node's usable cores in use at each site."""
     p = verdict.problem
     index = {s.id: i for i, s in enumerate(p.cluster.sites)}
@@ -153,7 +151,7 @@ def _box(
     lot: _Lot,
     counts: Ints,
     machines: Sequence[Counter[tuple[str, float, int]]],
-    cpu: NDArray[np.float64],
+    cpu: Floats,
 ) -> Box:
     first = cluster.sites[lot.sites[0]]
     n = len(lot.sites)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgeplace.cli.quantities import count, percent, size
 from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
@@ -12,9 +11,8 @@ from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
 from edgeplace.solver import Usage
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.tolerances import TOLERANCE
-
-Floats = NDArray[np.float64]
 
 
 def links(

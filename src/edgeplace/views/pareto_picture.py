@@ -5,6 +5,7 @@ from html import escape
 
 from edgeplace.cli.quantities import count, milliseconds
 from edgeplace.solver import Point
+from edgeplace.views.svg import text_at
 from edgeplace.views.terms import Terms
 
 _WIDTH, _HEIGHT = 640, 400
@@ -56,11 +57,11 @@ def as_svg(points: Sequence[Point], terms: Terms) -> str:
         wan = terms.value("wan", end(p.evaluation.wan_cost for p in points))
         late = milliseconds(end(p.evaluation.latency_ms for p in points))
         anchor = ("start", "end")[i]
-        parts.append(_text(_LEFT + i * plot_w, _TOP + plot_h + 18, wan, anchor))
+        parts.append(text_at(_LEFT + i * plot_w, _TOP + plot_h + 18, wan, anchor))
         level = _TOP + _INSET + (1 - i) * (plot_h - 2 * _INSET)
-        parts.append(_text(_LEFT - 8, level + 4, late, "end"))
+        parts.append(text_at(_LEFT - 8, level + 4, late, "end"))
     title = f"{terms.title('wan')} across, worst path upwards; the darker, the more server cores"
-    parts.append(_text(_LEFT, _HEIGHT - 12, title, "start"))
+    parts.append(text_at(_LEFT, _HEIGHT - 12, title, "start"))
     at: list[tuple[float, float]] = []
     for i, p in enumerate(points, start=1):
         e = p.evaluation
@@ -88,7 +89,7 @@ def as_svg(points: Sequence[Point], terms: Terms) -> str:
         text = ", ".join(str(i + 1) for i in numbers)
         # A white rim keeps a list legible that is long enough to reach another circle.
         parts.append('<g stroke="white" stroke-width="3" paint-order="stroke">')
-        parts.append(_text(x, y, text, "end" if left else "start"))
+        parts.append(text_at(x, y, text, "end" if left else "start"))
         parts.append("</g>")
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -121,7 +122,3 @@ def _scale(points: Sequence[Point], name: str) -> Callable[[float], float]:
     values = [p.evaluation.value(name) for p in points]  # type: ignore[arg-type]
     low, high = min(values), max(values)
     return lambda value: (value - low) / (high - low) if high > low else 0.5
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
