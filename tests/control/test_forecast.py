@@ -59,7 +59,8 @@ def test_the_unit_does_not_matter():
 def test_a_young_series_gives_its_last_value_with_a_margin(bins):
     made = forecaster(horizons=3).forecast(np.full(bins, 10.0))
     assert made.expected == pytest.approx(10.0)
-    assert (made.upper >= 10.0).all()
+    # The last bit depends on the processor.
+    assert (made.upper >= 10.0 * (1 - 1e-12)).all()
 
 
 def test_silence_stays_silence():
