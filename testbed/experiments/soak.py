@@ -105,6 +105,10 @@ class Soak:
         event = self._until_settled(what, start, sha256, former)
         # The failure may have been noticed only then.
         self._until_settled(what, start, sha256, former)
+        if self.places == former:
+            # A job that is resumed from a savepoint would try the rejected plan anew.
+            again = self.flink.write_plan(self.run.name, former)
+            self._until_settled(f"{what}, and the former plan again", start, again)
         return event
 
     def savepoint_and_resume(self) -> Event:

@@ -8,9 +8,9 @@ from pathlib import Path
 from testbed.errors import TestbedError
 
 JAVA_OPTIONS = "env.java.opts.all"
+LOG4J = "log4j-console.properties"
 _YAML = "config.yaml"
 _LEGACY = "flink-conf.yaml"
-_LOG4J = "log4j-console.properties"
 
 # Options for test clusters: several on one small machine, with a start and a detection of failures
 # within seconds. Times without a unit are in milliseconds, as Flink 1.18 requires.
@@ -43,8 +43,8 @@ QUICK: Mapping[str, str] = {
 }
 
 
-def write_config(folder: Path, home: Path, options: Mapping[str, str]) -> None:
-    """Write a configuration folder in the form of the release in a Flink home.
+def write_config(folder: Path, home: Path, options: Mapping[str, str]) -> dict[str, str]:
+    """Write a configuration folder in the form of the release in a Flink home; return its options.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def write_config(folder: Path, home: Path, options: Mapping[str, str]) -> None:
     modern = (home / "conf" / _YAML).is_file()
     text = config_yaml(complete) if modern else legacy_config(complete)
     (folder / (_YAML if modern else _LEGACY)).write_text(text, encoding="utf-8")
-    shutil.copyfile(home / "conf" / _LOG4J, folder / _LOG4J)
+    shutil.copyfile(home / "conf" / LOG4J, folder / LOG4J)
+    return complete
 
 
 def config_yaml(options: Mapping[str, str]) -> str:

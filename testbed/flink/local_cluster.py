@@ -16,6 +16,12 @@ import requests
 
 from testbed.errors import TestbedError
 from testbed.flink.config import write_config
+from testbed.flink.flink_jvm import (
+    JOB_MANAGER_ROLE,
+    TASK_MANAGER_ROLE,
+    jvm_command,
+    script_variables,
+)
 from testbed.flink.job_jar import compile_file_system
 from testbed.flink.rest import FlinkRest
 from testbed.flink.zookeeper import high_availability, start_zookeeper
@@ -140,6 +146,7 @@ class LocalCluster:
         self._quotas: CpuQuotas | None = None
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log_starts: dict[str, int] = {}
+        self._options: dict[str, dict[str, str]] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
@@ -178,18 +185,12 @@ class LocalCluster:
 
     def start(self, name: str) -> None:
         """Start a process that is not running; it takes some seconds to be of use."""
-        script = "jobmanager.sh" if name == JOB_MANAGER else "taskmanager.sh"
-        folder = self.scratch / name
-        environment = {
-            **_environment(),
-            "FLINK_CONF_DIR": str(self.conf_dir(name)),
-            "FLINK_LOG_DIR": str(folder),
-            "FLINK_PID_DIR": str(folder),
-        }
+        conf = self.conf_dir(name)
+        environment = {**_environment(), **script_variables(self._home, conf)}
         if self._file_system:
             environment["FLINK_PLUGINS_DIR"] = str(self.scratch / "plugins")
-        # The script ends in an exec: its process id becomes the JVM's.
-        command = [str(self._home / "bin" / script), "start-foreground"]
+        role = JOB_MANAGER_ROLE if name == JOB_MANAGER else TASK_MANAGER_ROLE
+        command = jvm_command(role, self._home, conf, self._options[name], environment)
         if namespace := self._namespace(name):
             command = ["ip", "netns", "exec", namespace, *command]
         log = self._log(name)
@@ -316,7 +317,9 @@ class LocalCluster:
 
     def _write_config(self, name: str, options: Mapping[str, str]) -> None:
         own_folder = {"io.tmp.dirs": str(self.scratch / name)}
-        write_config(self.conf_dir(name), self._home, {**options, **own_folder})
+        self._options[name] = write_config(
+            self.conf_dir(name), self._home, {**options, **own_folder}
+        )
 
     def _namespace(self, name: str) -> str:
         specs = {spec.name: spec.namespace for spec in self._task_managers}

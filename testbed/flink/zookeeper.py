@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from testbed.flink.flink_jvm import java
 from testbed.process import launch
 
 _HOST = "127.0.0.1"
@@ -41,8 +42,7 @@ def start_zookeeper(
     }
     file = folder / "zoo.cfg"
     file.write_text("".join(f"{key}={value}\n" for key, value in config.items()))
-    java = Path(environment["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in environment else "java"
-    command = [str(java), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    command = [java(environment), "-Xmx64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
     # Nobody reads its data after a loss of power, and a slow disk would end its clients' sessions.
     command += ["-Dzookeeper.forceSync=no"]
     command += ["-cp", f"{home}/lib/*", _MAIN, str(file)]

@@ -27,8 +27,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.streaming.api.functions.co.BroadcastProcessFunction;
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
-import org.apache.flink.streaming.api.operators.BoundedOneInput;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
+import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.Collector;
 import org.apache.flink.util.OutputTag;
@@ -138,7 +138,7 @@ public final class KindsOfState {
 
     /** Counts in list state; its subtasks send their totals when the input ends. */
     private static final class Tally extends AbstractStreamOperator<Long>
-            implements OneInputStreamOperator<Long, Long>, BoundedOneInput {
+            implements OneInputStreamOperator<Long, Long> {
         private static final long serialVersionUID = 1L;
         private static final int ENTRIES = 16;
 
@@ -198,12 +198,17 @@ public final class KindsOfState {
         }
 
         @Override
-        public void endInput() {
-            for (long[] each : totals) {
-                output.collect(TOTALS, new StreamRecord<>(Tuple2.of(kind, each)));
+        public void processWatermark(Watermark mark) throws Exception {
+            // The last one says that the input has ended. The sink writes its files at it, so the
+            // totals must come before.
+            if (mark.getTimestamp() == Watermark.MAX_WATERMARK.getTimestamp()) {
+                for (long[] each : totals) {
+                    output.collect(TOTALS, new StreamRecord<>(Tuple2.of(kind, each)));
+                }
+                // A checkpoint may follow: what is restored from it must not send the totals again.
+                totals = new long[ENTRIES][3];
             }
-            // A checkpoint may follow: what is restored from it must not send the totals again.
-            totals = new long[ENTRIES][3];
+            super.processWatermark(mark);
         }
     }
 

@@ -60,6 +60,8 @@ public final class PacedNumbers extends NumberSequenceSource {
 
     private final class PacedReader implements SourceReader<Long, NumberSequenceSplit> {
         private static final long LOOK_FOR_FILE_NANOS = 100_000_000;
+        /** Short beside a checkpoint, and long beside what asking costs a processor. */
+        private static final long WAIT_MILLIS = 5;
 
         private final SourceReader<Long, NumberSequenceSplit> numbers;
         private final File file = new File(atFullSpeedFile);
@@ -84,7 +86,7 @@ public final class PacedNumbers extends NumberSequenceSource {
         public InputStatus pollNext(ReaderOutput<Long> output) throws Exception {
             if (!isDue()) {
                 // The task does its other work, such as checkpoints, and asks again.
-                Thread.sleep(1);
+                Thread.sleep(WAIT_MILLIS);
                 return InputStatus.NOTHING_AVAILABLE;
             }
             polls++;

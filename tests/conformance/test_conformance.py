@@ -18,7 +18,7 @@ from tests.conformance.parsed import Parsed
 
 CASES = Path(__file__).parent / "cases"
 GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "500"))
-AT_ONCE = 50
+AT_ONCE = 25
 
 
 @pytest.fixture(scope="module")

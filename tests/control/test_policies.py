@@ -65,6 +65,7 @@ def test_ours_changes_once_for_a_steady_load():
         assert (outcome.decided_s < 2 * DAY_S).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period_s", [600, 1800, 3600])
 def test_ours_does_not_follow_a_sawtooth(period_s):
     """Half a swing's regret is below the price of a change: no change follows a swing."""
@@ -93,6 +94,7 @@ def test_ours_climbs_an_unknown_ramp_in_few_steps():
     assert outcome.late_share == 0
 
 
+@pytest.mark.slow
 def test_ours_keeps_to_twelve_changes_a_day_on_a_load_that_swings_by_the_hour():
     second = np.arange(4 * DAY_S)
     load = Load("swings", PEAK * (0.6 + 0.4 * np.sin(2 * np.pi * second / 7200)))

@@ -16,7 +16,9 @@ kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 
-MANY = 2_000_000
+MANY = 400_000
+PACE = ("per-second=200",)
+"""With three sources, MANY last for eleven minutes unless a test says that the rest may come."""
 IDS = ("server-1", "server-2", "pi-1", "pi-2")
 TRIES = 5
 
@@ -75,7 +77,7 @@ def wait_for_rest(flink: live_flink.AgentCluster, job: str, sha256: str) -> str:
 @pytest.fixture
 def run(flink: live_flink.AgentCluster, request: pytest.FixtureRequest) -> Iterator[kinds.KindsRun]:
     name = request.function.__name__
-    started = kinds.KindsRun(flink, MANY, name)
+    started = kinds.KindsRun(flink, MANY, name, PACE)
     wait_for_start(flink, started.job_id)
     yield started
     assert started.finish() == []
@@ -158,7 +160,7 @@ def test_a_job_that_finishes_in_the_middle_of_a_change(
 def test_unaligned_checkpoints_with_records_on_the_way(flink: live_flink.AgentCluster) -> None:
     run = kinds.KindsRun(
         flink,
-        MANY // 10,
+        MANY // 2,
         "unaligned",
         # The exchange in front of `keyed` fills up. Those above it, which are pointwise and so
         # stay aligned, are nearly empty: else a checkpoint would take minutes.

@@ -26,6 +26,7 @@ def remembering(series):
     return Memory(settings=settings(), peaks={"source": tuple(map(float, series))})
 
 
+@pytest.mark.slow
 @config(deadline=None)
 @given(
     st.integers(72, 200),

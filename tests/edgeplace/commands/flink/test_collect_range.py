@@ -85,7 +85,7 @@ def values(place: Path, name: str = "numRecordsIn", **labels: str) -> list[tuple
     )
 
 
-def test_costs_come_from_the_log(collect, prometheus, edgeplace, tmp_path):
+def test_costs_come_from_the_log(needs_spark, collect, prometheus, edgeplace, tmp_path):
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     run_job(prometheus, times(41))
     ran = collect("--job", JOB, until_s=T0 + 600)
@@ -149,7 +149,7 @@ def test_a_gap_is_told_and_the_points_around_it_are_there(collect, prometheus, t
 
 
 def test_counters_that_begin_again_are_those_of_another_attempt(
-    collect, prometheus, edgeplace, tmp_path
+    needs_spark, collect, prometheus, edgeplace, tmp_path
 ):
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     run_job(prometheus, times(21))
