@@ -5,19 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import (
-    AMOUNTS,
-    BOUNDS,
-    HOUR_S,
-    MONTH_S,
-    Evaluation,
-    Limit,
-    LimitKind,
-    ObjectiveName,
-)
+from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
+from edgeplace.solver.formulation.cost_columns import cost
 from edgeplace.solver.formulation.crossings import (
     Crossed,
     Crossings,
@@ -27,13 +19,13 @@ from edgeplace.solver.formulation.crossings import (
     TreeCrossings,
 )
 from edgeplace.solver.formulation.envelopes import envelopes
-from edgeplace.solver.formulation.exact_sums import product_parts, rounded, totals, words
 from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
 from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
+from edgeplace.solver.formulation.link_traffic import carried, priced
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.formulation.rule_rows import moves, rules
 from edgeplace.solver.formulation.units import Units
-from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, merged, power_of_two
+from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.credit_windows import round_trips_ms
 from edgeplace.solver.tolerances import FEASIBILITY, HORIZON_ROOM, TOLERANCE
@@ -291,48 +283,13 @@ def formulate(
     cores = np.where(
         p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
     )
-    model.objectives["server_cores"] = _affine(choices.column, cores)
+    model.objectives["server_cores"] = Affine.of(choices.column, cores)
     if "cost" in objective:
         links = (crossings, crossed, flow, written)
         most_cost = most.get("cost", np.inf)
-        model.objectives["cost"] = _cost(p, model, choices, *links, most_cost)
+        model.objectives["cost"] = cost(p, model, choices, *links, most_cost)
     bounds(p, model, rho, unit)
     return Formulation(p, model, choices, sites, rho, unit, crossings)
-
-
-def _affine(column: Ints, value: Floats) -> Affine:
-    used = value != 0
-    return Affine(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
-
-
-def _not_below(c: PlacementColumns, cost: Floats, constant: Floats) -> Affine:
-    """Return the costs of columns as an expression; the costs of places are at least 0.
-
-    A unit is somewhere, so what the cheapest of its places costs is a constant. What costs more
-    than the best plan can then be seen column by column. What cancels does so without rounding:
-    large costs that come to nothing say nothing of small ones.
-
-    Parameters
-    ----------
-    cost, constant
-        In words (`exact_sums`), shape (n_words, n_columns) and (n_words,).
-    """
-    # It ends: each round finds a cheaper place of some unit.
-    while True:
-        value = rounded(cost)
-        lowest = np.full(len(c.units.size), np.inf)
-        np.minimum.at(lowest, c.unit, value[c.column])
-        cheapest = np.flatnonzero(value[c.column] == lowest[c.unit])
-        least = np.zeros((len(cost), len(c.units.size)))
-        least[:, c.unit[cheapest]] = cost[:, c.column[cheapest]]
-        least[:, rounded(least) >= 0] = 0.0
-        if not least.any():
-            break
-        cost[:, c.column] -= least[:, c.unit]
-        constant = constant + (least * c.units.size).sum(axis=1)
-    used = np.flatnonzero(value)
-    terms = dict(zip(used.tolist(), value[used].tolist(), strict=True))
-    return Affine(terms, float(rounded(constant)))
 
 
 def _largest_utilisation(p: Problem) -> float:
@@ -381,8 +338,8 @@ def _links(
     """Traffic on each link, against its bandwidth and into the WAN objective."""
     net = p.network
     running().afford(_CROSSING_S * len(crossed.value), deadline)
-    model.objectives["wan"] = _wan(net.price, model, c, crossings, crossed, flow, written)
-    (link, column, value), fixed = _carried(p, crossed, flow, written)
+    model.objectives["wan"] = priced(net.price, model, c, crossings, crossed, flow, written)
+    (link, column, value), fixed = carried(p, crossed, flow, written)
     room = net.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
@@ -400,124 +357,6 @@ def _links(
         )
         bound /= unit
     model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
-
-
-def _carried(
-    p: Problem, crossed: Crossed, flow: Floats, written: Entries
-) -> tuple[Entries, Floats]:
-    """Return bytes/s on links, as entries of columns or shorthands, and what is always there."""
-    entries = merged(
-        np.concatenate([crossed.link, written[0]]),
-        np.concatenate([crossed.column, written[1]]),
-        np.concatenate([crossed.value * flow[crossed.pair], written[2]]),
-    )
-    fixed = np.zeros(len(p.network.names))
-    np.add.at(fixed, crossed.fixed_link, crossed.fixed * flow[crossed.fixed_pair])
-    return entries, fixed
-
-
-def _cost(
-    p: Problem,
-    model: LinearModel,
-    c: PlacementColumns,
-    crossings: Crossings,
-    crossed: Crossed,
-    flow: Floats,
-    written: Entries,
-    most: float,
-) -> Affine:
-    """Return what links, busy cores and used nodes cost in a month.
-
-    Bytes beyond an included volume are a column each: at least what the links carry without the
-    volume, and at least 0.
-
-    Parameters
-    ----------
-    most
-        What no plan that is wanted costs more than; infinite: it is not known.
-    """
-    net = p.network
-    monthly = net.price_without_volume * MONTH_S
-    cost = _wan(monthly, model, c, crossings, crossed, flow, written)
-    per_core = p.tms.core_price[c.tm] * (MONTH_S / HOUR_S)
-    cores = p.work.cores[c.units.first[c.unit], p.tms.node_class[c.tm]]
-    cost.add(_affine(c.column, cores * per_core))
-    cost.add(_nodes_in_use(p, model, c))
-    # A channel crosses a link at most once, and at most one of two opposite ones.
-    sent = float(p.channels.bytes_per_s.sum() + p.footprint.checkpoint_bytes_per_s.sum())
-    paid = [v for v in net.volumes if v.price > 0 and v.bytes_per_s < sent]
-    if not paid:
-        return cost
-    price = MONTH_S * np.array([v.price for v in paid])
-    beyond = sent - np.array([v.bytes_per_s for v in paid])
-    if most > 0:
-        beyond = np.minimum(beyond, most / price)
-    unit = np.array([power_of_two(b) for b in beyond.tolist()])
-    over = model.columns(Kind.REAL, beyond / unit)
-    (link, column, value), always = _carried(p, crossed, flow, written)
-    number = np.full(len(net.names), -1)
-    for i, v in enumerate(paid):
-        number[list(v.links)] = i
-    kept = number[link] >= 0
-    row, at, load = crossings.expand(number[link[kept]], column[kept], value[kept])
-    fixed = np.bincount(number[number >= 0], weights=always[number >= 0], minlength=len(paid))
-    room = np.array([v.bytes_per_s for v in paid]) - fixed
-    rows = np.arange(len(paid))
-    model.all_at_most(
-        np.concatenate([row, rows]),
-        np.concatenate([at, over]),
-        np.concatenate([load / unit[row], -np.ones(len(paid))]),
-        room / unit,
-    )
-    for column_of, monthly_of in zip(over.tolist(), (price * unit).tolist(), strict=True):
-        cost.add_term(column_of, monthly_of)
-    return cost
-
-
-def _nodes_in_use(p: Problem, model: LinearModel, c: PlacementColumns) -> Affine:
-    """Return what nodes cost in a month; a node is in use if any subtask runs there."""
-    node = p.tms.node[c.tm]
-    own = np.flatnonzero(p.tms.node_price[node] > 0)
-    nodes, at = np.unique(node[own], return_inverse=True)
-    used = model.columns(Kind.BINARY, np.ones(len(nodes)))
-    # A row for each unit and node: all of a unit runs there only if the node is in use.
-    pairs, row = np.unique(c.unit[own] * len(nodes) + at, return_inverse=True)
-    unit, of = np.divmod(pairs, max(len(nodes), 1))
-    model.all_at_most(
-        np.concatenate([row, np.arange(len(pairs))]),
-        np.concatenate([c.column[own], used[of]]),
-        np.concatenate([np.ones(len(own)), -c.units.size[unit].astype(float)]),
-        np.zeros(len(pairs)),
-    )
-    return _affine(used, p.tms.node_price[nodes] * (MONTH_S / HOUR_S))
-
-
-def _wan(
-    price: Floats,
-    model: LinearModel,
-    c: PlacementColumns,
-    crossings: Crossings,
-    crossed: Crossed,
-    flow: Floats,
-    written: Entries,
-) -> Affine:
-    """Return the price of all traffic, given that of each link.
-
-    The price of a pair's flow on a link is rounded once, and is the same wherever it appears; the
-    sums are exact.
-    """
-    fixed = product_parts(crossed.fixed, flow[crossed.fixed_pair] * price[crossed.fixed_link])
-    moving = product_parts(crossed.value, flow[crossed.pair] * price[crossed.link])
-    state = written[2] * price[written[0]]
-    every = np.concatenate([moving, [state, np.zeros(len(state))], fixed], axis=1)
-    each = words(every, float(c.units.size.max(initial=1)))
-    column, at = np.unique(np.concatenate([crossed.column, written[1]]), return_inverse=True)
-    moves = len(at)
-    short = totals(at, each[:, :moves], len(column))
-    # A column, or a shorthand for several.
-    row, column, _ = crossings.expand(np.arange(len(column)), column, np.ones(len(column)))
-    cost = totals(column, short[:, row], len(model.upper))
-    return _not_below(c, cost, each[:, moves:].sum(axis=1))
 
 
 def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:

@@ -36,6 +36,12 @@ class Affine:
     terms: dict[int, float] = field(default_factory=dict)
     constant: float = 0.0
 
+    @classmethod
+    def of(cls, column: Ints, value: Floats) -> "Affine":
+        """Return the sum of some columns times their values; each column is there once."""
+        used = value != 0
+        return cls(dict(zip(column[used].tolist(), value[used].tolist(), strict=True)))
+
     def add(self, other: "Affine", factor: float = 1.0) -> "Affine":
         """Add ``factor * other`` in place and return self."""
         for column, coefficient in other.terms.items():
