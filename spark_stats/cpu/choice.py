@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Bools, Floats, Ints
+from edgeplace.spark_stats.cpu.arrays import Floats, Ints
 from edgeplace.spark_stats.cpu.regression import (
     BACKGROUND,
     Fit,
@@ -129,9 +129,9 @@ def held_out(
     figures: list[tuple[Floats, Floats, Floats]] = []
     for number in np.unique(part):
         others = slices.only(part != number)
-        known: Bools = others.per_s.any(axis=0)
+        unknown = others.per_s.sum(axis=0) == 0
         own = slices.only(part == number)
-        own = own.only(~own.per_s[:, ~known].any(axis=1))
+        own = own.only(own.per_s[:, unknown].sum(axis=1) == 0)
         if len(own.cores) and len(others.cores):
             dealt = dealt_s(others)
             learned = fit(others, groups, dealt)

@@ -2,8 +2,8 @@
 
 .. math:: c = \\alpha + \\sum_i \\beta_i r_i, \\quad \\alpha, \\beta_i \\ge 0
 
-with c used cores of a TaskManager in a minute and r_i records/s of operator i there. Operators whose
-rates are always in one ratio have one coefficient: their CPU time is divided by busy time.
+with c used cores of a TaskManager in a minute and r_i records/s of operator i there. Operators
+whose rates are always in one ratio have one coefficient: their CPU time is divided by busy time.
 """
 
 from dataclasses import dataclass
@@ -113,9 +113,8 @@ def groups_of(slices: Slices, dealt_s: Floats) -> tuple[Group, ...]:
 def intervals(slices: Slices, groups: tuple[Group, ...], dealt_s: Floats) -> Floats:
     """Return the lower and upper end of the scale of each group, shape (groups, 2).
 
-    The minutes are cut into blocks of consecutive ones, as many in each as there are blocks' cube
-    root, and blocks are drawn with replacement (fixed seed): a block keeps what the minutes
-    in it have in common.
+    n minutes are cut into blocks of the cube root of n consecutive ones, which are drawn with
+    replacement (fixed seed): a block keeps what the minutes in it have in common.
 
     References
     ----------
