@@ -93,7 +93,8 @@ def learn(
     minutes = len(np.unique(slices.minute))
     if minutes < FEWEST_MINUTES:
         return _refused(
-            f"{minutes} minutes of the log can be used; the regression needs {FEWEST_MINUTES}"
+            f"{minutes} minute{'s' * (minutes != 1)} of the log can be used, and the regression "
+            f"needs {FEWEST_MINUTES}"
         )
     if parts is None:
         parts = {"time": slices.time_blocks(PARTS), "rate": slices.rate_blocks(PARTS)}
@@ -106,6 +107,8 @@ def learn(
         )
     tried = {name: held_out(slices, groups, part, dealt_s) for name, part in parts.items()}
     for name, found in tried.items():
+        if not len(found.measured):
+            return _refused("no operator ran here in more than a part of the time", tried)
         if not found.wins:
             return _refused(
                 f"the regression is off by {found.error(found.by_regression):.3f} cores in minutes "
@@ -136,8 +139,8 @@ def held_out(
             dealt = dealt_s(others)
             learned = fit(others, groups, dealt)
             figures.append((own.cores, own.per_s @ dealt, learned.cores(own)))
-    measured, dealt_cores, fitted = (np.concatenate(x) for x in zip(*figures, strict=True))
-    return HeldOut(measured, dealt_cores, fitted)
+    none = (np.zeros(0),) * 3
+    return HeldOut(*(np.concatenate(x) for x in zip(none, *figures, strict=True)))
 
 
 def _refused(reason: str, tried: Mapping[str, HeldOut] | None = None) -> Choice:

@@ -48,8 +48,10 @@ class Fit:
     @property
     def background(self) -> float:
         """Cores that a TaskManager uses without records; 0 if it is not known apart."""
-        known = [s for g, s in zip(self.groups, self.scales, strict=True) if g == (BACKGROUND,)]
-        return float(sum(known))
+        for group, scale in zip(self.groups, self.scales, strict=True):
+            if BACKGROUND in group and not _divided(group, self.weights_s):
+                return float(scale)
+        return 0.0
 
     @property
     def cost_s(self) -> Floats:
@@ -168,18 +170,25 @@ def _columns(slices: Slices, groups: tuple[Group, ...], weights_s: Floats) -> Fl
     columns = np.ones((len(slices.cores), len(groups)))
     for g, group in enumerate(groups):
         members = [i for i in group if i != BACKGROUND]
-        if members:
+        if BACKGROUND not in group or _divided(group, weights_s):
             columns[:, g] = slices.per_s[:, members] @ weights_s[members]
     return columns
+
+
+def _divided(group: Group, weights_s: Floats) -> bool:
+    """Return whether the CPU time of a group is divided among operators. Operators without busy
+    time that are one with the background leave it as it is.
+    """
+    return bool(weights_s[[i for i in group if i != BACKGROUND]].any())
 
 
 def _collinear(columns: Floats) -> set[int]:
     """Return the columns that are most collinear, an empty set if none are."""
     length = np.linalg.norm(columns, axis=0)
-    empty = length <= 0
-    if empty.any():
-        # A group without busy time has no column. It cannot be told from the background.
-        return {0, int(np.flatnonzero(empty)[0])}
+    if not length.all():
+        # A group without busy time has no column. It cannot be told from the background, which is
+        # in the first group.
+        return {0, int(length.argmin())}
     _, sizes, across = np.linalg.svd(columns / length, full_matrices=False)
     if len(sizes) == columns.shape[1] and sizes[0] <= MOST_COLLINEAR * sizes[-1]:
         return set()
