@@ -91,7 +91,7 @@ def groups_of(slices: Slices, dealt_s: Floats) -> tuple[Group, ...]:
 
     First, columns that are collinear are merged: the condition index of the columns, scaled to one
     length, is above `MOST_COLLINEAR`, and they have the most of the variance of the smallest
-    singular value. Then each group whose interval reaches 0 is merged with the one most like it.
+    singular value. Then groups whose interval reaches 0 are merged with the one most like them.
 
     References
     ----------
@@ -214,14 +214,16 @@ def _unresolved(slices: Slices, groups: tuple[Group, ...], columns: Floats) -> s
 
     The background alone may be 0.
     """
-    low = _intervals(slices, columns)[:, 0]
+    low, high = _intervals(slices, columns).T
     weak = [g for g, group in enumerate(groups) if low[g] <= 0 and group != (BACKGROUND,)]
     if not weak:
         return set()
+    # The one that can be the least of the CPU time.
+    least = min(weak, key=lambda g: high[g] * columns[:, g].sum())
     unit = columns / np.linalg.norm(columns, axis=0)
-    alike = unit.T @ unit[:, weak[0]]
-    alike[weak[0]] = -1.0
+    alike = unit.T @ unit[:, least]
+    alike[least] = -1.0
     if len(groups) > 2 and (BACKGROUND,) in groups:
-        # A part of the background is not what an operator without a cost of its own looks like.
+        # An operator without a visible cost of its own goes with another operator.
         alike[groups.index((BACKGROUND,))] = -1.0
-    return {weak[0], int(alike.argmax())}
+    return {least, int(alike.argmax())}
