@@ -153,26 +153,26 @@ def _regressed(slices: Slices, choice: Choice, names: Mapping[str, str]) -> dict
     """Return operator -> cost, where a regression holds."""
     if choice.fit is None:
         return {}
-    found = {}
-    cost_ms = 1000.0 * choice.fit.cost_s
+    found: dict[str, CpuCost] = {}
+    cost_ms = (1000.0 * choice.fit.cost_s).tolist()
     weights_ms = 1000.0 * choice.fit.weights_s
     for group, ends in zip(choice.fit.groups, choice.ends, strict=True):
         members = [i for i in group if i != BACKGROUND]
+        called = [names[slices.operators[i]] for i in members]
+        if BACKGROUND in group:
+            called.append("the background of the JVM")
         for i in members:
             if cost_ms[i] <= 0:
                 continue
-            others = [names[slices.operators[j]] for j in members if j != i]
-            if BACKGROUND in group:
-                others.append("the background of the JVM")
-            if others:
-                reason = (
-                    f"not identifiable: it cannot be told from {', '.join(others)} by the rates in "
-                    "this log; what they have together is by regression"
-                )
-                found[slices.operators[i]] = CpuCost(cost_ms[i], "busy time", reason=reason)
-            else:
+            if len(called) == 1:
                 low, high = (float(end * weights_ms[i]) for end in ends)
                 found[slices.operators[i]] = CpuCost(cost_ms[i], "regression", (low, high))
+            else:
+                reason = (
+                    f"not identifiable: the rates in this log cannot tell {', '.join(called[:-1])} "
+                    f"and {called[-1]} apart; what they have together is by regression"
+                )
+                found[slices.operators[i]] = CpuCost(cost_ms[i], "busy time", reason=reason)
     return found
 
 

@@ -79,6 +79,21 @@ def test_operators_always_in_one_ratio_share_by_busy_time():
     assert choice.fit.background == pytest.approx(ALPHA, rel=0.1)
 
 
+def test_operators_in_one_ratio_are_said_to_be_not_identifiable():
+    from edgeplace.spark_stats.processors import CpuTime
+
+    found = slices(np.hstack([several_rates()[:, :1], 0.3 * several_rates()[:, :1]]), noise=0.005)
+    names = {"map": "Map", "join": "Join"}
+    cpu = CpuTime({}, {}).with_choices({"pi": (found, learn(found))}, names)
+    costs = [cpu.cost(operator, "pi", [], "") for operator in names]
+    for cost in costs:
+        assert cost.by == "busy time"
+        assert cost.interval_ms_per_record is None
+        assert "not identifiable: the rates in this log cannot tell Map and Join" in cost.reason
+    assert costs[0].reason == costs[1].reason
+    assert cpu.background[0].cores == pytest.approx(ALPHA, rel=0.1)
+
+
 def test_other_placements_tell_operators_of_one_ratio_apart():
     source = several_rates()[:, :1]
     alone = np.hstack([source, 0 * source])
