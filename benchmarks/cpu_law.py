@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from edgeplace.model import Cluster, JobGraph, read
 from edgeplace.solver.problem.traffic import Traffic
-from edgeplace.spark_stats.cpu.choice import Choice, learn
+from edgeplace.spark_stats.cpu.choice import CpuChoice, learn
 from edgeplace.spark_stats.cpu.regression import BACKGROUND
 from edgeplace.spark_stats.cpu.slices import Slices
 
@@ -99,7 +99,7 @@ def recorded_s(job: JobGraph, operators: Sequence[str], node_class: str) -> NDAr
     return np.array(found)
 
 
-def chosen(job: JobGraph, node_class: str, rows: Sequence[Row]) -> tuple[Slices, Choice]:
+def chosen(job: JobGraph, node_class: str, rows: Sequence[Row]) -> tuple[Slices, CpuChoice]:
     """Return what the regression finds for one job and node class."""
     slices = slices_of(rows)
     parts = {
@@ -120,7 +120,7 @@ def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
     return np.array([order[key] for key in keys])
 
 
-def _show(job: JobGraph, node_class: str, slices: Slices, choice: Choice) -> None:
+def _show(job: JobGraph, node_class: str, slices: Slices, choice: CpuChoice) -> None:
     print(f"\n{job.name} on {node_class}: {len(slices.cores)} rows")
     for left_out, seen in choice.held_out.items():
         print(

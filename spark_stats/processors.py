@@ -8,7 +8,7 @@ from typing import Literal
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Background
-from edgeplace.spark_stats.cpu.choice import Choice
+from edgeplace.spark_stats.cpu.choice import CpuChoice
 from edgeplace.spark_stats.cpu.regression import BACKGROUND
 from edgeplace.spark_stats.cpu.slices import Slices
 from edgeplace.spark_stats.totals import QuarterTotals, Total
@@ -73,7 +73,7 @@ class CpuTime:
         )
 
     def with_choices(
-        self, choices: Mapping[str, tuple[Slices, Choice]], names: Mapping[str, str]
+        self, choices: Mapping[str, tuple[Slices, CpuChoice]], names: Mapping[str, str]
     ) -> "CpuTime":
         """Return it with the regressions that hold.
 
@@ -149,7 +149,7 @@ class CpuTime:
         return self.cpu_ms[place] * here["busy_ms"] / self.busy_ms[place]
 
 
-def _regressed(slices: Slices, choice: Choice, names: Mapping[str, str]) -> dict[str, CpuCost]:
+def _regressed(slices: Slices, choice: CpuChoice, names: Mapping[str, str]) -> dict[str, CpuCost]:
     """Return operator -> cost, where a regression holds."""
     if choice.fit is None:
         return {}
@@ -176,7 +176,7 @@ def _regressed(slices: Slices, choice: Choice, names: Mapping[str, str]) -> dict
     return found
 
 
-def _background_ends(choice: Choice) -> tuple[float, float] | None:
+def _background_ends(choice: CpuChoice) -> tuple[float, float] | None:
     """Return the interval of the background, None if it is not known apart."""
     if choice.fit is None or (BACKGROUND,) not in choice.fit.groups:
         return None

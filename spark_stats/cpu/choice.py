@@ -28,7 +28,7 @@ WIN = 0.9
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutCores:
     """Predictions of left-out rows.
 
     Attributes
@@ -52,7 +52,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Choice:
+class CpuChoice:
     """What was found for one node class.
 
     Attributes
@@ -70,14 +70,14 @@ class Choice:
     fit: Fit | None
     ends: Floats
     reason: str
-    held_out: Mapping[str, HeldOut]
+    held_out: Mapping[str, HeldOutCores]
 
 
 def learn(
     slices: Slices,
     parts: Mapping[str, Ints] | None = None,
     dealt_s: Callable[[Slices], Floats] = Slices.dealt_s,
-) -> Choice:
+) -> CpuChoice:
     """Return the regression of one node class if it predicts left-out rows best.
 
     Parameters
@@ -116,7 +116,7 @@ def learn(
                 f"{found.error(found.by_busy_time):.3f}",
                 tried,
             )
-    return Choice(fit(slices, groups, dealt), intervals(slices, groups, dealt), "", tried)
+    return CpuChoice(fit(slices, groups, dealt), intervals(slices, groups, dealt), "", tried)
 
 
 def held_out(
@@ -124,7 +124,7 @@ def held_out(
     groups: tuple[Group, ...],
     part: Ints,
     dealt_s: Callable[[Slices], Floats] = Slices.dealt_s,
-) -> HeldOut:
+) -> HeldOutCores:
     """Return the prediction of each part from the others, by both ways.
 
     Rows with an operator that the others do not have are left out: nobody can predict them.
@@ -140,8 +140,8 @@ def held_out(
             learned = fit(others, groups, dealt)
             figures.append((own.cores, own.per_s @ dealt, learned.cores(own)))
     none = (np.zeros(0),) * 3
-    return HeldOut(*(np.concatenate(x) for x in zip(none, *figures, strict=True)))
+    return HeldOutCores(*(np.concatenate(x) for x in zip(none, *figures, strict=True)))
 
 
-def _refused(reason: str, tried: Mapping[str, HeldOut] | None = None) -> Choice:
-    return Choice(None, np.zeros((0, 2)), reason, tried or {})
+def _refused(reason: str, tried: Mapping[str, HeldOutCores] | None = None) -> CpuChoice:
+    return CpuChoice(None, np.zeros((0, 2)), reason, tried or {})
