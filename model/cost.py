@@ -31,6 +31,15 @@ class ClassCost(Frozen):
     """Records in (out, for sources) per busy second of one subtask thread (DS2, OSDI'18)."""
     cpu_ms_per_record: Positive | None = None
     """CPU time a record, from process CPU; None: one busy second is one core-second."""
+    cpu_by: Literal["regression", "busy time"] | None = None
+    """How `cpu_ms_per_record` was found; None: not known. By regression, it is what the CPU time of
+    TaskManagers changes by with a record. By busy time, it is a share of that CPU time, and
+    `cpu_by_reason` says why.
+    """
+    cpu_interval_ms_per_record: tuple[NonNegative, NonNegative] | None = None
+    """Where `cpu_ms_per_record` lies with a probability of 90 %; by regression only."""
+    cpu_by_reason: str = ""
+    """The reason why there is no regression; empty: there is one, or no reason is known."""
     origin: Literal["measured", "stated", "estimated"] = "measured"
     busy_s: NonNegative = 0.0
     """Busy seconds behind the figure."""
@@ -48,6 +57,27 @@ class ClassCost(Frozen):
     """False if the rate drifts over the window; see `by_quarter_per_s`."""
     by_quarter_per_s: tuple[float | None, ...] = ()
     """The true rate in each quarter of the window; None where the subtasks were idle."""
+
+    @model_validator(mode="after")
+    def _interval_ascends(self) -> Self:
+        ends = self.cpu_interval_ms_per_record
+        if ends and ends[0] > ends[1]:
+            raise ValueError(
+                f"node class {self.node_class!r}: cpu_interval_ms_per_record does not ascend"
+            )
+        return self
+
+
+class Background(Frozen):
+    """Cores that each TaskManager of a node class uses without records, by regression.
+
+    Plans do not count it: it is a part of what `cpu_target` leaves free.
+    """
+
+    node_class: Id
+    cores: NonNegative
+    interval_cores: tuple[NonNegative, NonNegative]
+    """Where it lies with a probability of 90 %."""
 
 
 class SourceDemand(Frozen):
@@ -149,6 +179,8 @@ class Costs(Frozen):
     streams: tuple[StreamCost, ...] = ()
     placement: dict[str, tuple[str | None, ...]] = {}
     """Operator id -> last known TaskManager of each subtask; None if it was not seen."""
+    background: tuple[Background, ...] = ()
+    """Of each node class where the log tells it; elsewhere it is in the costs of the operators."""
     checkpoint_interval_ms: Positive | None = None
     state_backend: Literal["heap", "rocksdb"] | None = None
     notes: tuple[str, ...] = ()

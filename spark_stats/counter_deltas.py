@@ -28,6 +28,8 @@ _SUBTASK = tuple(k for k in KEYS if k != "ts_ms")
 SUM_KEYS = (*_SUBTASK, "quarter")
 BIN_KEYS = (*_SUBTASK, "bin_ms")
 COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
+OF_MINUTE = ("dt_ms", "cpu_ns", "records_in", "records_out", "busy_ms", "resets")
+"""Sums that the regression of CPU time needs for each minute."""
 
 
 def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOINTS) -> DataFrame:
@@ -211,6 +213,40 @@ def sums(differences: DataFrame, keys: Sequence[str] = SUM_KEYS) -> DataFrame:
         F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
         F.min("ts_ms").alias("from_ms"),
         F.max("at_ms").alias("to_ms"),
+    )
+
+
+def sums_with_minutes(differences: DataFrame) -> DataFrame:
+    """Return what `sums` does, with the minutes of each row.
+
+    The columns of a subtask and of a minute are added up in the partition where they are, so this
+    is the same pass over the log.
+
+    Parameters
+    ----------
+    differences
+        What `deltas` returns.
+
+    Returns
+    -------
+    DataFrame
+        Besides, `minutes`: a list of `bin_ms` and `OF_MINUTE`, in no order.
+    """
+    timed = F.col("kind").isin(r.TASK, r.TASK_MANAGER)
+    minute = F.when(timed, F.col("bin_ms"))
+    keys = (*SUM_KEYS, "bin_ms")
+    # In order of time, because the last digits of a sum depend on it.
+    parts = sums(differences.withColumn("bin_ms", minute), keys).sortWithinPartitions(*keys)
+    # What is not added is a figure of checkpoints, which have one part.
+    largest = ("state_bytes", "checkpointed_bytes", "checkpointed_last", "to_ms")
+    added = [c for c in parts.columns if c not in (*keys, *largest, "from_ms")]
+    used = F.col("bin_ms").isNotNull() & (F.col("dt_ms").isNotNull() | (F.col("resets") > 0))
+    seen = F.when(used, F.struct("bin_ms", *OF_MINUTE))
+    return parts.groupBy(*SUM_KEYS).agg(
+        *(F.sum(c).alias(c) for c in added),
+        *(F.max(c).alias(c) for c in largest),
+        F.min("from_ms").alias("from_ms"),
+        F.collect_list(seen).alias("minutes"),
     )
 
 

@@ -2,7 +2,7 @@
 costs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -17,7 +17,9 @@ from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.counter_deltas import SUM_KEYS, deltas, sums
+from edgeplace.spark_stats.counter_deltas import SUM_KEYS, deltas, sums_with_minutes
+from edgeplace.spark_stats.cpu.choice import learn
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of, slices_by_class
 from edgeplace.spark_stats.failures import in_clear_words
 from edgeplace.spark_stats.files import CUT_SHORT, Log, log_files, on_disk
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
@@ -123,7 +125,10 @@ def measure(
     bad = _bad_counts(rows, files)
     damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in files.cut_short.items()]
     damage += [f"{file} is empty" for file in files.empty]
-    costs, counts = costs_of(rows, cluster, job, placement, rates, (sum(bad.values()), damage))
+    minutes = minutes_of((row, row.minutes) for row in rows)
+    costs, counts = costs_of(
+        rows, minutes, cluster, job, placement, rates, (sum(bad.values()), damage)
+    )
     report("done", 1.0)
     return Measurement(costs, counts, Quarantine(bad, tables, files))
 
@@ -142,6 +147,7 @@ def long_tables(session: SparkSession, log: Log) -> DataFrame:
 
 def costs_of(
     rows: Sequence[Any],
+    minutes: Sequence[SubtaskMinutes],
     cluster: Cluster | None,
     job: JobGraph | None,
     placement: Placement | None,
@@ -154,6 +160,8 @@ def costs_of(
     ----------
     rows
         What `counter_deltas.sums` returns, collected.
+    minutes
+        What each subtask and TaskManager did in each minute.
     cluster, job, placement, rates
         As in `measure`.
     damage
@@ -167,11 +175,16 @@ def costs_of(
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
     measured = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
+    sources = {op for op, ts in measured.items() if is_source(op, Total(ts), facts)}
+    slices = slices_by_class(minutes, job_id, ids, measured, sources)
+    cpu = CpuTime.of(task_managers, [t for ts in measured.values() for t in ts], cluster)
+    cpu = cpu.with_choices({c: (own, learn(own)) for c, own in slices.items()}, facts.names)
     costs = Costs(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
-        operators=_operators(facts, measured, task_managers, cluster, rates or {}),
+        operators=_operators(facts, measured, sources, cpu, cluster, rates or {}),
+        background=cpu.background,
         streams=stream_costs(facts, measured),
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
@@ -197,7 +210,7 @@ def _read(
 
 def _sums(tables: Sequence[tuple[DataFrame, DataFrame]]) -> list[Any]:
     long = reduce(DataFrame.unionByName, (long for _, long in tables))
-    rows = sums(deltas(wide_rows(long))).collect()
+    rows = sums_with_minutes(deltas(wide_rows(long))).collect()
     # Numbers are added in the order of the rows, so their last digits depend on it.
     return sorted(rows, key=lambda row: [str(row[key]) for key in SUM_KEYS])
 
@@ -215,18 +228,18 @@ def job_names(rows: Sequence[Any]) -> dict[str, str]:
 def _operators(
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
-    task_managers: Sequence[QuarterTotals],
+    sources: Collection[str],
+    cpu: CpuTime,
     cluster: Cluster | None,
     rates: Mapping[str, float],
 ) -> tuple[OperatorCost, ...]:
     stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
     for operator in stated:
-        if not is_source(operator, Total(measured[operator]), facts):
+        if operator not in sources:
             raise InvalidInputError(
                 f"a rate is given for {facts.names[operator]!r}, which has inputs",
                 "give the rates of sources; other rates follow from them",
             )
-    cpu = CpuTime.of(task_managers, [t for ts in measured.values() for t in ts], cluster)
     costs = [
         operator_cost(operator, ts, facts, cpu, stated.get(operator))
         for operator, ts in measured.items()

@@ -50,7 +50,11 @@ def operator_cost(
     classes = tuple(
         cost
         for name in sorted({t.node_class for t in measured if t.node_class is not None})
-        if (cost := _class_cost(name, [t for t in measured if t.node_class == name], kind, cpu))
+        if (
+            cost := _class_cost(
+                operator, name, [t for t in measured if t.node_class == name], kind, cpu
+            )
+        )
     )
     has_output = facts.edges is None or any(e.source == operator for e in facts.edges)
     return OperatorCost(
@@ -76,7 +80,7 @@ def is_source(operator: str, total: Total, facts: LogFacts) -> bool:
 
 
 def _class_cost(
-    node_class: str, measured: Sequence[QuarterTotals], kind: str, cpu: CpuTime
+    operator: str, node_class: str, measured: Sequence[QuarterTotals], kind: str, cpu: CpuTime
 ) -> ClassCost | None:
     """Return the true processing rate on one class of nodes, None if it was never busy there.
 
@@ -104,11 +108,15 @@ def _class_cost(
     # Records without busy time make the spread meaningless.
     variance = total[f"square_{kind}"] / total[busy] - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
-    faster = 1000.0 / cpu.working_share(measured)
+    faster = 1000.0 / cpu.working_share(operator, node_class, measured, f"timed_{kind}")
+    cpu_cost = cpu.cost(operator, node_class, measured, f"timed_{kind}")
     return ClassCost(
         node_class=node_class,
         true_rate_per_s=faster * per_ms,
-        cpu_ms_per_record=cpu.per_record_ms(measured, f"timed_{kind}"),
+        cpu_ms_per_record=cpu_cost and cpu_cost.ms_per_record,
+        cpu_by=cpu_cost and cpu_cost.by,
+        cpu_interval_ms_per_record=cpu_cost and cpu_cost.interval_ms_per_record,
+        cpu_by_reason=cpu_cost.reason if cpu_cost else "",
         busy_s=total[busy] / 1000.0,
         busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
@@ -211,26 +219,39 @@ def _notes(
         )
     for cost in classes:
         here = {t.location for t in measured if t.node_class == cost.node_class}
-        notes += _class_notes(cost, starved=bool(here & cpu.starved))
+        regressed = (operator, cost.node_class) in cpu.regressed
+        notes += _class_notes(cost, regressed, starved=bool(here & cpu.starved))
     return (*notes, *_rate_notes(total, bool(classes))) if seen else tuple(notes)
 
 
-def _class_notes(cost: ClassCost, starved: bool) -> Iterator[str]:
-    """Yield the notes on the cost of a node class; starved: threads waited for its cores."""
+def _class_notes(cost: ClassCost, regressed: bool, starved: bool) -> Iterator[str]:
+    """Yield the notes on the cost of a node class.
+
+    Parameters
+    ----------
+    regressed
+        The background of the JVM is not in its CPU time.
+    starved
+        Threads waited for its cores.
+    """
     where = f"on {cost.node_class}"
     if not cost.stationary:
         rates = ", ".join("idle" if x is None else f"{x:,.0f}" for x in cost.by_quarter_per_s)
         yield f"the rate {where} drifts: {rates} records per busy second by quarter"
-    if cost.cpu_ms_per_record is not None:
+    if cost.cpu_ms_per_record is not None and not regressed:
         yield (
             f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
             "the background work of the JVM"
         )
     if starved:
         yield (
-            f"all cores {where} were busy: threads waited for them, so its rate comes from CPU "
-            "time, and the division of CPU time among the operators is uncertain; measure at "
-            "two thirds of that load"
+            f"all cores {where} were busy: threads waited for them, so its rate comes from CPU time"
+            + (
+                ""
+                if cost.cpu_by == "regression"
+                else ", and the division of CPU time among the operators is uncertain; measure at "
+                "two thirds of that load"
+            )
         )
 
 

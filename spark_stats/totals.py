@@ -33,7 +33,11 @@ def quarter_totals(row: Any) -> QuarterTotals:
         subtask=-1 if row.subtask is None else row.subtask,
         quarter=row.quarter or 0,
         location=row.task_manager,
-        sums={k: float(v) for k, v in fields.items() if k not in SUM_KEYS and v is not None},
+        sums={
+            k: float(v)
+            for k, v in fields.items()
+            if k not in (*SUM_KEYS, "minutes") and v is not None
+        },
     )
 
 

@@ -14,10 +14,12 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.counter_deltas import (
     BIN_KEYS,
     BIN_MS,
+    OF_MINUTE,
     QUARTERS,
     RECENT_CHECKPOINTS,
     SUM_KEYS,
 )
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
 from edgeplace.spark_stats.ledger.folder import LedgerFolder
 from edgeplace.spark_stats.measurement import costs_of
 from edgeplace.spark_stats.placing import Placement
@@ -85,7 +87,7 @@ def costs_from_ledger(
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
     rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
     damage = (0, []) if window else (manifest.bad_lines(), manifest.damage())
-    return costs_of(rows, cluster, job, placement, rates, damage)[0]
+    return costs_of(rows, _minutes(inside), cluster, job, placement, rates, damage)[0]
 
 
 def _added(sums: "pd.DataFrame") -> list[Row]:
@@ -101,6 +103,15 @@ def _added(sums: "pd.DataFrame") -> list[Row]:
     grouped = keyed.groupby(list(SUM_KEYS), dropna=False, sort=False)
     parts = grouped[added].sum(min_count=1).join(grouped[list(_NOT_ADDED)].agg(_NOT_ADDED))
     return _rows(parts.reset_index())
+
+
+def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
+    """Return what each subtask and TaskManager did in each minute."""
+    used = sums[sums.dt_ms.notna() | (sums.resets > 0)]
+    keys = ["kind", "job", "vertex", "subtask", "task_manager"]
+    columns = used[[*keys, "bin_ms", *OF_MINUTE]].astype(object)
+    rows = columns.where(columns.notna(), None).itertuples(index=False)
+    return minutes_of((row, (row,)) for row in rows)
 
 
 def _checkpoints(sizes: "pd.DataFrame") -> list[Row]:

@@ -43,6 +43,16 @@ def milliseconds(value: float) -> str:
     return "no route" if value < 0 else f"{value:,.1f} ms"
 
 
+def milliseconds_or_less(value: float) -> str:
+    """Return a short time in the unit that suits it: `3.2 ms`, `6.66 µs`."""
+    return f"{digits(value)} ms" if value >= 0.9995 else f"{digits(1000 * value)} µs"
+
+
+def cores(value: float) -> str:
+    """Return a number of cores, which may be a small part of one: `0.012`."""
+    return f"{value:.3f}"
+
+
 def seconds(value: float | None) -> str:
     """Return a time, `-` for None; a longer one is not wider: `0.42 s`, `12.3 s`, `123 s`."""
     if value is None:

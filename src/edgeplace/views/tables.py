@@ -27,6 +27,7 @@ from edgeplace.model import (
     SourceDemand,
     Status,
 )
+from edgeplace.views.cpu_costs import show_cpu_costs
 from edgeplace.views.terms import Terms
 
 CURRENT = "current"
@@ -67,6 +68,7 @@ def show_costs(console: Console, costs: Costs) -> None:
         ),
         rows,
     )
+    show_cpu_costs(console, costs)
     for op in costs.operators:
         name = names[op.operator]
         if op.demand:

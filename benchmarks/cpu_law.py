@@ -1,0 +1,179 @@
+"""CPU by regression on the headline's recorded cells: leave one rate out, and one placement.
+
+    python benchmarks/cpu_law.py
+
+A cell has the cores that each TaskManager used at two rates. For each job and node class, the
+script predicts the cores of each rate from the other rates, and those of each placement from the
+others: as the evaluator does, by the costs of the job file, for which CPU time was divided by busy
+time, and by regression. q-error is the larger one of predicted / measured and measured / predicted.
+It is printed for loaded TaskManagers, where a wrong cost matters: half of a Pi's cores in use, or a
+quarter of the server's.
+"""
+
+import json
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeplace.model import Cluster, JobGraph, read
+from edgeplace.solver.problem.traffic import Traffic
+from edgeplace.spark_stats.cpu.choice import CpuChoice, learn
+from edgeplace.spark_stats.cpu.regression import BACKGROUND
+from edgeplace.spark_stats.cpu.slices import Slices
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from testbed.experiments.at_rates import at_all_rates  # noqa: E402
+from testbed.experiments.policies import with_rate  # noqa: E402
+
+FOLDER = ROOT / "benchmarks" / "headline"
+LOADED = {"pi": 0.15, "server": 0.2}
+"""Cores from which a TaskManager counts as loaded; a Pi has 0.3, the server 0.8."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One TaskManager in one cell at one rate."""
+
+    rate: Hashable
+    placement: Hashable
+    node_class: str
+    cores: float
+    per_s: dict[str, float]
+
+
+def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Row]:
+    """Return what each TaskManager did, with the records that the evaluator says it had."""
+    class_of = {n.id: n.node_class for n in cluster.nodes}
+    files = [read(f, JobGraph) for f in sorted(FOLDER.glob(f"{workload}-*.job.json"))]
+    found = []
+    for cell in cells:
+        own = read(FOLDER / f"{workload}-{cell['mbit_per_s']:g}.job.json", JobGraph)
+        job = at_all_rates(own, files)
+        for mode in ("steady", "full"):
+            seen = cell[mode]
+            rates = iter(Traffic.of([with_rate(job, np.mean(seen["per_source"]))]).rate_per_s)
+            load: dict[str, dict[str, float]] = {tm: {} for tm in class_of}
+            for op in job.operators:
+                for place in cell["placement"][op.id]:
+                    load[place][op.id] = load[place].get(op.id, 0.0) + float(next(rates))
+            found += [
+                Row(
+                    (cell["mbit_per_s"], mode),
+                    tuple(cell["policies"]),
+                    name,
+                    seen["cores"][tm],
+                    load[tm],
+                )
+                for tm, name in class_of.items()
+            ]
+    return found
+
+
+def slices_of(rows: Sequence[Row]) -> Slices:
+    """Return the rows as slices; each cell and rate stands for a minute."""
+    operators = tuple(sorted({op for row in rows for op in row.per_s}))
+    return Slices(
+        operators,
+        place=np.zeros(len(rows), dtype=np.int64),
+        minute=_numbered([(row.rate, row.placement) for row in rows]),
+        cores=np.array([row.cores for row in rows]),
+        per_s=np.array([[row.per_s.get(op, 0.0) for op in operators] for row in rows]),
+        busy=np.zeros((len(rows), len(operators))),
+    )
+
+
+def recorded_s(job: JobGraph, operators: Sequence[str], node_class: str) -> NDArray[np.float64]:
+    """Return core-seconds a record of the job file; another class's where it has no other."""
+    found = []
+    for operator in operators:
+        cost = job.operator(operator).cost
+        classes = cost.classes if cost else ()
+        seen = next((c for c in classes if c.node_class == node_class), classes[0])
+        found.append((seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
+    return np.array(found)
+
+
+def chosen(job: JobGraph, node_class: str, rows: Sequence[Row]) -> tuple[Slices, CpuChoice]:
+    """Return what the regression finds for one job and node class."""
+    slices = slices_of(rows)
+    parts = {
+        "rate": _numbered([row.rate for row in rows]),
+        "placement": _numbered([row.placement for row in rows]),
+    }
+    recorded = recorded_s(job, slices.operators, node_class)
+    return slices, learn(slices, parts, lambda _: recorded)
+
+
+def q(predicted: NDArray[np.float64], measured: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the q-errors."""
+    return np.maximum(predicted / measured, measured / predicted)
+
+
+def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    order = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return np.array([order[key] for key in keys])
+
+
+def _show(job: JobGraph, node_class: str, slices: Slices, choice: CpuChoice) -> None:
+    print(f"\n{job.name} on {node_class}: {len(slices.cores)} rows")
+    for left_out, seen in choice.held_out.items():
+        print(
+            f"  {left_out + ' left out:':20} off by {seen.error(seen.by_busy_time):.4f} cores by "
+            f"busy time, {seen.error(seen.by_regression):.4f} by regression"
+        )
+    if choice.fit is None:
+        print(f"  refused: {choice.reason}")
+        return
+    recorded = recorded_s(job, slices.operators, node_class)
+    print(f"  background {choice.fit.background:.4f} cores")
+    for group in choice.fit.groups:
+        members = [i for i in group if i != BACKGROUND]
+        if members:
+            said = ", ".join(
+                f"{job.operator(slices.operators[i]).name.split('[')[0]} "
+                f"{1e6 * choice.fit.cost_s[i]:.2f} µs (was {1e6 * recorded[i]:.2f})"
+                for i in members
+            )
+            print(f"  {'together: ' if len(members) > 1 else ''}{said}")
+
+
+def main() -> None:
+    """Print what is found for each job and node class, and the errors at left-out rates."""
+    cells = [json.loads(line) for line in (FOLDER / "cells.jsonl").read_text().splitlines()]
+    cluster = read(FOLDER / "cluster.json", Cluster)
+    errors: dict[tuple[str, str], list[NDArray[np.float64]]] = {}
+    kept = tried = 0
+    for workload in dict.fromkeys(cell["workload"] for cell in cells):
+        job = read(FOLDER / f"{workload}-50.job.json", JobGraph)
+        rows = rows_of(workload, [c for c in cells if c["workload"] == workload], cluster)
+        for node_class, least in LOADED.items():
+            slices, choice = chosen(
+                job, node_class, [r for r in rows if r.node_class == node_class]
+            )
+            _show(job, node_class, slices, choice)
+            tried, kept = tried + 1, kept + (choice.fit is not None)
+            for left_out, seen in choice.held_out.items():
+                loaded = seen.measured >= least
+                ways = {"busy time": seen.by_busy_time, "regression": seen.by_regression}
+                for way, predicted in ways.items():
+                    found = q(predicted[loaded], seen.measured[loaded])
+                    for which in ("all", "kept") if choice.fit else ("all",):
+                        errors.setdefault((f"{which}, {left_out} left out", way), []).append(found)
+    print(f"\nkept for {kept} of {tried} jobs and node classes. Loaded TaskManagers, q-error:")
+    for (which, way), found in sorted(errors.items()):
+        each = np.concatenate(found)
+        middle, most = np.quantile(each, (0.5, 0.9))
+        print(
+            f"  {which}, by {way:10}: median {middle:.2f}, 90 % {most:.2f}, worst {each.max():.2f} "
+            f"({len(each)} rows)"
+        )
+
+
+if __name__ == "__main__":
+    main()

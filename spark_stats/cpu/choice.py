@@ -1,0 +1,147 @@
+"""Whether CPU time by regression holds better than its division by busy time.
+
+The protocol is: leave out blocks of time, then blocks of rates, and predict each from the others.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgeplace.spark_stats.cpu.arrays import Floats, Ints
+from edgeplace.spark_stats.cpu.regression import (
+    BACKGROUND,
+    Fit,
+    Group,
+    fit,
+    groups_of,
+    intervals,
+)
+from edgeplace.spark_stats.cpu.slices import Slices
+
+FEWEST_MINUTES = 10
+"""Fewer cannot be cut into blocks that tell whether the regression holds."""
+PARTS = 5
+"""Number of blocks of time, and of rates."""
+WIN = 0.9
+"""Largest error of a regression that is kept, as a share of the error by busy time."""
+
+
+@dataclass(frozen=True)
+class HeldOutCores:
+    """Predictions of left-out rows.
+
+    Attributes
+    ----------
+    measured, by_busy_time, by_regression
+        Used cores, shape (n,).
+    """
+
+    measured: Floats
+    by_busy_time: Floats
+    by_regression: Floats
+
+    @property
+    def wins(self) -> bool:
+        """Whether the regression is better by a tenth, by the sum of the errors in cores."""
+        return self.error(self.by_regression) <= WIN * self.error(self.by_busy_time)
+
+    def error(self, predicted: Floats) -> float:
+        """Return the mean error in cores."""
+        return float(np.abs(predicted - self.measured).mean())
+
+
+@dataclass(frozen=True)
+class CpuChoice:
+    """What was found for one node class.
+
+    Attributes
+    ----------
+    fit
+        None if CPU time is divided by busy time.
+    ends
+        Lower and upper end of the scale of each group, shape (groups, 2).
+    reason
+        Why there is no fit; empty if there is one.
+    held_out
+        How left-out blocks of time, and of rates, were predicted, if it was tried.
+    """
+
+    fit: Fit | None
+    ends: Floats
+    reason: str
+    held_out: Mapping[str, HeldOutCores]
+
+
+def learn(
+    slices: Slices,
+    parts: Mapping[str, Ints] | None = None,
+    dealt_s: Callable[[Slices], Floats] = Slices.dealt_s,
+) -> CpuChoice:
+    """Return the regression of one node class if it predicts left-out rows best.
+
+    Parameters
+    ----------
+    slices
+        Of all its TaskManagers.
+    parts
+        What is left out together: name -> number of the part of each row, shape (n,). None: blocks
+        of time, and of rates.
+    dealt_s
+        Returns core-seconds a record by busy time, shape (k,).
+    """
+    minutes = len(np.unique(slices.minute))
+    if minutes < FEWEST_MINUTES:
+        return _refused(
+            f"{minutes} minute{'s' * (minutes != 1)} of the log can be used, and the regression "
+            f"needs {FEWEST_MINUTES}"
+        )
+    if parts is None:
+        parts = {"time": slices.time_blocks(PARTS), "rate": slices.rate_blocks(PARTS)}
+    dealt = dealt_s(slices)
+    groups = groups_of(slices, dealt)
+    if (BACKGROUND,) not in groups and len(groups) == 1:
+        return _refused(
+            "the rates hardly change, so the background of the JVM cannot be told from the cost "
+            "of records"
+        )
+    tried = {name: held_out(slices, groups, part, dealt_s) for name, part in parts.items()}
+    for name, found in tried.items():
+        if not len(found.measured):
+            return _refused("no operator ran here in more than a part of the time", tried)
+        if not found.wins:
+            return _refused(
+                f"the regression is off by {found.error(found.by_regression):.3f} cores in minutes "
+                f"of a {name} that it has not seen, busy time by "
+                f"{found.error(found.by_busy_time):.3f}",
+                tried,
+            )
+    return CpuChoice(fit(slices, groups, dealt), intervals(slices, groups, dealt), "", tried)
+
+
+def held_out(
+    slices: Slices,
+    groups: tuple[Group, ...],
+    part: Ints,
+    dealt_s: Callable[[Slices], Floats] = Slices.dealt_s,
+) -> HeldOutCores:
+    """Return the prediction of each part from the others, by both ways.
+
+    Rows with an operator that the others do not have are left out: nobody can predict them.
+    """
+    figures: list[tuple[Floats, Floats, Floats]] = []
+    for number in np.unique(part):
+        others = slices.only(part != number)
+        unknown = others.per_s.sum(axis=0) == 0
+        own = slices.only(part == number)
+        own = own.only(own.per_s[:, unknown].sum(axis=1) == 0)
+        if len(own.cores) and len(others.cores):
+            dealt = dealt_s(others)
+            learned = fit(others, groups, dealt)
+            figures.append((own.cores, own.per_s @ dealt, learned.cores(own)))
+    none = (np.zeros(0),) * 3
+    return HeldOutCores(*(np.concatenate(x) for x in zip(none, *figures, strict=True)))
+
+
+def _refused(reason: str, tried: Mapping[str, HeldOutCores] | None = None) -> CpuChoice:
+    return CpuChoice(None, np.zeros((0, 2)), reason, tried or {})

@@ -1,0 +1,194 @@
+"""From the sums of each minute to the rows of the regressions."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.counter_deltas import BIN_MS
+from edgeplace.spark_stats.cpu.slices import Slices
+from edgeplace.spark_stats.totals import QuarterTotals
+
+SAME_TIME = 0.25
+"""Share by which the time of a subtask may differ from its TaskManager's in a minute. Otherwise the
+one was observed where the other was not."""
+
+
+@dataclass
+class MinuteTotals:
+    """The sums of one subtask, or of one TaskManager, in one minute."""
+
+    dt_ms: float = 0.0
+    cpu_ns: float | None = None
+    records_in: float = 0.0
+    records_out: float = 0.0
+    busy_ms: float = 0.0
+    resets: int = 0
+
+    def add(self, sums: Any) -> None:
+        """Add what another part of the minute has; `sums` has a field for each of `OF_MINUTE`."""
+        self.dt_ms += sums.dt_ms or 0.0
+        if sums.cpu_ns is not None:
+            self.cpu_ns = (self.cpu_ns or 0.0) + sums.cpu_ns
+        self.records_in += sums.records_in or 0.0
+        self.records_out += sums.records_out or 0.0
+        self.busy_ms += sums.busy_ms or 0.0
+        self.resets += sums.resets or 0
+
+
+@dataclass(frozen=True)
+class SubtaskMinutes:
+    """The minutes of one subtask on one TaskManager, or of a TaskManager.
+
+    Attributes
+    ----------
+    kind, job, vertex
+        As in the long table.
+    subtask
+        -1 for a TaskManager.
+    location
+        TaskManager as the log names it; None: not known.
+    minutes
+        Start of the minute, ms since the epoch -> its sums.
+    """
+
+    kind: str
+    job: str | None
+    vertex: str
+    subtask: int
+    location: str | None
+    minutes: Mapping[int, MinuteTotals]
+
+
+def minutes_of(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[SubtaskMinutes]:
+    """Return the minutes of each subtask and TaskManager.
+
+    Parameters
+    ----------
+    parts
+        Rows with the keys of a subtask, each with sums that have `bin_ms` and `OF_MINUTE`. A minute
+        may come in several parts.
+    """
+    found: dict[tuple[str, str | None, str, int, str | None], dict[int, MinuteTotals]] = {}
+    for key, sums in parts:
+        if key.kind not in (r.TASK, r.TASK_MANAGER):
+            continue
+        subtask = -1 if key.subtask is None else int(key.subtask)
+        own = found.setdefault((key.kind, key.job, key.vertex, subtask, key.task_manager), {})
+        for part in sums:
+            own.setdefault(int(part.bin_ms), MinuteTotals()).add(part)
+    return [SubtaskMinutes(*key, own) for key, own in found.items()]
+
+
+def slices_by_class(
+    minutes: Sequence[SubtaskMinutes],
+    job: str,
+    ids: Mapping[str, str],
+    measured: Mapping[str, Sequence[QuarterTotals]],
+    sources: Collection[str],
+) -> dict[str, Slices]:
+    """Return the rows of each node class whose TaskManagers have their CPU time in the log.
+
+    A minute of a TaskManager is left out if a subtask there restarted, moved, or was not observed
+    for as long as the TaskManager. So is all of a TaskManager that runs other jobs.
+
+    Parameters
+    ----------
+    minutes
+        What `minutes_of` returns.
+    job
+        Id of the job in the log.
+    ids
+        Vertex in the log -> id of the operator.
+    measured
+        Totals with their node class, by operator.
+    sources
+        Operators whose records out count.
+    """
+    class_of = {t.location: t.node_class for ts in measured.values() for t in ts if t.node_class}
+    shared = {m.location for m in minutes if m.kind == r.TASK and m.job != job}
+    tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
+    at_home = _located(tasks)
+    observed: dict[tuple[str, int], set[int]] = {}
+    for t in tasks:
+        observed.setdefault((t.vertex, t.subtask), set()).update(t.minutes)
+    found: dict[str, list[tuple[str, int, float, dict[str, tuple[float, float]]]]] = {}
+    for manager in sorted((m for m in minutes if m.kind == r.TASK_MANAGER), key=lambda m: m.vertex):
+        place = manager.vertex
+        own_class = class_of.get(place)
+        if own_class is None or place in shared:
+            continue
+        here = [t for t in tasks if at_home(t) == place]
+        # Minutes in which a subtask that was here before and after was not observed anywhere.
+        gaps = {
+            minute
+            for t in here
+            for first, last in [(min(t.minutes), max(t.minutes))]
+            for minute in manager.minutes
+            if first < minute < last and minute not in observed[t.vertex, t.subtask]
+        }
+        for minute, sums in sorted(manager.minutes.items()):
+            if sums.cpu_ns is None or sums.dt_ms <= 0 or sums.resets or minute in gaps:
+                continue
+            work = _work(here, minute, sums.dt_ms, ids, sources)
+            if work is not None:
+                cores = sums.cpu_ns / 1e6 / sums.dt_ms
+                found.setdefault(own_class, []).append((place, minute, cores, work))
+    return {name: _slices(rows) for name, rows in sorted(found.items())}
+
+
+def _located(tasks: Sequence[SubtaskMinutes]) -> Any:
+    """Return a function from a subtask's minutes to their place, also before the log tells it."""
+    known: dict[tuple[str, int], set[str]] = {}
+    for t in tasks:
+        if t.location is not None:
+            known.setdefault((t.vertex, t.subtask), set()).add(t.location)
+
+    def at_home(t: SubtaskMinutes) -> str | None:
+        if t.location is not None:
+            return t.location
+        seen = known.get((t.vertex, t.subtask), set())
+        return next(iter(seen)) if len(seen) == 1 else None
+
+    return at_home
+
+
+def _work(
+    here: Sequence[SubtaskMinutes],
+    minute: int,
+    dt_ms: float,
+    ids: Mapping[str, str],
+    sources: Collection[str],
+) -> dict[str, tuple[float, float]] | None:
+    """Return operator -> (records/s, busy share) in a minute; None if it cannot be used."""
+    work: dict[str, tuple[float, float]] = {}
+    for task in here:
+        sums = task.minutes.get(minute)
+        if sums is None:
+            continue
+        if sums.resets or abs(sums.dt_ms - dt_ms) > SAME_TIME * dt_ms:
+            return None
+        operator = ids[task.vertex]
+        records = sums.records_out if operator in sources else sums.records_in
+        rate, busy = work.get(operator, (0.0, 0.0))
+        work[operator] = (
+            rate + 1000.0 * records / sums.dt_ms,
+            busy + max(sums.busy_ms, 0.0) / sums.dt_ms,
+        )
+    return work
+
+
+def _slices(rows: Sequence[tuple[str, int, float, dict[str, tuple[float, float]]]]) -> Slices:
+    operators = tuple(sorted({op for *_, work in rows for op in work}))
+    places = sorted({place for place, *_ in rows})
+    none = (0.0, 0.0)
+    return Slices(
+        operators,
+        np.array([places.index(place) for place, *_ in rows]),
+        np.array([minute // BIN_MS for _, minute, *_ in rows]),
+        np.array([cores for _, _, cores, _ in rows]),
+        np.array([[work.get(op, none)[0] for op in operators] for *_, work in rows]),
+        np.array([[work.get(op, none)[1] for op in operators] for *_, work in rows]),
+    )
