@@ -101,10 +101,14 @@ def test_scaled_bytes_scale_wan(seed: int, backend: str) -> None:
                 op["cost"]["checkpointed_bytes"] *= 4
     scaled["cluster"]["buffer_bytes"] = 4 * scaled["cluster"].get("buffer_bytes", 32768)
     for link in scaled["cluster"]["links"]:
-        for figure in ("bandwidth_bytes_per_s", "background_bytes_per_s"):
+        for figure in ("bandwidth_bytes_per_s", "background_bytes_per_s", "included_bytes"):
             if figure in link:
                 link[figure] *= 4
-    _same(case, scaled, backend, {"wan": 4.0})
+    for node in scaled["cluster"]["nodes"]:
+        for price in ("price_per_core_hour", "price_per_node_hour"):
+            if price in node:
+                node[price] *= 4
+    _same(case, scaled, backend, {"wan": 4.0, "cost": 4.0})
 
 
 @pytest.mark.parametrize("seed", SEEDS)
