@@ -206,6 +206,12 @@ class _Apply:
             self._report.problems(proposal.problems)
             return ApplyEnd.REFUSED
         timeout_s = self._args.timeout
+        pause_ms = proposal.price.pause_ms
+        if not proposal.nothing_to_do and pause_ms is not None and pause_ms > 1000 * timeout_s:
+            self._report.warn(
+                f"the expected pause is {pause_ms / 1000:,.0f} s, and a move that takes longer "
+                f"than --timeout {timeout_s:g} s is taken back: give a longer --timeout"
+            )
         return self._report.carry_out(self._live, self._folder, proposal, timeout_s).end
 
     def _returned(self, moved: Sequence[Proposal]) -> bool:

@@ -92,3 +92,10 @@ def test_settings_of_a_plan_reach_the_agent_and_its_epoch_leads_back(apply, plan
     path.write_text("# epoch: 18\n" + FORMER.replace("map (1/2); pi-1", "map (1/2); server"))
     assert apply(of=path).status is ExitStatus.OK
     assert (plans / "wordcount.schedulercfg").read_text().startswith("# epoch: 18\nSource: lines")
+
+
+def test_a_pause_that_is_longer_than_the_timeout_is_said_before(apply, tmp_path):
+    path = write_plan(tmp_path / "more.json", MORE)
+    ran = apply("--timeout", "1", of=path)
+    assert "a move that takes longer than --timeout 1 s is taken back" in ran.err
+    assert "longer than --timeout" not in apply(of=path).err

@@ -41,8 +41,11 @@ final class JobMove {
     /** If slots do not come in this time, another job has taken them. */
     private static final long SLOTS_WITHIN_MS = 10_000;
     private static final long LOOK_FOR_SLOTS_EVERY_MS = 20;
-    /** If not all subtasks of a rescaled job run in this time, the job goes back. */
-    private static final long TRIAL_MS = 60_000;
+    /**
+     * If not all subtasks of a rescaled job are deployed in this time, the job goes back. How long
+     * they read their state is not limited: after going back, they would read it again.
+     */
+    private static final long DEPLOYED_WITHIN_MS = 60_000;
 
     private enum Step {
         NONE,
@@ -119,7 +122,7 @@ final class JobMove {
     }
 
     /**
-     * Ends the trial of this scheduler if all subtasks run, or if they do not run in time.
+     * Ends the trial of this scheduler if all subtasks run, or if they are not deployed in time.
      *
      * @return whether the trial was passed in this call
      */
@@ -132,10 +135,10 @@ final class JobMove {
             trial = null;
             return true;
         }
-        if (msSince(lastNanos) > TRIAL_MS) {
+        if (msSince(lastNanos) > DEPLOYED_WITHIN_MS && !subtasks.areAllDeployed()) {
             trial.failed(
                     new FlinkException(
-                            "not all subtasks run after " + TRIAL_MS / 1000
+                            "not all subtasks are deployed after " + DEPLOYED_WITHIN_MS / 1000
                                     + " s, they wait for slots of " + waitingFor));
         }
         return false;

@@ -59,6 +59,12 @@ final class Subtasks {
                 && all().stream().allMatch(each -> isUp(state(each)));
     }
 
+    /** Tells whether all subtasks read their state, run or have FINISHED. */
+    boolean areAllDeployed() {
+        return all().stream()
+                .allMatch(each -> state(each) == ExecutionState.INITIALIZING || isUp(state(each)));
+    }
+
     boolean isAnyRunning() {
         return all().stream().anyMatch(each -> state(each) == ExecutionState.RUNNING);
     }
