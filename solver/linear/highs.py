@@ -71,11 +71,22 @@ class Milp:
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows; see `Backend`."""
         _refuse_if_left_behind()
-        for row in rows:
-            lower = row.bound if row.equality else -highspy.kHighsInf
-            columns = np.array(list(row.terms), np.int32)
-            values = np.array(list(row.terms.values()))
-            self._highs.addRow(lower, row.bound, len(columns), columns, values)
+        listed = list(rows)
+        upper = np.array([row.bound for row in listed])
+        is_equality = np.array([row.equality for row in listed], bool)
+        starts = np.cumsum([0, *(len(row.terms) for row in listed)])
+        columns = [column for row in listed for column in row.terms]
+        values = [value for row in listed for value in row.terms.values()]
+        # All at once: each call makes HiGHS arrange the whole matrix anew.
+        self._highs.addRows(
+            len(listed),
+            np.where(is_equality, upper, -highspy.kHighsInf),
+            upper,
+            len(columns),
+            starts[:-1].astype(np.int32),
+            np.array(columns, np.int32),
+            np.array(values, float),
+        )
 
     def minimise(
         self,
