@@ -52,6 +52,8 @@ SETTINGS = {
     **QUICK,
     "jobmanager.retrieve-taskmanager-hostname": "false",
     "execution.checkpointing.timeout": "600000",
+    # A full thin link delays heartbeats, too: Flink's default.
+    "heartbeat.timeout": "50000",
     # Else small state comes with the deployment.
     "state.storage.fs.memory-threshold": "0",
     "execution.checkpointing.data-inline-threshold": "0",
