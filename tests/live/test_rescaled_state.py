@@ -93,6 +93,7 @@ def test_all_kinds_of_state_are_redistributed(
         flink.wait_for_checkpoint(job)
 
     # What cannot be leaves the job as it is.
+    wait_for_start(flink, job)  # The bounded source finishes again.
     before = flink.rest.subtasks(job)
     many = write(flink, job, places(keyed=kinds.KEY_GROUPS + 1))
     (reason, *_) = flink.wait_for_status(job, "rejected", many)["reasons"]
