@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, str] = {
     "vertex": "string",
     "name": "string",
     "subtask": "bigint",
-    "attempt": "bigint",
+    "attempt": "int",
     "task_manager": "string",
     "ts_ms": "bigint",
     "metric": "string",
@@ -42,10 +42,7 @@ COLUMNS: Mapping[str, str] = {
     "block": "bigint",
     "pos": "bigint",
 }
-"""Columns of the long table. `file`, `block` and `pos` give the position of the line. `attempt`
-tells one attempt of a subtask from another: its start, or its number where no start is known. After
-a change of parallelism in place, numbers begin at 0 again.
-"""
+"""Columns of the long table. `file`, `block` and `pos` give the position of the line."""
 
 EMITTED = "source operator numRecordsOut"
 """The name that readers give to the counter `numRecordsOut` of a source operator in a chain."""

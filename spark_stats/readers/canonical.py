@@ -22,7 +22,7 @@ _ONE_PARSE = {"mode": "PERMISSIVE"}
 
 _VERTEX = (
     f"{_HEADER}, answer STRUCT<subtasks: ARRAY<STRUCT<subtask: STRING, attempt: STRING,"
-    " `start-time`: STRING, `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>"
+    " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>"
 )
 _CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
 # The needed fields of a job's answer; the others change with every poll.
@@ -116,18 +116,14 @@ def _complaint() -> Column:
 
 
 def _task_managers() -> Column:
-    """Return an item subtask -> TaskManager and attempt for each subtask of a vertex."""
+    """Return an item subtask -> TaskManager for each subtask of a vertex."""
     tasks = F.coalesce(
         F.col("vertex_line.answer"), F.from_json("value", _VERTEX, _ONE_PARSE)["answer"]
     )["subtasks"]
     # Older versions of Flink give the host only.
     names = [tasks[c] for c in ("taskmanager-id", "endpoint", "host")]
     name = F.coalesce(*(F.when(F.get(n, F.lit(0)).isNotNull(), n) for n in names), names[0])
-    # -1: it was not deployed yet.
-    start = F.transform(tasks["start-time"], lambda at: F.when(at != "-1", at))
-    known = F.exists(start, lambda at: at.isNotNull())
-    attempt = F.when(known, start).otherwise(tasks["attempt"])
-    return F.arrays_zip(tasks["subtask"], name, attempt).cast(f"array<{_ITEM}>")
+    return F.arrays_zip(tasks["subtask"], name, tasks["attempt"]).cast(f"array<{_ITEM}>")
 
 
 def _checkpoint_sizes() -> Column:
@@ -203,7 +199,7 @@ def _items_flat(rows: DataFrame) -> DataFrame:
         format=name,
         **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},
         subtask=F.when((verdict == "metrics") | vertex, before_dot.try_cast("bigint")),
-        attempt=F.col("item.attempt").try_cast("bigint"),
+        attempt=F.col("item.attempt").try_cast("int"),
         task_manager=F.when(vertex & (value != "(unassigned)"), value),
         metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot)).when(
             verdict.isin("taskmanager", "checkpoint"), item_id

@@ -54,7 +54,7 @@ def columns(series: Column, label: Callable[[str], Column]) -> dict[str, Column]
         ),
         "name": F.when(in_task, label("task_name")),
         "subtask": F.when(in_task, label("subtask_index").try_cast("bigint")),
-        "attempt": F.when(in_task, label("task_attempt_num").try_cast("bigint")),
+        "attempt": F.when(in_task, label("task_attempt_num").try_cast("int")),
         "task_manager": F.when(in_task, task_manager),
         "metric": F.when(of_source, r.EMITTED).when(of_operator, series).otherwise(metric),
     }

@@ -63,11 +63,9 @@ class Recording:
         operator: str,
         task_managers: Sequence[str],
         attempt: int = 0,
-        start_ms: int | None = None,
     ) -> None:
         tasks = [
             {"subtask": i, "attempt": attempt, "taskmanager-id": tm, "endpoint": f"{tm}:1"}
-            | ({} if start_ms is None else {"start-time": start_ms})
             for i, tm in enumerate(task_managers)
         ]
         self.answer(ts_ms, f"/jobs/{JOB}/vertices/id-{operator}", {"subtasks": tasks})
