@@ -21,10 +21,12 @@ public final class FillHeap {
                 piece[0] = held;
                 held = piece;
             } catch (OutOfMemoryError full) {
-                size = Math.max(SMALLEST, size / 2);
+                size = Math.max(SMALLEST, size / 16);
             }
         }
         held = null;
-        System.out.println("OutOfMemoryError: " + (size == SMALLEST ? "for all" : "not yet"));
+        if (size == SMALLEST) { // Else it was never full, and the log must not say so.
+            System.out.println("OutOfMemoryError: for all threads of this JVM");
+        }
     }
 }

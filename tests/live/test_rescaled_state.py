@@ -133,7 +133,7 @@ def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
 ) -> None:
     sha256 = write(flink, run.job_id, FOUR)
     with pytest.raises(requests.RequestException):
-        flink.submit("FillHeap", "seconds=5")
+        flink.submit("FillHeap", "seconds=8")
     log = flink.cluster.scratch / "jobmanager" / "console.log"
     assert "OutOfMemoryError" in log.read_text()
     for _ in range(TRIES):
