@@ -135,7 +135,9 @@ def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
     with pytest.raises(requests.RequestException):
         flink.submit("FillHeap", "seconds=8")
     log = flink.cluster.scratch / "jobmanager" / "console.log"
-    assert "OutOfMemoryError" in log.read_text()
+    flink.wait_until(
+        lambda: "OutOfMemoryError" in log.read_text(), "the JobManager to be out of memory"
+    )
     for _ in range(TRIES):
         # Flink ends a JobManager whose own threads found no memory, sooner or later or never.
         with suppress(errors.TestbedError):
