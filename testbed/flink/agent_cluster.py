@@ -126,10 +126,13 @@ class AgentCluster:
         savepoint, options
             As for `FlinkRest.run`.
         """
+        return self.rest.run(self.upload(job), arguments, savepoint, options)
+
+    def upload(self, job: str) -> str:
+        """Compile one of the testbed's jobs, unless that was done before; return its jar's id."""
         if job not in self._jars:
             self._jars[job] = compile_own_job(job, self._home, self.cluster.scratch)
-        jar_id = self.rest.upload(self._jars[job])
-        return self.rest.run(jar_id, arguments, savepoint, options)
+        return self.rest.upload(self._jars[job])
 
     def write_plan(self, key: str, places: Mapping[str, str]) -> str:
         """Write a plan and return the SHA-256 of its bytes, which the agent's status will show.

@@ -131,9 +131,10 @@ def test_two_changes_at_once(flink: live_flink.AgentCluster, run: kinds.KindsRun
 def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
     flink: live_flink.AgentCluster, run: kinds.KindsRun
 ) -> None:
+    jar_id = flink.upload("FillHeap")  # Before the change: a busy JobManager takes no upload.
     sha256 = write(flink, run.job_id, FOUR)
     with pytest.raises(requests.RequestException):
-        flink.submit("FillHeap", "seconds=8")
+        flink.rest.run(jar_id, ["seconds=8"])
     log = flink.cluster.scratch / "jobmanager" / "console.log"
     flink.wait_until(
         lambda: "OutOfMemoryError" in log.read_text(), "the JobManager to be out of memory"
