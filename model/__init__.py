@@ -3,7 +3,14 @@
 from edgeplace.model.backends import BACKENDS, PULP, is_backend
 from edgeplace.model.base import Frozen, NonNegative
 from edgeplace.model.cluster import Cluster, Link, Node, NodeClass, Site, TaskManager
-from edgeplace.model.cost import ClassCost, Costs, OperatorCost, SourceDemand, StreamCost
+from edgeplace.model.cost import (
+    ClassCost,
+    Costs,
+    OperatorCost,
+    PartialAggregate,
+    SourceDemand,
+    StreamCost,
+)
 from edgeplace.model.document import dump, load, looks_like, parse, read, write
 from edgeplace.model.errors import (
     EdgeplaceError,
@@ -12,11 +19,13 @@ from edgeplace.model.errors import (
     Mistake,
     PlanMismatchError,
 )
+from edgeplace.model.extras.extras import is_installed, needing
 from edgeplace.model.file_lock import lock
 from edgeplace.model.inventory.short_form import ShortCluster
 from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.laws.by_rate import AtRate
+from edgeplace.model.laws.flush import Gathering
 from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
     DEFAULT_OBJECTIVE,
@@ -30,7 +39,7 @@ from edgeplace.model.objective import (
 )
 from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.parsing.complaint import mistake_at
-from edgeplace.model.parsing.units import quantity_pattern
+from edgeplace.model.parsing.units import quantity, quantity_pattern
 from edgeplace.model.plan import Plan
 from edgeplace.model.project.project_file import (
     PROJECT_FILE,
@@ -47,29 +56,42 @@ from edgeplace.model.result import (
     Freed,
     Incumbent,
     LevelResult,
+    PeriodEvaluation,
     Result,
     Status,
     StoppedBy,
+    Unmet,
 )
 from edgeplace.model.rules import (
+    ANY_SITE,
     AnyRule,
+    AnyWish,
     AtMost,
     Colocate,
     Exclusive,
     Exlocate,
     Match,
     NeverMove,
+    OwnData,
+    Period,
     Pin,
+    Rule,
     Rules,
+    SourceFactor,
+    SpreadEvenly,
     StayOnSite,
+    refuse_demand,
 )
-from edgeplace.model.text import digits, first_few, some
-from edgeplace.model.what_if import Case
+from edgeplace.model.text import RateUnit, all_digits, digits, first_few, some, with_prefix
+from edgeplace.model.what_if import Case, alike_sites
 from edgeplace.model.what_if.cluster_changes import without_use
+from edgeplace.model.what_if.confidence import planned_with
 from edgeplace.model.what_if.parallelism import with_costs_of_another
+from edgeplace.model.what_if.weights import split_streams, with_weights
 
 __all__ = [
     "AMOUNTS",
+    "ANY_SITE",
     "BACKENDS",
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
@@ -83,6 +105,7 @@ __all__ = [
     "PULP",
     "RATED",
     "AnyRule",
+    "AnyWish",
     "AtMost",
     "AtRate",
     "Case",
@@ -99,6 +122,7 @@ __all__ = [
     "Exlocate",
     "Freed",
     "Frozen",
+    "Gathering",
     "Incumbent",
     "InvalidInputError",
     "JobGraph",
@@ -118,17 +142,25 @@ __all__ = [
     "ObjectiveName",
     "Operator",
     "OperatorCost",
+    "OwnData",
+    "PartialAggregate",
+    "Period",
+    "PeriodEvaluation",
     "Pin",
     "Place",
     "Plan",
     "PlanMismatchError",
     "Project",
+    "RateUnit",
     "Result",
+    "Rule",
     "Rules",
     "ShipStrategy",
     "ShortCluster",
     "Site",
     "SourceDemand",
+    "SourceFactor",
+    "SpreadEvenly",
     "Status",
     "StayOnSite",
     "Step",
@@ -136,24 +168,35 @@ __all__ = [
     "Stream",
     "StreamCost",
     "TaskManager",
+    "Unmet",
+    "alike_sites",
+    "all_digits",
     "check_outputs",
     "check_writable",
     "digits",
     "dump",
     "first_few",
     "is_backend",
+    "is_installed",
     "load",
     "lock",
     "looks_like",
     "missing_files",
     "mistake_at",
+    "needing",
     "objective_levels",
     "parse",
+    "planned_with",
+    "quantity",
     "quantity_pattern",
     "read",
     "read_project",
+    "refuse_demand",
     "some",
+    "split_streams",
     "with_costs_of_another",
+    "with_prefix",
+    "with_weights",
     "without_use",
     "write",
     "write_text",

@@ -1,7 +1,9 @@
 """The cluster: sites, nodes, TaskManagers and the links between sites."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -9,15 +11,35 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError, MisplacedError
 from edgeplace.model.parsing.units import price_currency
+from edgeplace.model.text import RateUnit
 
 
-class Site(Frozen):
+class Position(Frozen):
+    """Where a site is on the earth (WGS 84), for the map of a report; no plan depends on it."""
+
+    lat: float | None = Field(default=None, ge=-90, le=90)
+    """Latitude in degrees, north is positive; None: not known."""
+    lon: float | None = Field(default=None, ge=-180, le=180)
+    """Longitude in degrees, east is positive."""
+
+    @model_validator(mode="after")
+    def _has_both(self) -> Self:
+        if (self.lat is None) != (self.lon is None):
+            raise ValueError("lat and lon belong together: give both, or neither")
+        return self
+
+
+class _Named(Frozen):
+    id: Id
+
+
+# The id comes first where a site is written.
+class Site(Position, _Named):
     """A place with a local network: traffic inside it is free and not limited.
 
     A site may have no nodes: it is then a junction of links.
     """
 
-    id: Id
     tier: Literal["edge", "cloud"] = "edge"
     """Nodes at `cloud` sites are the servers whose cores the `server_cores` objective counts."""
 
@@ -51,6 +73,7 @@ class TaskManager(Frozen):
 
 
 _TM_FIELDS = tuple(name for name in TaskManager.model_fields if name not in ("id", "node"))
+_IN_BITS = re.compile("bit|bps")
 _PRICE = "price_per_"
 """How the names of fields begin that are prices."""
 
@@ -71,6 +94,11 @@ class Node(Frozen):
     price_per_node_hour: NonNegative = 0.0
     """Of an hour of the node, if any subtask runs on it: part of the `cost` objective."""
     labels: dict[str, str] = {}
+
+    @property
+    def labels_and_class(self) -> dict[str, str]:
+        """The labels, and `node_class` unless one of them has this name."""
+        return {"node_class": self.node_class, **self.labels}
 
 
 class Machine(Frozen):
@@ -144,6 +172,15 @@ def one_currency(data: Any) -> Any:
     return data
 
 
+def rates_as_written(data: Any) -> Any:
+    """Return the content of a cluster, which says if its bandwidths are written in bits."""
+    if not isinstance(data, dict) or "rates_in" in data or not isinstance(data.get("links"), list):
+        return data
+    given = (a.get("bandwidth_bytes_per_s") for a in data["links"] if isinstance(a, dict))
+    in_bits = any(isinstance(text, str) and _IN_BITS.search(text) for text in given)
+    return {**data, "rates_in": RateUnit.BITS} if in_bits else data
+
+
 class Cluster(Frozen):
     """The places where subtasks can run, and the links between them.
 
@@ -176,9 +213,13 @@ class Cluster(Frozen):
     currency: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
     """What all prices are in, by ISO 4217: plans then show what they cost a month, and every link
     needs its price. None: the `price_per_byte` of links are weights."""
+    rates_in: RateUnit = RateUnit.BYTES
+    """What output writes the traffic of links in. In a file, by default as its bandwidths are
+    written: `10 Mbit/s` is answered in Mbit/s, `1250000` and `1.25 MB/s` in MB/s."""
     notes: tuple[str, ...] = ()
 
     _one_currency = model_validator(mode="before")(one_currency)
+    _rates_as_written = model_validator(mode="before")(rates_as_written)
 
     @model_validator(mode="before")
     @classmethod
@@ -340,6 +381,28 @@ class Cluster(Frozen):
                 "give them different ids",
             )
         return found[0]
+
+    def places_like(self, pattern: str) -> tuple[str, tuple[str, ...]]:
+        """Return the places that a pattern with `*` stands for, and their kind: `sites`, ...
+
+        These are the sites that fit; if there are none, the nodes, and then the TaskManagers.
+
+        Raises
+        ------
+        InvalidInputError
+            If no place fits.
+        """
+        for kind, places in (
+            ("sites", self.sites),
+            ("nodes", self.nodes),
+            ("TaskManagers", self.task_managers),
+        ):
+            fitting = tuple(p.id for p in places if fnmatchcase(p.id, pattern))
+            if fitting:
+                return kind, fitting
+        raise InvalidInputError(
+            f"{pattern!r} fits no site, node or TaskManager of the cluster", "correct the pattern"
+        )
 
     def resolve_task_manager(self, location: str) -> str | None:
         """Return the id of the TaskManager that Flink calls `location`, or None if unknown.

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
 from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import FlushLaw
+from edgeplace.model.laws.state import StateLaw
 
 ENOUGH_BUSY_SHARE = 0.05
 """Least share of the time in which subtasks must be busy for their rate to be strong.
@@ -58,6 +59,16 @@ class ClassCost(Frozen):
     by_quarter_per_s: tuple[float | None, ...] = ()
     """The true rate in each quarter of the window; None where the subtasks were idle."""
 
+    @property
+    def core_ms_per_record(self) -> float:
+        """CPU time a record; where it is not known, a busy second is a core-second."""
+        return self.cpu_ms_per_record or 1000 / self.true_rate_per_s
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is known how far the cost may be off."""
+        return self.cpu_interval_ms_per_record is not None or self.relative_spread is not None
+
     @model_validator(mode="after")
     def _interval_ascends(self) -> Self:
         ends = self.cpu_interval_ms_per_record
@@ -107,6 +118,9 @@ class OperatorCost(Frozen):
     checkpointed_bytes: NonNegative | None = None
     """Mean bytes written by a checkpoint (less than the state if incremental); of the last one, if
     they still grew or shrank."""
+    state_law: StateLaw | None = None
+    """The state at any rate. It replaces `state_bytes`, and what a checkpoint writes is as large a
+    part of it as measured."""
     not_in_log: tuple[str, ...] = ()
     """Figures that the log does not have."""
     notes: tuple[str, ...] = ()
@@ -123,6 +137,15 @@ class OperatorCost(Frozen):
     def on(self, node_class: str) -> ClassCost | None:
         """Return the cost on a node class, or None if that pair was never seen."""
         return next((c for c in self.classes if c.node_class == node_class), None)
+
+
+class PartialAggregate(Frozen):
+    """What a partial aggregate before a HASH stream would send, which the job does not have yet."""
+
+    law: FlushLaw
+    """Its records out, for one subtask of the source operator: keys, skew, and when it flushes."""
+    bytes_per_record: Positive
+    """Of one accumulator with its key."""
 
 
 class StreamCost(Frozen):
@@ -145,6 +168,11 @@ class StreamCost(Frozen):
     shares: tuple[NonNegative, ...] | None = None
     """Measured share of the records that each consumer subtask gets (sums to 1); None: by key
     groups (HASH) or even."""
+    shares_by_producer: tuple[tuple[NonNegative, ...], ...] | None = None
+    """The same for each producer subtask, where a router sends by weights: one row for each, that
+    sums to 1. It replaces `shares`."""
+    partial: PartialAggregate | None = None
+    """Of a HASH stream: for advice. Plans do not depend on it."""
     local_bytes_per_s: NonNegative | None = None
     """Measured bytes per second that stayed inside a TaskManager."""
     remote_bytes_per_s: NonNegative | None = None

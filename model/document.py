@@ -9,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError, MisplacedError, Mistake
+from edgeplace.model.inventory.ansible import cluster_of_ansible, cluster_of_ini, is_ansible
+from edgeplace.model.inventory.kubernetes import cluster_of_kubernetes, is_kubernetes
 from edgeplace.model.inventory.short_form import (
     ShortCluster,
     is_short,
@@ -30,6 +32,7 @@ _TITLES = {
     "edgeplace/job-graph": "a job file",
     "edgeplace/plan": "a plan",
     "edgeplace/project": "a project file",
+    "edgeplace/rehearsal": "a schedule of a rehearsal",
     "edgeplace/rules": "a rules file",
 }
 _MARKS: dict[str, dict[str, type]] = {
@@ -40,11 +43,14 @@ _MARKS: dict[str, dict[str, type]] = {
     "edgeplace/job-graph": {"name": str, "operators": list},
     "edgeplace/plan": {"jobs": dict},
     "edgeplace/project": {"jobs": list, "cluster": str},
+    "edgeplace/rehearsal": {"events": list},
     "edgeplace/rules": {"rules": list},
 }
 """Keys that identify each kind of document, by `format`, because files written by hand may omit
 it.
 """
+_INI_NAMES = ("hosts", "inventory")
+"""How Ansible's inventories in INI are called if not *.ini."""
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -57,7 +63,10 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> Any:
-    """Return the plain content of a JSON or YAML file, gzip'ed or not, or of a cluster in CSV.
+    """Return the plain content of a JSON or YAML file, gzip'ed or not, or of an inventory.
+
+    An inventory is a table (CSV), one of Ansible's (YAML, INI), or what `kubectl get nodes,pods -o
+    json` says: its content is that of a cluster file.
 
     Raises
     ------
@@ -69,6 +78,16 @@ def load(path: str | Path) -> Any:
         raise InvalidInputError(f"{path}: the file is empty", "give a file with a document in it")
     if Path(path).suffix.lower() == ".csv":
         return cluster_of_table(text, str(path))
+    if Path(path).suffix.lower() == ".ini" or Path(path).name in _INI_NAMES:
+        return cluster_of_ini(text, str(path))
+    data = _parsed(text, path)
+    if is_kubernetes(data):
+        return cluster_of_kubernetes(data, str(path))
+    return cluster_of_ansible(data, str(path)) if is_ansible(data) else data
+
+
+def _parsed(text: str, path: str | Path) -> Any:
+    """Return the plain content of JSON or YAML."""
     is_json = text.lstrip()[0] in "{["
     try:
         return json.loads(text, object_pairs_hook=_each_key_once) if is_json else load_yaml(text)

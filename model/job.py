@@ -319,12 +319,40 @@ def _check_stream(s: Stream, by_id: Mapping[str, Operator]) -> None:
             f"{a.parallelism} and {b.parallelism}; FORWARD needs equal ones (RESCALE is "
             "the local strategy for unequal ones)"
         )
+    if s.cost and s.cost.shares_by_producer is not None:
+        _check_shares_by_producer(s, s.cost.shares_by_producer, a, b)
+    if s.cost and s.cost.partial and s.ship_strategy is not ShipStrategy.HASH:
+        raise ValueError(
+            f"stream {a.name!r} -> {b.name!r} is {s.ship_strategy.value} and has a partial: only "
+            "what is grouped by key can be aggregated before it is sent, over a HASH stream"
+        )
     shares = s.cost.shares if s.cost else None
     if shares is not None and (len(shares) != b.parallelism or abs(sum(shares) - 1.0) > 1e-6):
         raise ValueError(
             f"stream {a.name!r} -> {b.name!r}: {len(shares)} shares that sum to "
             f"{sum(shares):g}; expected {b.parallelism} that sum to 1"
         )
+
+
+def _check_shares_by_producer(
+    s: Stream, rows: tuple[tuple[float, ...], ...], a: Operator, b: Operator
+) -> None:
+    where = f"stream {a.name!r} -> {b.name!r}"
+    if s.ship_strategy is not ShipStrategy.CUSTOM:
+        raise ValueError(
+            f"{where} is {s.ship_strategy.value} and has shares_by_producer: only a CUSTOM stream "
+            "is routed by weights of its own; leave them out, or give shares"
+        )
+    if len(rows) != a.parallelism:
+        raise ValueError(
+            f"{where}: shares_by_producer has {len(rows)} rows for {a.parallelism} producers"
+        )
+    for i, row in enumerate(rows):
+        if len(row) != b.parallelism or abs(sum(row) - 1.0) > 1e-6:
+            raise ValueError(
+                f"{where}: row {i} of shares_by_producer has {len(row)} shares that sum to "
+                f"{sum(row):g}; expected {b.parallelism} that sum to 1"
+            )
 
 
 def _check_demand(op: Operator, has_inputs: bool) -> None:

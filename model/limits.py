@@ -15,6 +15,7 @@ from pydantic import Field
 from edgeplace.model.base import Frozen
 from edgeplace.model.objective import ObjectiveName
 from edgeplace.model.rules import Rules
+from edgeplace.model.text import RateUnit, all_digits, with_prefix
 
 
 class Place(Enum):
@@ -54,10 +55,11 @@ class Facts:
     unit
         Unit of the used amount and of the capacity.
     stated
-        The limit in words: `{where}`, `{room}` that plans may use, `{given}` in the documents.
+        The limit in words: `{where}`, `{room}` that plans may use, `{given}` in the documents;
+        `{size}` is the room in bytes, `{rate}` in bytes or bits per second.
     cure
         A change that makes a plan valid: `{amount}` more, or times as much, `{s}` for the plural,
-        `{where}`.
+        `{where}`; `{size}` and `{rate}` are amounts.
     target
         Field of the cluster with the share of the capacity that plans may use; empty: all of it.
     grows_with_rates
@@ -165,8 +167,8 @@ class LimitKind(StrEnum):
         Facts(
             unit="bytes",
             at=Place.TASK_MANAGER,
-            stated="TaskManager {where} has {room:,.0f} bytes of memory",
-            cure="{amount:,.0f} more bytes of memory on {where}",
+            stated="TaskManager {where} has {size} of memory",
+            cure="{size} more memory on {where}",
             takes="memory_bytes",
             has="memory_bytes",
         ),
@@ -176,8 +178,8 @@ class LimitKind(StrEnum):
         Facts(
             unit="bytes",
             at=Place.TASK_MANAGER,
-            stated="TaskManager {where} has {room:,.0f} bytes of disk",
-            cure="{amount:,.0f} more bytes of disk on {where}",
+            stated="TaskManager {where} has {size} of disk",
+            cure="{size} more disk on {where}",
             has="disk_bytes",
         ),
     )
@@ -222,8 +224,8 @@ class LimitKind(StrEnum):
         Facts(
             unit="bytes/s",
             at=Place.LINK,
-            stated="link {where} carries {room:,.0f} bytes/s",
-            cure="{amount:,.0f} more bytes/s of bandwidth on link {where}",
+            stated="link {where} carries {rate}",
+            cure="{rate} more bandwidth on link {where}",
             target="link_target",
             grows_with_rates=True,
             helps=("credit window", "latency"),
@@ -235,7 +237,7 @@ class LimitKind(StrEnum):
         Facts(
             unit="bytes/s",
             at=Place.CHANNEL,
-            stated="the credit window of {where} lets {room:,.0f} bytes/s through",
+            stated="the credit window of {where} lets {rate} through",
             cure="{amount:.4g} times the network buffers (buffers_per_channel and "
             "floating_buffers_per_gate), for {where}",
             step=Step.FACTOR,
@@ -254,14 +256,23 @@ class LimitKind(StrEnum):
         stated: float | None = getattr(rules, self.facts.by)
         return stated
 
-    def in_words(self, where: str, room: float, given: float) -> str:
+    def in_words(self, where: str, room: float, given: float, rates: RateUnit) -> str:
         """Return a limit of this kind as a sentence."""
-        return self.facts.stated.format(where=where, room=room, given=given)
+        stated = self.facts.stated
+        return stated.format(where=where, room=room, given=given, **_written(room, rates))
 
-    def cure(self, where: str, amount: float) -> str:
+    def cure(self, where: str, amount: float, rates: RateUnit) -> str:
         """Return the change that raises a limit of this kind, as text."""
         s = "s" if amount > 1 else ""
-        return self.facts.cure.format(where=where, amount=amount, s=s)
+        return self.facts.cure.format(where=where, amount=amount, s=s, **_written(amount, rates))
+
+
+def _written(amount: float, rates: RateUnit) -> dict[str, str]:
+    """Return an amount of bytes, and of bytes/s, with all digits: of a cure none may be lacking."""
+    return {
+        "size": with_prefix(amount, "B", all_digits),
+        "rate": rates.text(amount, all_digits),
+    }
 
 
 def _kinds(wanted: Callable[[Facts], object]) -> tuple[LimitKind, ...]:

@@ -10,7 +10,7 @@ from edgeplace.model.base import Frozen
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
 
-ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput", "cost"]
+ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput", "cost", "wishes"]
 OBJECTIVES: tuple[ObjectiveName, ...] = (
     "wan",
     "latency",
@@ -18,6 +18,7 @@ OBJECTIVES: tuple[ObjectiveName, ...] = (
     "moves",
     "throughput",
     "cost",
+    "wishes",
 )
 DEFAULT_OBJECTIVE = ("wan", "latency", "server_cores", "moves")
 PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(

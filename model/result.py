@@ -8,6 +8,7 @@ from edgeplace.model.base import Frozen
 from edgeplace.model.limits import RATED, Limit, LimitKind
 from edgeplace.model.objective import ObjectiveName
 from edgeplace.model.plan import Plan
+from edgeplace.model.text import RateUnit
 
 PROVED_GAP = 1e-6
 """Relative to the value: with a bound as near as this, no plan is better."""
@@ -33,14 +34,33 @@ class StoppedBy(StrEnum):
     GAP = "gap"
     TIME_LIMIT = "time limit"
     INTERRUPT = "interrupt"
+    NO_BETTER = "no better weights or places"
+    """Weights and places that were chosen in turn: neither is better with the other as it is."""
     ROUNDING = "rounding"
     """The range of the figures is too wide for the back end's arithmetic. It is wider for MILP
     than for CP-SAT, which uses whole numbers.
     """
 
 
+class Unmet(Frozen):
+    """A wish that a plan does not meet."""
+
+    wish: str
+    """Its title."""
+    at: int = Field(ge=0)
+    """Its place in the list of wishes, from 0."""
+    subtasks: int
+    """How many break it; of `spread`, how many more than is fair are at the fullest place."""
+    weight: int
+    """Of each of them in the term `wishes`."""
+
+
 class Evaluation(Frozen):
-    """The evaluator's figures of one plan."""
+    """The evaluator's figures of one plan.
+
+    If demand varies over a day, bytes, money and server cores are means over the day; latency,
+    utilisation, headroom and limits are those of the period in which they are worst.
+    """
 
     wan_cost: float
     """Bytes per second over all links crossed, weighted by price: the `wan` objective."""
@@ -66,6 +86,10 @@ class Evaluation(Frozen):
     headroom: float = Field(allow_inf_nan=True)
     """Factor by which all sources can grow before the first limit; infinite if no limit grows with
     them. 1 / `utilisation` where what is used is proportional to the rates."""
+    sustained: float = Field(default=0.0, allow_inf_nan=True)
+    """Factor at which sources are held back. It is the headroom, but where checkpoints fill a
+    link: then it is more, since Flink waits with the next checkpoint until the last one is done.
+    """
     binding: Limit | None
     """The limit behind `headroom`: the one that grown rates reach first."""
     links: tuple[Limit, ...]
@@ -74,10 +98,19 @@ class Evaluation(Frozen):
     """Every node, in cores against cores x target."""
     task_managers: tuple[Limit, ...]
     """Every TaskManager, in slots."""
+    wishes: float = 0.0
+    """Subtasks that break wishes, each times the weight of its wish: the `wishes` objective."""
+    unmet: tuple[Unmet, ...] = ()
+    """Wishes that are not met, or not by all."""
     violations: tuple[Limit, ...]
     """Limits exceeded; empty: the plan is feasible."""
     notes: tuple[str, ...] = ()
-    """What of this plan is not known, and so not counted: credit over links that lead one way."""
+    """What of this plan is not known, and so not counted (credit over links that lead one way), and
+    links that are full because combiners send as much as they can."""
+    periods: tuple["PeriodEvaluation", ...] = ()
+    """The figures in each period of a demand that varies over a day; empty: it does not."""
+    rates_in: RateUnit = RateUnit.BYTES
+    """What texts measure traffic in, as those of the cluster; the figures here are in bytes."""
 
     @property
     def feasible(self) -> bool:
@@ -105,7 +138,17 @@ class Evaluation(Frozen):
             "moves": float(self.moves),
             "throughput": self.utilisation,
             "cost": self.cost_per_month or 0.0,
+            "wishes": self.wishes,
         }[objective]
+
+
+class PeriodEvaluation(Frozen):
+    """The evaluator's figures of one plan in one period of a day."""
+
+    name: str
+    share: float
+    """Of the day; those of all periods add up to 1."""
+    evaluation: Evaluation
 
 
 class LevelResult(Frozen):
@@ -183,6 +226,8 @@ class Conflict(Frozen):
     """True if each part of the cure was shown to be needed: without it, the others are no cure."""
     not_narrowed: int = 0
     """Limits and rules that cannot all hold, where they were not narrowed down: how many."""
+    rates_in: RateUnit = RateUnit.BYTES
+    """As in `Evaluation`."""
 
 
 class Chosen(Frozen):

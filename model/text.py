@@ -1,6 +1,9 @@
 """Text that several parts of edgeplace write alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+_PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
 def first_few(
@@ -20,6 +23,42 @@ def digits(value: float) -> str:
     """Return a number with three significant digits, and all digits of one that has more."""
     # `.3g` alone writes 999.5 and more as 1e+03.
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value or 0.0:.3g}"
+
+
+def with_prefix(value: float, unit: str, number: Callable[[float], str] = digits) -> str:
+    """Return an amount with a decimal prefix before its unit.
+
+    >>> with_prefix(1_234_567, "B")
+    '1.23 MB'
+    """
+    step = 0
+    # Also one that the text would round up to 1,000.
+    while step < len(_PREFIXES) - 1 and (abs(value) >= 1000 or number(abs(value)) == "1,000"):
+        value /= 1000
+        step += 1
+    return f"{number(value)} {_PREFIXES[step]}{unit}"
+
+
+def all_digits(value: float) -> str:
+    """Return a number with all that it has, up to twelve digits."""
+    return f"{value or 0.0:,.12g}"
+
+
+class RateUnit(StrEnum):
+    """What a text measures the traffic of links in."""
+
+    BYTES = "bytes/s"
+    BITS = "bit/s"
+
+    def text(self, bytes_per_s: float, number: Callable[[float], str] = digits) -> str:
+        """Return bytes per second as text.
+
+        >>> RateUnit.BITS.text(1_250_000)
+        '10 Mbit/s'
+        """
+        if self is RateUnit.BITS:
+            return with_prefix(8 * bytes_per_s, "bit/s", number)
+        return with_prefix(bytes_per_s, "B/s", number)
 
 
 def some(names: Sequence[str], most: int = 4) -> str:

@@ -16,9 +16,12 @@ from edgeplace.model import (
     Rules,
     Status,
     StoppedBy,
+    needing,
     objective_levels,
+    refuse_demand,
 )
-from edgeplace.solver.clock import limited, prolonged
+from edgeplace.model.what_if.confidence import planned_with
+from edgeplace.solver.clock import limited, prolonged, unhurried
 from edgeplace.solver.infeasibility.conflict import find_conflict
 from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.infeasibility.shortages import shortages
@@ -26,7 +29,7 @@ from edgeplace.solver.linear.backend import Backend
 from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.parallelism import Asked, Means, choose
-from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.problem import Problem, build, has_state_law, with_state_at_demand
 from edgeplace.solver.search import Search, SearchParameters
 
 _LATE_S = 0.5
@@ -47,6 +50,7 @@ def solve(
     progress: Callable[[str], None] | None = None,
     search: SearchParameters | None = None,
     parallelism: Asked | str | None = None,
+    confidence: float | None = None,
 ) -> Result:
     """Place every subtask of one or more jobs, and prove how good the placement is.
 
@@ -58,7 +62,8 @@ def solve(
         Terms to minimise in this order, each subject to the ones before: `wan` (bytes/s over
         links, weighted by price), `latency` (worst path, ms), `server_cores`, `moves`,
         `throughput` (largest utilisation of a limit that grows with the rates), `cost` (money a
-        month for links and machines). `wan:5%` lets later terms worsen `wan` by 5 %.
+        month for links and machines), `wishes` (subtasks that break wishes of the rules, by
+        weight: the last term unless it is named). `wan:5%` lets later terms worsen `wan` by 5 %.
         `PRESETS["money"]` is one of the ready-made lists. With `throughput` first, such limits may
         be exceeded: the plan then sustains the share `headroom` of the demand.
     current
@@ -93,8 +98,25 @@ def solve(
     PlanMismatchError
         If the evaluator does not confirm a back end's answer: a bug of edgeplace.
     """
+    if confidence is not None:
+        jobs = (job_graph,) if isinstance(job_graph, JobGraph) else tuple(job_graph)
+        case = Case(jobs, cluster, rules, current).at_confidence(confidence)
+        options = SolveOptions(
+            objective=objective,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            seed=seed,
+            workers=workers,
+            backend=backend,
+            progress=progress,
+            search=search,
+            parallelism=parallelism,
+        )
+        found = solve(case.jobs, cluster, rules, current=current, **options)
+        said = planned_with(jobs, confidence)
+        return found.model_copy(update={"notes": (said, *found.notes)})
     tell = progress or (lambda text: None)
-    levels = objective_levels(objective, cluster)
+    levels = levels_with_wishes(objective, cluster, rules)
     # Written so that nan is refused too.
     if not gap >= 0 or not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(
@@ -104,7 +126,12 @@ def solve(
     with limited(time_limit_s) as clock:
         soft = levels[0].name == "throughput"
         if parallelism is not None:
+            _refuse_wishes(rules)
+            refuse_demand(rules, "the parallelism is chosen")
             jobs = (job_graph,) if isinstance(job_graph, JobGraph) else tuple(job_graph)
+            if has_state_law(jobs):
+                with unhurried():
+                    jobs = tuple(with_state_at_demand(jobs)[0])
             case = Case(jobs, cluster, rules, current)
             means = Means(soft, gap, seed, tell, load, search)
             return choose(case, parallelism, levels, means, backend)
@@ -125,6 +152,31 @@ def solve(
         return _answer(problem, levelwise, possible, soft, backend)
 
 
+def levels_with_wishes(
+    objective: Sequence[str | ObjectiveLevel], cluster: Cluster, rules: Rules | None
+) -> list[ObjectiveLevel]:
+    """Return the levels of an objective; wishes of the rules are the last one unless it is named.
+
+    Raises
+    ------
+    InvalidInputError
+        If a term is not known, or named twice.
+    """
+    levels = objective_levels(objective, cluster)
+    if rules and rules.wishes and all(v.name != "wishes" for v in levels):
+        levels.append(ObjectiveLevel(name="wishes"))
+    return levels
+
+
+def _refuse_wishes(rules: Rules | None) -> None:
+    if rules and rules.wishes:
+        raise InvalidInputError(
+            "the rules have wishes, and the parallelism is to be chosen: no bound over all "
+            "combinations is known of wishes",
+            "leave the wishes out, and solve with them in the parallelism that was chosen",
+        )
+
+
 class SolveOptions(TypedDict, total=False):
     """What `solve` takes beside the case."""
 
@@ -137,6 +189,7 @@ class SolveOptions(TypedDict, total=False):
     progress: Callable[[str], None] | None
     search: SearchParameters | None
     parallelism: Asked | str | None
+    confidence: float | None
 
 
 def solve_case(case: Case, **options: Unpack[SolveOptions]) -> Result:
@@ -172,7 +225,14 @@ def loader(name: str, seed: int, workers: int | None) -> Callable[[LinearModel],
     ------
     InvalidInputError
         If there is no such back end on this machine.
+    MissingExtraError
+        If its library is not installed.
     """
+    with needing("solve"):
+        return _loader(name, seed, workers)
+
+
+def _loader(name: str, seed: int, workers: int | None) -> Callable[[LinearModel], Backend]:
     if name == "milp":
         from edgeplace.solver.linear.highs import Milp
 

@@ -12,7 +12,15 @@ from typing import Any, Literal, NamedTuple
 from pydantic import ConfigDict, Field, model_validator
 
 from edgeplace.model.base import Frozen, Id, Positive, Whole
-from edgeplace.model.cluster import Link, Machine, Node, TaskManager, one_currency
+from edgeplace.model.cluster import (
+    Link,
+    Machine,
+    Node,
+    Position,
+    TaskManager,
+    one_currency,
+    rates_as_written,
+)
 from edgeplace.model.errors import MisplacedError, Where
 from edgeplace.model.text import some
 
@@ -52,7 +60,7 @@ class Template(Frozen):
     """Their ids follow the site's: `pi-*` of `depot-07` is `depot-07-pi-1`, ..."""
 
 
-class SiteException(Template):
+class SiteException(Template, Position):
     """What some sites of a group have instead."""
 
     id: Id
@@ -125,9 +133,9 @@ def written_out(data: Mapping[str, Any], short: ShortCluster) -> dict[str, Any]:
     _each_once("node", ((found.node["id"], found.where) for found in nodes))
     links = list(_links(short.links, [site.id for site in sites]))
     classes = [{"id": c.id, "speed": c.speed} for c in short.node_classes if c.speed is not None]
-    rest = {key: value for key, value in data.items() if key != "templates"}
+    rest = {key: value for key, value in rates_as_written(data).items() if key != "templates"}
     return rest | {
-        "sites": [{"id": s.id, "tier": s.tier} for s in sites],
+        "sites": [{"id": s.id, "tier": s.tier, **s.position} for s in sites],
         "nodes": [found.node for found in nodes],
         "links": [link.model_dump(exclude_unset=True) for link in links],
         "node_classes": classes,
@@ -137,6 +145,7 @@ def written_out(data: Mapping[str, Any], short: ShortCluster) -> dict[str, Any]:
 class _Site(NamedTuple):
     id: str
     tier: str
+    position: dict[str, float]
     nodes: tuple[NodeGroup, ...]
     nodes_at: Where
     where: Where
@@ -167,6 +176,7 @@ def _sites(short: ShortCluster) -> list[_Site]:
 def _site(name: str, group: SiteGroup, where: Where, templates: Mapping[str, Template]) -> _Site:
     """Return a site: the group's template, then the group itself, then each exception in turn."""
     tier = "edge"
+    position: dict[str, float] = {}
     nodes: tuple[NodeGroup, ...] = ()
     nodes_at = where
     layers: list[tuple[Template, Where]] = [(group, where)]
@@ -177,6 +187,8 @@ def _site(name: str, group: SiteGroup, where: Where, templates: Mapping[str, Tem
     ]
     for layer, at in layers:
         own: list[tuple[Template, Where]] = [(layer, at)]
+        if isinstance(layer, SiteException):
+            position |= layer.model_dump(include=set(Position.model_fields), exclude_none=True)
         wanted = layer.template if isinstance(layer, SiteException) else None
         if wanted is not None:
             if wanted not in templates:
@@ -188,7 +200,7 @@ def _site(name: str, group: SiteGroup, where: Where, templates: Mapping[str, Tem
             tier = part.tier or tier
             if part.nodes is not None:
                 nodes, nodes_at = part.nodes, (*there, "nodes")
-    return _Site(name, tier, nodes, nodes_at, where)
+    return _Site(name, tier, position, nodes, nodes_at, where)
 
 
 def _nodes(short: ShortCluster, sites: Sequence[_Site]) -> Iterator[_Node]:

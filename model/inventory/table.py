@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from pydantic import Field, ValidationError
 
 from edgeplace.model.base import Id, NonNegative, Positive, Whole
-from edgeplace.model.cluster import Link, Machine
+from edgeplace.model.cluster import Link, Machine, Position
 from edgeplace.model.errors import InvalidInputError, Mistake
 from edgeplace.model.inventory.short_form import MOST_SITES
 from edgeplace.model.parsing.complaint import complaint
@@ -19,7 +19,7 @@ from edgeplace.model.text import some
 _DELIMITERS = ";\t,"
 
 
-class SiteRow(Machine):
+class SiteRow(Machine, Position):
     """A row: a site, machines there, and the link that leads from it."""
 
     site: Id
@@ -29,6 +29,8 @@ class SiteRow(Machine):
     count: Whole | None = Field(default=None, ge=1, le=MOST_SITES)
     node_class: Id | None = None
     host: str | None = None
+    checkpoint_storage: bool | None = None
+    """Whether checkpoints go to this site; of one site."""
     to: Id | None = None
     """Site at the other end of the link, which leads both ways."""
     bandwidth_bytes_per_s: Positive | None = None
@@ -38,6 +40,7 @@ class SiteRow(Machine):
     included_bytes: NonNegative | None = None
 
 
+_OF_SITE = ("tier", *Position.model_fields)
 _LINK = tuple(f for f in Link.model_fields if f in SiteRow.model_fields)
 _OF_MACHINES = ("node", "count", "node_class", "host", *Machine.model_fields)
 _NEEDED = ("cores", "slots")
@@ -73,8 +76,11 @@ def cluster_of_table(text: str, path: str) -> dict[str, Any]:
     for row in rows:
         name = row.read.site
         site = sites.setdefault(name, {"id": name, "nodes": []})
-        if row.read.tier is not None and site.setdefault("tier", row.read.tier) != row.read.tier:
-            _refuse(path, row, f"site {name!r} had another tier above", "give it one tier")
+        # Compared as read, since 48.1 and 48.10 are the same.
+        for field, said in row.read.model_dump(include=set(_OF_SITE), exclude_none=True).items():
+            if site.setdefault(field, said) != said:
+                what = f"site {name!r} had another {field} above"
+                _refuse(path, row, what, f"give it one {field}")
         if group := _machines(path, row):
             if group["id"] in (other["id"] for other in site["nodes"]):
                 what = f"site {name!r} has machines {group['id']!r} above"
@@ -83,6 +89,12 @@ def cluster_of_table(text: str, path: str) -> dict[str, Any]:
     for row in rows:
         _link(path, row, sites, links)
     found: dict[str, Any] = {"sites": list(sites.values()), "links": list(links.values())}
+    storing = {row.read.site: row for row in rows if row.read.checkpoint_storage}
+    for name, row in storing.items():
+        if len(storing) > 1:
+            what = f"checkpoint_storage is at {some(list(storing))}"
+            _refuse(path, row, what, "say yes at one site")
+        found["checkpoint_storage"] = name
     named = (price_currency(text, field) for row in rows for field, text in row.cells.items())
     currencies = dict.fromkeys(filter(None, named))
     return {"currency": next(iter(currencies)), **found} if currencies else found
@@ -117,11 +129,11 @@ def _rows(text: str, path: str) -> Iterator[_Row]:
 
 def _check_columns(path: str, columns: Sequence[str]) -> None:
     # The columns of the rows go before those of all machines.
-    known = [*(f for f in SiteRow.model_fields if f not in Machine.model_fields)]
-    known += Machine.model_fields
+    others = (*Position.model_fields, *Machine.model_fields)
+    known = [*(f for f in SiteRow.model_fields if f not in others), *others]
     for name in columns:
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, 1, 0.5)
+            near = difflib.get_close_matches(name.lower(), known, 1, 0.51)
             cure = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}"
             raise _wrong(path, 1, f"there is no column of the name {name!r}", cure)
         if columns.count(name) > 1:

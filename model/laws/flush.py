@@ -10,6 +10,10 @@ flush starts the count to N anew. Of n gathered records, k whole batches of N an
 with r records in a second and m keys in a record. If the timer is the slower one, T and C change
 places. Without N, B is D(m n); without T and C, the output is r/N D(m N).
 
+A full link holds the operator back: a flush waits for room, and the timer does not fire
+meanwhile. The more records come, the later it flushes, until only N and checkpoints do:
+`held_back`.
+
 D(n), the number of distinct keys among n, has two forms. It is the sum of
 1 - (1 - p)^n over the keys' probabilities p (Johnson and Kotz, Urn Models and Their Application,
 1977); (1 - p)^n is taken as exp(-n p).
@@ -74,6 +78,24 @@ class FlushLaw(Frozen):
             halved = periods[0] / periods[1]
             sent += halved * (2 * self._sent(gathered / 2) - sent)
         return sent / gathered
+
+    @property
+    def held_back(self) -> "FlushLaw":
+        """The law where a full link delays the timer for as long as it needs.
+
+        It is the same law for an operator that flushes by its timer alone. A window of event time
+        is such a one: what it has gathered does not depend on when it fires.
+        """
+        when = self.gathering
+        if not (when.records or when.checkpoint_s):
+            return self
+        return self.model_copy(update={"gathering": when.model_copy(update={"interval_s": None})})
+
+    def held_back_share(self, rate_per_s: float) -> float:
+        """Return the share of its output that is left where a full link delays the timer."""
+        if rate_per_s == 0:
+            return 1.0
+        return min(1.0, self.held_back.selectivity(rate_per_s) / self.selectivity(rate_per_s))
 
     def least_selectivity(self) -> float:
         """Return a selectivity that no rate undercuts: that of whole batches, or of cold keys."""

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import logging
 import os
 import stat
 import zlib
@@ -12,6 +13,8 @@ from edgeplace.model.errors import InvalidInputError
 MOST_BYTES = 256 << 20
 """Largest size of a document, compressed and uncompressed."""
 
+STANDARD_INPUT = "-"
+_log = logging.getLogger(__name__)
 _piped: dict[tuple[int, int], bytes] = {}
 """Contents of files that can be read only once, by device and inode."""
 
@@ -19,12 +22,14 @@ _piped: dict[tuple[int, int], bytes] = {}
 def bytes_of(path: str | Path) -> bytes:
     """Return the content of a file, for a pipe (`<(...)`, /dev/stdin) also at a second call.
 
+    `-` is standard input.
+
     Raises
     ------
     InvalidInputError
         If it cannot be read, or is too large for a document.
     """
-    path = Path(path)
+    path = Path("/dev/stdin" if str(path) == STANDARD_INPUT else path)
     try:
         status = path.stat()
         once = not stat.S_ISREG(status.st_mode)
@@ -49,6 +54,7 @@ def bytes_of(path: str | Path) -> bytes:
             f"{path}: cannot be read: {getattr(e, 'strerror', None) or e}", "check the path"
         ) from e
     _check_size(path, raw)
+    _log.debug("read %s: %d bytes", path, len(raw))
     if once:
         _piped[key] = raw
     return raw

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgeplace.model.base import Frozen, Id
@@ -39,7 +39,40 @@ def _each_term_once(levels: tuple[str, ...]) -> tuple[str, ...]:
     return levels
 
 
+_OF_JOBMANAGER = ("credentials", "ca_file", "plans")
 Level = Annotated[Id, AfterValidator(_a_level)]
+
+
+class Environment(Frozen):
+    """What is different in one of several places where the jobs run.
+
+    Paths are relative to the folder of the project file. `credentials`, `ca_file` and `plans`
+    belong to a JobManager: an environment that has its own takes none of them from the project.
+    """
+
+    cluster: Id | None = None
+    """Cluster file."""
+    costs: tuple[Id, ...] | None = None
+    """Costs files, one for each measured job."""
+    rules: Id | None = None
+    """Rules file."""
+    jobmanager: Id | None = None
+    """Flink's REST API, such as `http://localhost:8081`."""
+    credentials: Id | None = None
+    """File with `token`, or `user` and `password`."""
+    ca_file: Id | None = None
+    """Certificates to trust (PEM)."""
+    plans: Id | None = None
+    """The agent's folder of plans; empty: where the JobManager says it is."""
+
+    def changes(self) -> dict[str, object]:
+        """Return the fields of a project that this environment replaces, with their values."""
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return {
+            name: value
+            for name, value in own.items()
+            if value is not None or (self.jobmanager and name in _OF_JOBMANAGER)
+        }
 
 
 class Project(Frozen):
@@ -74,6 +107,8 @@ class Project(Frozen):
     """Certificates to trust (PEM)."""
     plans: Id | None = None
     """The agent's folder of plans; empty: where the JobManager says it is."""
+    environments: dict[Id, Environment] = Field(default_factory=dict)
+    """Other places where the jobs run, such as `prod`, and what is different there."""
 
     @model_validator(mode="after")
     def _one_objective(self) -> Self:
@@ -84,6 +119,25 @@ class Project(Frozen):
                 {"cure": "leave one of them out: 'optimise' stands for a list of terms"},
             )
         return self
+
+    def in_environment(self, name: str, origin: str | Path) -> Self:
+        """Return the project as it is in an environment.
+
+        Raises
+        ------
+        InvalidInputError
+            If `origin`, the project file, has no environment of that name.
+        """
+        if name not in self.environments:
+            near = difflib.get_close_matches(name, self.environments, 1, 0.6)
+            known = (
+                f"it has {', '.join(self.environments)}" if self.environments else "add it there"
+            )
+            raise InvalidInputError(
+                f"{origin}: there is no environment {name!r}",
+                f"did you mean {near[0]!r}?" if near else known,
+            )
+        return self.model_copy(update=self.environments[name].changes())
 
 
 PROJECT_FILES = (
@@ -100,15 +154,23 @@ PROJECT_FILES = (
 """Fields of a project that name files."""
 
 
-def read_project(path: str | Path) -> Project:
+def read_project(path: str | Path, environment: str | None = None) -> Project:
     """Read a project file; paths in it are then relative to the current folder.
+
+    Parameters
+    ----------
+    environment
+        The environment in which the project is meant; None: as its fields say.
 
     Raises
     ------
     InvalidInputError
-        If the file is not a project file. Whether the files that it names exist is not checked.
+        If the file is not a project file, or has no such environment. Whether the files that it
+        names exist is not checked.
     """
     project = read(path, Project)
+    if environment is not None:
+        project = project.in_environment(environment, path)
     folder = Path(path).parent
     resolved: dict[str, object] = {}
     for field in PROJECT_FILES:
@@ -120,7 +182,9 @@ def read_project(path: str | Path) -> Project:
     return project.model_copy(update=resolved)
 
 
-def missing_files(path: str | Path, fields: Sequence[str] = PROJECT_FILES) -> Iterator[Mistake]:
+def missing_files(
+    path: str | Path, fields: Sequence[str] = PROJECT_FILES, environment: str | None = None
+) -> Iterator[Mistake]:
     """Yield a mistake for each file that a project file names and that does not exist.
 
     Parameters
@@ -129,15 +193,22 @@ def missing_files(path: str | Path, fields: Sequence[str] = PROJECT_FILES) -> It
         The project file.
     fields
         Fields to check, of `PROJECT_FILES`.
+    environment
+        The environment in which the project is meant; None: as its fields say.
     """
     project, data = read(path, Project), load(path)
+    changes: dict[str, object] = {}
+    if environment is not None:
+        project = project.in_environment(environment, path)
+        changes = project.environments[environment].changes()
     folder = Path(path).parent
     for field in fields:
+        home: Where = ("environments", environment) if environment and field in changes else ()
         named = getattr(project, field)
         several = isinstance(named, tuple)
         for i, name in enumerate(named if several else filter(None, [named])):
             if not (folder / name).exists():
-                where: Where = (field, i) if several else (field,)
+                where: Where = (*home, field, i) if several else (*home, field)
                 yield mistake_at(
                     data, where, path, f"there is no file {name!r}", _near(folder, name)
                 )

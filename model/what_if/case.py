@@ -1,6 +1,7 @@
 """A case: the complete input of a placement, and what-if questions on it."""
 
 import dataclasses
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,15 +9,29 @@ from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph, Operator
 from edgeplace.model.plan import Plan
-from edgeplace.model.rules import Rules
-from edgeplace.model.what_if.cluster_changes import with_bandwidth, with_node_like
-from edgeplace.model.what_if.lost_site import without_site_and_its_data
+from edgeplace.model.rules import Period, Rules
+from edgeplace.model.what_if.cluster_changes import (
+    with_bandwidth,
+    with_cores_of,
+    with_node_like,
+    with_price,
+    with_site_like,
+    with_slots_of,
+)
+from edgeplace.model.what_if.confidence import at_confidence
+from edgeplace.model.what_if.lost_site import (
+    Left,
+    without_links_and_what_they_join,
+    without_node_and_its_data,
+    without_site_and_its_data,
+)
 from edgeplace.model.what_if.parallelism import (
     Parallelism,
     rescaled_plan,
     rescaled_rules,
     with_parallelism,
 )
+from edgeplace.model.what_if.weights import with_weights
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,22 @@ class Case:
             else f"the sources are {[o.name for j in self.jobs for o in j.sources()]}",
         )
 
+    def at_confidence(self, probability: float) -> Self:
+        """Return the case with CPU costs that are not exceeded with a probability, each by itself.
+
+        Raises
+        ------
+        InvalidInputError
+            If the probability is below 0.5, or not below 1.
+        """
+        if not 0.5 <= probability < 1:
+            raise InvalidInputError(
+                f"a confidence of {probability:g} is not a probability from 0.5 to 1",
+                "give one such as 0.9",
+            )
+        jobs = tuple(at_confidence(job, probability) for job in self.jobs)
+        return dataclasses.replace(self, jobs=jobs)
+
     def with_rate(self, source: str, rate_per_s: float) -> Self:
         """Return the case with another rate of a source, in records/s of all its subtasks.
 
@@ -120,6 +151,33 @@ class Case:
             for op in job.sources():
                 case = case._times(job.name, op, factor)
         return case
+
+    def with_period_times(self, period: str, factor: float) -> Self:
+        """Return the case with the demand of all sources in a period of the day multiplied.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such period, or the factor is not above 0.
+        """
+        _check(factor)
+        self._period(period)
+        rules = self.rules or Rules()
+        demand = (p.times(factor) if p.name == period else p for p in rules.demand)
+        rules = rules.model_copy(update={"demand": tuple(demand)})
+        return dataclasses.replace(self, rules=rules)
+
+    def with_demand_of(self, period: str) -> Self:
+        """Return the case with the demand of a period of the day at all times.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such period.
+        """
+        rules = self.rules or Rules()
+        rules = rules.model_copy(update={"demand": (self._period(period),)})
+        return dataclasses.replace(self, rules=rules)
 
     def with_bandwidth_times(self, source: str, target: str, factor: float) -> Self:
         """Return the case with the bandwidth from one site to another multiplied.
@@ -188,7 +246,7 @@ class Case:
         return dataclasses.replace(self, cluster=cluster, notes=(*self.notes, note))
 
     def without_site(self, site: str) -> Self:
-        """Return the case without a site.
+        """Return the case without a site, and without what only this site joins to the rest.
 
         Subtasks of sources whose data is born there send nothing and run anywhere: Flink deploys
         all subtasks of a job or none. Other subtasks that a rule holds there have no place left.
@@ -198,17 +256,76 @@ class Case:
         InvalidInputError
             If there is no such site, or checkpoints are stored there.
         """
-        jobs, cluster, rules, notes = without_site_and_its_data(
-            self.jobs, self.cluster, self.rules, self.current, site
+        return self._without(
+            without_site_and_its_data(self.jobs, self.cluster, self.rules, self.current, site)
         )
-        return dataclasses.replace(
-            self,
-            jobs=jobs,
-            cluster=cluster,
-            rules=rules,
-            lost=tuple(dict.fromkeys((*self.lost, site))),
-            notes=(*self.notes, *notes),
+
+    def without_node(self, node: str) -> Self:
+        """Return the case without a node. Sources whose data is born at it send nothing.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such node.
+        """
+        return self._without(
+            without_node_and_its_data(self.jobs, self.cluster, self.rules, self.current, node)
         )
+
+    def without_links(self, ways: Collection[tuple[str, str]]) -> Self:
+        """Return the case without some links, given as (source, target), and without the sites that
+        nothing else joins to the rest: they are lost as in `without_site`.
+        """
+        return self._without(
+            without_links_and_what_they_join(
+                self.jobs, self.cluster, self.rules, self.current, ways
+            )
+        )
+
+    def with_price(self, ways: Collection[tuple[str, str]], price: str) -> Self:
+        """Return the case with another price of a byte on some links, given as (source, target).
+
+        Raises
+        ------
+        InvalidInputError
+            If it is neither a price, as in a cluster file, nor a factor such as `x0.5`.
+        """
+        return dataclasses.replace(self, cluster=with_price(self.cluster, ways, price))
+
+    def with_slots(self, place: str, change: Callable[[float], float]) -> Self:
+        """Return the case with other slots on the TaskManagers of a place.
+
+        Parameters
+        ----------
+        place
+            A site, node, TaskManager or class of nodes, or a pattern such as `vm-*`.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such place, or the slots are no whole number of 0 or more.
+        """
+        return dataclasses.replace(self, cluster=with_slots_of(self.cluster, place, change))
+
+    def with_cores(self, place: str, change: Callable[[float], float]) -> Self:
+        """Return the case with other cores on the nodes of a place, as in `with_slots`.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no such place, or a node would have no cores.
+        """
+        return dataclasses.replace(self, cluster=with_cores_of(self.cluster, place, change))
+
+    def with_site_like(self, site: str, model: str) -> Self:
+        """Return the case with one more site, with machines and links like those of another one.
+
+        Raises
+        ------
+        InvalidInputError
+            If there is no site to copy, or one of the new name.
+        """
+        return dataclasses.replace(self, cluster=with_site_like(self.cluster, site, model))
 
     def with_parallelism(self, wanted: Parallelism) -> Self:
         """Return the case with other numbers of subtasks; the rest is mapped by key group.
@@ -231,12 +348,13 @@ class Case:
         )
 
     def in_parallelism_of(self, plan: Plan) -> Self:
-        """Return the case with as many subtasks of each operator as a plan has places for.
+        """Return the case as a plan has it: with so many subtasks, and streams that send by its
+        weights.
 
         Raises
         ------
         InvalidInputError
-            As `with_parallelism`.
+            As `with_parallelism` and `with_weights`.
         """
         wanted = {
             job.name: {
@@ -247,7 +365,31 @@ class Case:
             }
             for job in self.jobs
         }
-        return self.with_parallelism(wanted) if any(wanted.values()) else self
+        case = self.with_parallelism(wanted) if any(wanted.values()) else self
+        jobs = with_weights(case.jobs, case.cluster, plan)
+        return dataclasses.replace(case, jobs=jobs) if plan.weights else case
+
+    def _period(self, name: str) -> Period:
+        demand = self.rules.demand if self.rules else ()
+        found = next((p for p in demand if p.name == name), None)
+        if found is None:
+            names = ", ".join(repr(p.name) for p in demand)
+            raise InvalidInputError(
+                f"the demand has no period {name!r}",
+                f"its periods are {names}" if names else "give the rules a `demand` with periods",
+            )
+        return found
+
+    def _without(self, left: Left) -> Self:
+        jobs, cluster, rules, lost, notes = left
+        return dataclasses.replace(
+            self,
+            jobs=jobs,
+            cluster=cluster,
+            rules=rules,
+            lost=tuple(dict.fromkeys((*self.lost, *lost))),
+            notes=(*self.notes, *notes),
+        )
 
     def _times(self, name: str, op: Operator, factor: float) -> Self:
         _check(factor)

@@ -76,6 +76,15 @@ def with_parallelism(job: JobGraph, wanted: Mapping[str, int]) -> JobGraph:
                 "places of sources are known by subtask",
                 f"ask for {op.parallelism}, the parallelism that it has",
             )
+    for s in job.streams:
+        moved = [op for op in (s.source, s.target) if changed[op] != job.operator(op).parallelism]
+        if moved and s.cost and s.cost.shares_by_producer is not None:
+            raise InvalidInputError(
+                f"job {job.name!r}: {job.operator(moved[0]).name!r} cannot have parallelism "
+                f"{changed[moved[0]]}: a router sends to {job.operator(s.target).name!r} by "
+                "weights, which are known by subtask",
+                f"ask for {job.operator(moved[0]).parallelism}, or leave the weights out",
+            )
     streams = tuple(
         _with_shares(job, s, changed[s.target]) if s.cost and s.cost.shares else s
         for s in job.streams

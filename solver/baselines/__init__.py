@@ -9,7 +9,10 @@ from collections.abc import Callable
 
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.all_server import all_server
+from edgeplace.solver.baselines.amnis_style import amnis_style
 from edgeplace.solver.baselines.caps import caps
+from edgeplace.solver.baselines.costream_style import costream_style
+from edgeplace.solver.baselines.flatvec_style import flatvec_style
 from edgeplace.solver.baselines.flink_spread import flink_spread
 from edgeplace.solver.baselines.found import Budget, Found
 from edgeplace.solver.baselines.greedy_first_fit import greedy_first_fit
@@ -46,6 +49,9 @@ PUBLISHED: dict[str, Method] = {
     "local-search": local_search,
     "tabu": tabu,
     "random-k": random_k,
+    "costream-style": costream_style,
+    "flatvec-style": flatvec_style,
+    "amnis-style": _at_once(amnis_style),
     "span-edge": _at_once(span_edge),
     "nes-bottom-up": _at_once(nes_bottom_up),
     "nes-top-down": _at_once(nes_top_down),

@@ -222,7 +222,7 @@ class State:
     def _own_bytes(self, k: int, site: int) -> Floats:
         p = self._p
         channels, a, b = self._ends(k, site)
-        flow = p.channels.bytes_per_s[channels]
+        flow = p.channels.least_bytes_per_s[channels]
         crossing = (a != b) & (flow > 0)
         a, b, flow = a[crossing], b[crossing], flow[crossing]
         if p.storage_site is not None and p.footprint.checkpoint_bytes_per_s[k] > 0:

@@ -33,15 +33,15 @@ def random_k(problem: Problem, budget: Budget = UNLIMITED, draws: int = DRAWS) -
     for _ in range(draws):
         if time.monotonic() > deadline:
             break
-        drawn = _draw(problem, nothing.cleared(), rng)
-        found = assess(problem, drawn)
+        draw = drawn(problem, nothing.cleared(), rng)
+        found = assess(problem, draw)
         worth = (float(len(found.violations)), found.wan_cost)
         if worth < least:
-            best, least = drawn, worth
+            best, least = draw, worth
     return Found(best)
 
 
-def _draw(p: Problem, state: State, rng: np.random.Generator) -> Ints:
+def drawn(p: Problem, state: State, rng: np.random.Generator) -> Ints:
     """Return a placement: each subtask, in random order, on a random TaskManager that is left."""
     allowed = p.allowed()
     for k in rng.permutation(p.n).tolist():

@@ -9,7 +9,7 @@ from edgeplace.solver.problem import Problem
 
 
 class SlotsTaken:
-    """The slots that the subtasks placed so far take; see `edgeplace.solver.problem.slots`.
+    """The slots that the subtasks placed so far take; see `edgeplace.solver.slots`.
 
     It counts on from step to step, where others count a whole placement.
 

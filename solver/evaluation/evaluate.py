@@ -1,6 +1,7 @@
 """The one evaluator: every term of the objective and every limit, recomputed from a plan."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,15 +12,19 @@ from edgeplace.model import (
     JobGraph,
     Limit,
     LimitKind,
+    PeriodEvaluation,
     Plan,
     Rules,
+    Unmet,
+    with_weights,
 )
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.clock import unhurried
-from edgeplace.solver.evaluation.growth import FirstLimit, first_limit
+from edgeplace.solver.evaluation.growth import FirstLimit, first_limit, sustained_factor
 from edgeplace.solver.evaluation.usage import Usage, Use, measure_usage
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.tolerances import TOLERANCE
 
 
 def evaluate(
@@ -36,8 +41,9 @@ def evaluate(
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
+    jobs = [job_graph] if isinstance(job_graph, JobGraph) else job_graph
     with unhurried():
-        problem = build(job_graph, cluster, rules, current)
+        problem = build(with_weights(jobs, cluster, plan), cluster, rules, current)
         return with_headroom(measure_usage(problem, problem.assignment(plan)))
 
 
@@ -59,7 +65,28 @@ def with_headroom(usage: Usage) -> Evaluation:
     OutOfTimeError
         If the time of the call that runs is over.
     """
-    return evaluation_of(usage, first_limit(usage))
+    if usage.periods:
+        each = tuple(map(with_headroom, usage.periods))
+        return _with_least_headroom(evaluation_of(usage), each)
+    first = first_limit(usage)
+    headroom = first.factor if first else _proportional(usage.utilisation)
+    return evaluation_of(usage, first, sustained_factor(usage, headroom))
+
+
+def _with_least_headroom(whole: Evaluation, each: Sequence[Evaluation]) -> Evaluation:
+    """Return the evaluation of a day with the headroom of the period in which it is least."""
+    least = min(each, key=lambda e: e.headroom)
+    return whole.model_copy(
+        update={
+            "headroom": least.headroom,
+            "sustained": min(e.sustained for e in each),
+            "binding": least.binding,
+            "periods": tuple(
+                old.model_copy(update={"evaluation": new})
+                for old, new in zip(whole.periods, each, strict=True)
+            ),
+        }
+    )
 
 
 def with_headroom_in_time(usage: Usage) -> tuple[Evaluation, tuple[str, ...]]:
@@ -71,7 +98,9 @@ def with_headroom_in_time(usage: Usage) -> tuple[Evaluation, tuple[str, ...]]:
         return evaluation_of(usage), (note,)
 
 
-def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
+def evaluation_of(
+    usage: Usage, first: FirstLimit | None = None, sustained: float | None = None
+) -> Evaluation:
     """Return the usage of a plan as an `Evaluation`, with the name of every limit.
 
     Parameters
@@ -79,16 +108,20 @@ def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
     first
         The limit that grown rates reach first; None: it is the fullest one, and the headroom is
         that of figures which are proportional to the rates.
+    sustained
+        Factor of the rates at which sources are held back; None: it is the headroom.
     """
     routes, slots, *others = usage.fixed
     listed = {use.kind: _listed(usage, use) for use in (*usage.rated, slots)}
-    rated = (limit for use in usage.rated for limit in listed[use.kind])
+    rated = [limit for use in usage.rated for limit in listed[use.kind]]
+    headroom = first.factor if first else _proportional(usage.utilisation)
     binding = max(rated, key=lambda limit: limit.utilisation, default=None)
     if first is not None:
         binding = next(
-            _limit(usage, use, first.index) for use in usage.rated if use.kind is first.kind
+            limit_at(usage, use, first.index) for use in usage.rated if use.kind is first.kind
         )
     return Evaluation(
+        rates_in=usage.problem.cluster.rates_in,
         wan_cost=usage.value("wan"),
         wan_bytes_per_s=float(usage.link_bytes.sum()),
         cost_per_month=usage.value("cost") if usage.problem.cluster.currency else None,
@@ -98,17 +131,32 @@ def evaluation_of(usage: Usage, first: FirstLimit | None = None) -> Evaluation:
         moves=int(usage.value("moves")),
         moved_state_bytes=float(usage.problem.footprint.state_bytes[usage.moved].sum()),
         utilisation=usage.value("throughput"),
-        headroom=first.factor if first else _proportional(usage.utilisation),
+        headroom=headroom,
+        sustained=headroom if sustained is None else sustained,
         binding=binding if binding and binding.used > 0 else None,
-        links=listed[LimitKind.LINK_BANDWIDTH],
+        links=_listed(usage, replace(usage.rated[0], used=usage.carried_bytes)),
         nodes=listed[LimitKind.NODE_CPU],
         task_managers=listed[LimitKind.SLOTS],
+        wishes=usage.value("wishes"),
+        unmet=tuple(
+            Unmet(wish=wish.title, at=i, subtasks=n, weight=wish.weight)
+            for i, (wish, n) in enumerate(zip(usage.problem.wishes, usage.unmet, strict=True))
+            if n
+        ),
         violations=tuple(
-            _limit(usage, use, i)
+            limit_at(usage, use, i)
             for use in (routes, *usage.rated, slots, *others)
             for i in np.flatnonzero(use.over).tolist()
         ),
-        notes=tuple(_unknown(usage)),
+        notes=tuple(
+            dict.fromkeys(
+                (*_unknown(usage), *(n for u in usage.periods or (usage,) for n in _delayed(u)))
+            )
+        ),
+        periods=tuple(
+            PeriodEvaluation(name=of.name, share=of.share, evaluation=evaluation_of(own))
+            for of, own in zip(usage.problem.day, usage.periods, strict=True)
+        ),
     )
 
 
@@ -122,10 +170,10 @@ def _listed(usage: Usage, use: Use) -> tuple[Limit, ...]:
     if use.kind in (LimitKind.SUBTASK_BUSY, LimitKind.CREDIT_WINDOW) and which:
         fullest = int(np.argmax(use.share))
         which = range(fullest, fullest + 1)
-    return tuple(_limit(usage, use, i) for i in which)
+    return tuple(limit_at(usage, use, i) for i in which)
 
 
-def _limit(usage: Usage, use: Use, i: int) -> Limit:
+def limit_at(usage: Usage, use: Use, i: int) -> Limit:
     """Return limit i of a kind, by its name."""
     where, subject = _named(usage, use.kind, i)
     used, room = float(use.used[i]), float(use.room[i])
@@ -191,6 +239,16 @@ def _unknown(v: Usage) -> Iterator[str]:
                 f"no link leads straight back over {net.names[e]}: what buffers wait for credit "
                 "there is not known, and not in the latency"
             )
+
+
+def _delayed(v: Usage) -> Iterator[str]:
+    """Yield the links that are full because combiners send as much as they can."""
+    room = v.problem.network.capacity_bytes_per_s * (1 + TOLERANCE)
+    for e in np.flatnonzero((v.link_bytes > room) & (v.least_bytes <= room)).tolist():
+        yield (
+            f"{v.problem.network.names[e]} is full: operators that gather records flush later than "
+            "their timers say, and results come as much later"
+        )
 
 
 def _spread(v: Usage, subtasks: Ints) -> float:

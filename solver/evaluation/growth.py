@@ -5,6 +5,7 @@ grows with the rates is proportional to them: the fullest limit says it all. Oth
 looked for by the evaluator's own figures at the grown rates.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from edgeplace.model import JobGraph, LimitKind
 from edgeplace.model.job import Operator
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
-from edgeplace.solver.problem import with_jobs
+from edgeplace.solver.problem import Problem, with_jobs
 from edgeplace.solver.tolerances import HEADROOM_GAP
 
 _DOUBLINGS = 30
@@ -28,9 +29,10 @@ class FirstLimit:
     Attributes
     ----------
     factor
-        Of all rates at which it is reached; 0 if it is exceeded at all rates.
+        Of all rates at which it is reached; 0 if it is exceeded at all rates, infinite if what is
+        used does not grow beyond it, as with combiners that have a few keys.
     kind, index
-        Which limit it is: the number in the `Use` of its kind.
+        Which limit it is, or would be: the number in the `Use` of its kind.
     """
 
     factor: float
@@ -51,14 +53,50 @@ def first_limit(usage: Usage) -> FirstLimit | None:
     OutOfTimeError
         If the time of the call that runs is over.
     """
-    p = usage.problem
-    proportional = p.cluster.mtu_bytes is None and not any(
-        s.cost and s.cost.by_rate for job in p.subtasks.jobs for s in job.streams
-    )
-    if proportional or not 0 < usage.utilisation < np.inf:
+    if _proportional(usage.problem) or not 0 < usage.utilisation < np.inf:
         return None
-    low, high = _bracket(usage)
-    return None if high is None else _between(usage, low, high)
+    low, high = _bracket(usage, lambda grown: grown.utilisation)
+    fullest = max((high or low).usage.rated, key=lambda use: use.share.max(initial=0.0))
+    factor = low.factor if high else float("inf")
+    return FirstLimit(factor, fullest.kind, int(fullest.share.argmax()))
+
+
+def sustained_factor(usage: Usage, headroom: float) -> float:
+    """Return the factor of all rates at which sources are held back; infinite if at none.
+
+    It is the headroom, but where checkpoints fill a link. Beyond the headroom they take longer
+    than their interval, and records still flow.
+
+    Parameters
+    ----------
+    headroom
+        Factor at which the first limit is reached.
+
+    Raises
+    ------
+    OutOfTimeError
+        If the time of the call that runs is over.
+    """
+    if not 0 < usage.utilisation < np.inf or headroom == np.inf:
+        return headroom
+    at_limit = usage if headroom == 0 else _at(usage, headroom, _sustained).usage
+    if not at_limit.late_checkpoints:
+        return headroom
+    _, high = found = _bracket(usage, _sustained)
+    return float("inf") if high is None else found[0].factor
+
+
+def _sustained(usage: Usage) -> float:
+    return usage.sustained_utilisation
+
+
+def _proportional(p: Problem) -> bool:
+    """Return whether all use of limits is proportional to the rates."""
+    return (
+        p.cluster.mtu_bytes is None
+        and not any(s.cost and s.cost.by_rate for job in p.subtasks.jobs for s in job.streams)
+        and not any(op.cost and op.cost.state_law for _, op in p.subtasks.operators)
+    )
 
 
 @dataclass(frozen=True)
@@ -67,20 +105,24 @@ class _At:
 
     factor: float
     usage: Usage
-
-    @property
-    def over(self) -> float:
-        return self.usage.utilisation - 1
+    over: float
 
 
-def _at(usage: Usage, factor: float) -> _At:
+_Share = Callable[[Usage], float]
+"""The largest share in use."""
+
+
+def _at(usage: Usage, factor: float, share: _Share) -> _At:
     p = usage.problem
-    grown = with_jobs(p, [_grown(job, factor) for job in p.subtasks.jobs])
-    return _At(factor, measure_usage(grown, usage.assignment))
+    then = with_jobs(p, [grown(job, factor) for job in p.subtasks.jobs])
+    found = measure_usage(then, usage.assignment)
+    return _At(factor, found, share(found) - 1)
 
 
-def _grown(job: JobGraph, factor: float) -> JobGraph:
-    """Return a job with the rates of its sources, and its checkpoints, times a factor."""
+def grown(job: JobGraph, factor: float) -> JobGraph:
+    """Return a job with the rates of its sources times a factor, and its checkpoints too where no
+    law says what they are at other rates.
+    """
     return job.model_copy(
         update={"operators": tuple(_grown_operator(op, factor) for op in job.operators)}
     )
@@ -93,24 +135,27 @@ def _grown_operator(op: Operator, factor: float) -> Operator:
     if demand is not None:
         rates = tuple(factor * rate for rate in demand.rates_per_s)
         demand = demand.model_copy(update={"rates_per_s": rates})
-    changes = {"demand": demand, "checkpointed_bytes": written and factor * written}
+    if op.cost.state_law is None:
+        written = written and factor * written
+    changes = {"demand": demand, "checkpointed_bytes": written}
     return op.model_copy(update={"cost": op.cost.model_copy(update=changes)})
 
 
-def _bracket(usage: Usage) -> tuple[_At, _At | None]:
-    """Return the use at a factor that holds, and at one that is too large; None: not found."""
-    last = _At(1.0, usage)
+def _bracket(usage: Usage, share: _Share) -> tuple[_At, _At | None]:
+    """Return the use at the largest factor that holds, and next to it; None: not found."""
+    last = _At(1.0, usage, share(usage) - 1)
     step = 0.5 if last.over > 0 else 2.0
     for _ in range(_DOUBLINGS):
-        found = _at(usage, step * last.factor)
+        found = _at(usage, step * last.factor, share)
         if (found.over > 0) != (last.over > 0):
-            return (found, last) if last.over > 0 else (last, found)
+            ends = (found, last) if last.over > 0 else (last, found)
+            return _between(usage, *ends, share)
         last = found
-    return (_At(0.0, last.usage), last) if last.over > 0 else (last, None)
+    return (_At(0.0, last.usage, 0.0), last) if last.over > 0 else (last, None)
 
 
-def _between(usage: Usage, low: _At, high: _At) -> FirstLimit:
-    """Return the limit that is reached between two factors.
+def _between(usage: Usage, low: _At, high: _At, share: _Share) -> tuple[_At, _At]:
+    """Return what is nearest to the first limit, on both sides of it.
 
     By the Illinois method (Dowell and Jarratt, BIT 11, 1971): a secant whose end that stays counts
     half.
@@ -121,12 +166,11 @@ def _between(usage: Usage, low: _At, high: _At) -> FirstLimit:
         width = high.factor - low.factor
         if low.factor == 0 or low.over == 0 or width <= HEADROOM_GAP * high.factor:
             break
-        found = _at(usage, low.factor + width * below / (below - above))
+        found = _at(usage, low.factor + width * below / (below - above), share)
         if found.over > 0:
             high, above = found, found.over
             below, stayed = (below / 2 if stayed < 0 else below), -1
         else:
             low, below = found, found.over
             above, stayed = (above / 2 if stayed > 0 else above), 1
-    fullest = max(high.usage.rated, key=lambda use: use.share.max(initial=0.0))
-    return FirstLimit(low.factor, fullest.kind, int(fullest.share.argmax()))
+    return low, high

@@ -4,19 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, Cluster, JobGraph, JobUse, Plan
+from edgeplace.model import AMOUNTS, Cluster, JobGraph, JobUse, NeverMove, Period, Plan, Rules
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
+from edgeplace.solver.problem.day import demand_by_job
 
 
 def job_uses(
-    job_graph: JobGraph | Sequence[JobGraph], cluster: Cluster, plan: Plan
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    demand: Sequence[Period] = (),
 ) -> dict[str, JobUse]:
     """Return job name -> its use of TaskManagers, nodes and links.
 
-    Jobs share no slot, and links carry the sum of what they send.
+    Jobs share no slot, and links carry the sum of what they send. Of a demand with periods, each
+    figure is that of the period in which it is most: what another job must leave free.
 
     Raises
     ------
@@ -24,19 +29,25 @@ def job_uses(
         If the inputs are incomplete or the plan does not belong to them.
     """
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
-    return {job.name: _use(job, cluster, plan) for job in jobs}
+    own = demand_by_job(demand, jobs)
+    return {job.name: _use(job, cluster, plan, own[job.name]) for job in jobs}
 
 
-def _use(job: JobGraph, cluster: Cluster, plan: Plan) -> JobUse:
+def _use(job: JobGraph, cluster: Cluster, plan: Plan, demand: tuple[Period, ...]) -> JobUse:
+    # What subtasks cost at other places need not be known.
+    stay = NeverMove(operators=tuple(op.id for op in job.operators))
+    rules = Rules(rules=(stay,), demand=demand)
     with unhurried():
         # Sources that nothing holds are where the plan has them.
-        problem = build(job, cluster, current=plan)
+        problem = build(job, cluster, rules, current=plan)
     found = measure_usage(problem, problem.assignment(plan))
     task_managers = [t.id for t in cluster.task_managers]
     sent: dict[str, dict[str, float]] = {}
-    for i in np.flatnonzero(found.link_bytes).tolist():
+    # Over a whole day they are means.
+    link_bytes = np.max([u.link_bytes for u in found.periods or (found,)], axis=0)
+    for i in np.flatnonzero(link_bytes).tolist():
         a, b = (cluster.sites[s].id for s in problem.network.ends[i])
-        sent.setdefault(a, {})[b] = float(found.link_bytes[i])
+        sent.setdefault(a, {})[b] = float(link_bytes[i])
     return JobUse(
         slots={t: int(n) for t, n in _used(task_managers, found.slots.astype(float)).items()},
         amounts={

@@ -5,8 +5,8 @@ allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and 
 what is used of which limit; `evaluate.evaluation_of` gives the names to it, for people.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +14,21 @@ import numpy as np
 from edgeplace.model import AMOUNTS, BOUNDS, HOUR_S, MONTH_S, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.problem.constraints import Alone, Capped, Constraint, Restriction, Together
+from edgeplace.solver.problem.constraints import (
+    Alone,
+    Capped,
+    Constraint,
+    Evened,
+    Restriction,
+    Together,
+)
 from edgeplace.solver.problem.credit_windows import round_trips_ms, waits_ms
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
+
+LATE_CHECKPOINTS_SHARE = 1 / 3
+"""Share of a full link that a checkpoint takes which is not done when the next one is due: Flink
+waits with that one. Its state and the records are two TCP connections, half of the link each, and
+before the state the barriers wait behind records. Measured: `benchmarks/sustained.py`."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +70,18 @@ class Usage:
         TaskManager of each subtask, shape (n_subtasks,).
     link_bytes, checkpoint_bytes
         Bytes/s on each link, and the checkpoints' part of it, shape (n_links,).
+    least_bytes
+        What is left of `link_bytes` where full links delay the timers of flush laws: a link that
+        is too thin for this is a limit, shape (n_links,).
     unreachable
         (site, site) without a route -> channels and checkpoints between them.
     cores
         Of each node, shape (n_nodes,).
     busy
         Busy share of each subtask's thread, shape (n_subtasks,).
-    far, window_room
-        Channels with traffic between two sites, and bytes/s that the credit window of each lets
-        through, shape (n_far,).
+    far, far_bytes, window_room
+        Channels with traffic between two sites, bytes/s on each, and bytes/s that its credit window
+        lets through, shape (n_far,).
     slots
         Used of each TaskManager, shape (n_task_managers,).
     taken
@@ -77,29 +92,36 @@ class Usage:
         Longest path over channels with traffic; a missing route counts nothing.
     moved
         Subtasks that leave their current TaskManager, shape (n_subtasks,).
+    periods
+        The usage in each period of a demand that varies over the day. Bytes on links and the
+        checkpoints' part of them are then means over the day, as server cores and money are; all
+        that limits restrict is that of the period in which it is most.
     """
 
     problem: Problem
     assignment: Ints
     link_bytes: Floats
     checkpoint_bytes: Floats
+    least_bytes: Floats
     unreachable: dict[tuple[int, int], int]
     cores: Floats
     busy: Floats
     far: Ints
+    far_bytes: Floats
     window_room: Floats
     slots: Ints
     taken: Floats
     rules: tuple[tuple[Constraint, int], ...]
     latency_ms: float
     moved: Bools
+    periods: tuple["Usage", ...] = ()
 
     @cached_property
     def server_cores(self) -> float:
         """Busy cores at cloud sites."""
         p = self.problem
         k = np.flatnonzero(p.tms.is_server[self.assignment])
-        return float(p.work.cores[k, p.tms.node_class[self.assignment[k]]].sum())
+        return float(p.mean_cores[k, p.tms.node_class[self.assignment[k]]].sum())
 
     @cached_property
     def cost_per_month(self) -> float:
@@ -113,26 +135,61 @@ class Usage:
             per_s += volume.price * max(0.0, carried - volume.bytes_per_s)
         k = np.flatnonzero(p.tms.core_price[self.assignment])
         t = self.assignment[k]
-        per_hour = float(p.work.cores[k, p.tms.node_class[t]] @ p.tms.core_price[t])
+        per_hour = float(p.mean_cores[k, p.tms.node_class[t]] @ p.tms.core_price[t])
         per_hour += float(p.tms.node_price[np.unique(p.tms.node[self.assignment])].sum())
         return MONTH_S * per_s + MONTH_S / HOUR_S * per_hour
 
     @cached_property
+    def unmet(self) -> tuple[int, ...]:
+        """Of each wish, by how many subtasks it is not met."""
+        return tuple(
+            sum(_breaches(part, self.assignment) for part in wish.parts)
+            for wish in self.problem.wishes
+        )
+
+    @cached_property
     def rated(self) -> tuple[Use, ...]:
         """The use of the limits that grow with the rates."""
-        p, flow = self.problem, self.problem.channels.bytes_per_s[self.far]
+        p = self.problem
         return (
             Use(
                 LimitKind.LINK_BANDWIDTH,
-                self.link_bytes,
+                self.least_bytes,
                 p.network.capacity_bytes_per_s,
                 TOLERANCE,
             ),
             Use(LimitKind.NODE_CPU, self.cores, p.tms.node_cores, TOLERANCE),
             Use(LimitKind.SUBTASK_BUSY, self.busy, np.ones(p.n), TOLERANCE),
-            Use(LimitKind.CREDIT_WINDOW, flow, self.window_room, TOLERANCE),
+            Use(LimitKind.CREDIT_WINDOW, self.far_bytes, self.window_room, TOLERANCE),
             *self._bounds(kind for kind in BOUNDS if kind in RATED),
         )
+
+    @cached_property
+    def carried_bytes(self) -> Floats:
+        """Bytes/s on each link, where a full one delays the timers of flush laws; (n_links,)."""
+        if self.periods:
+            most: Floats = np.max([u.carried_bytes for u in self.periods], axis=0)
+            return most
+        room = self.problem.network.capacity_bytes_per_s
+        return np.minimum(self.link_bytes, np.maximum(self.least_bytes, room))
+
+    @cached_property
+    def sustained_utilisation(self) -> float:
+        """Largest share in use if checkpoints may take longer than their interval.
+
+        Records and a checkpoint that is late share a link; see `LATE_CHECKPOINTS_SHARE`.
+        """
+        links, *others = self.rated
+        most = np.where(np.isfinite(links.room), LATE_CHECKPOINTS_SHARE * links.room, np.inf)
+        late = np.maximum(self.checkpoint_bytes - most, 0.0)
+        must = replace(links, used=links.used - late)
+        return float(max(use.share.max(initial=0.0) for use in (must, *others)))
+
+    @property
+    def late_checkpoints(self) -> bool:
+        """Whether the checkpoints on some link would take more than a full link gives them."""
+        most = LATE_CHECKPOINTS_SHARE * self.problem.network.capacity_bytes_per_s
+        return bool((self.checkpoint_bytes > most).any())
 
     @cached_property
     def fixed(self) -> tuple[Use, ...]:
@@ -178,6 +235,9 @@ class Usage:
                 return self.utilisation
             case "cost":
                 return self.cost_per_month
+            case "wishes":
+                wanted = zip(self.problem.wishes, self.unmet, strict=True)
+                return float(sum(wish.weight * n for wish, n in wanted))
 
     @cached_property
     def rated_hold(self) -> bool:
@@ -196,11 +256,47 @@ def _none_allowed(kind: LimitKind, broken: list[int]) -> Use:
 
 def measure_usage(problem: Problem, assignment: Ints) -> Usage:
     """Return the use of every limit by an assignment of TaskManagers, shape (n_subtasks,)."""
+    found = _measured(problem, assignment)
+    if not problem.day:
+        return found
+    each = tuple(_measured(p, assignment) for p in problem.demands)
+    sent, room = _fullest_windows(found.far, each)
+    return replace(
+        found,
+        least_bytes=np.max([u.least_bytes for u in each], axis=0),
+        cores=np.max([u.cores for u in each], axis=0),
+        busy=np.max([u.busy for u in each], axis=0),
+        far_bytes=sent,
+        window_room=room,
+        taken=np.max([u.taken for u in each], axis=0),
+        latency_ms=max(u.latency_ms for u in each),
+        periods=each,
+    )
+
+
+def _fullest_windows(far: Ints, each: Sequence[Usage]) -> tuple[Floats, Floats]:
+    """Return bytes/s and room of each channel in the period in which its window is fullest."""
+    sent, room, share = np.zeros(len(far)), np.full(len(far), np.inf), np.zeros(len(far))
+    for u in each:
+        # A channel without traffic in the period is not among its `far`.
+        own = np.searchsorted(far, u.far)
+        now = Use(LimitKind.CREDIT_WINDOW, u.far_bytes, u.window_room).share
+        more = own[now > share[own]]
+        at = np.searchsorted(u.far, far[more])
+        sent[more], room[more], share[more] = u.far_bytes[at], u.window_room[at], now[at]
+    return sent, room
+
+
+def _measured(problem: Problem, assignment: Ints) -> Usage:
+    """Return the usage at the rates of a problem, whatever its periods are."""
     p = problem
     k = np.arange(p.n)
     site = p.tms.site[assignment]
     cls = p.tms.node_class[assignment]
     link_bytes, checkpoint_bytes, unreachable = bytes_on_links(p, site)
+    least_bytes, least = link_bytes, p.channels.least_bytes_per_s
+    if (least < p.channels.bytes_per_s).any():
+        least_bytes = channels_on_links(p, site, least)[0] + checkpoint_bytes
     cores = _total(p.work.cores[k, cls], p.tms.node[assignment], len(p.tms.node_cores))
     apart = site[p.channels.source] != site[p.channels.target]
     far = np.flatnonzero(apart & p.channels.live)
@@ -216,10 +312,12 @@ def measure_usage(problem: Problem, assignment: Ints) -> Usage:
         assignment=assignment,
         link_bytes=link_bytes,
         checkpoint_bytes=checkpoint_bytes,
+        least_bytes=least_bytes,
         unreachable=unreachable,
         cores=cores,
         busy=p.work.busy[k, cls],
         far=far,
+        far_bytes=p.channels.bytes_per_s[far],
         window_room=room,
         slots=_slots(p, assignment),
         taken=np.stack([_total(t, assignment, p.m) for t in p.footprint.takes.T], axis=1),
@@ -242,25 +340,31 @@ def bytes_on_links(p: Problem, site: Ints) -> tuple[Floats, Floats, dict[tuple[i
     site
         Where each subtask runs, shape (n_subtasks,).
     """
-    net = p.network
-    n_sites = net.n_sites
-    a, b = site[p.channels.source], site[p.channels.target]
-    apart = a != b
-    pairs, inverse, count = np.unique(
-        (a * n_sites + b)[apart], return_inverse=True, return_counts=True
-    )
-    flows = _total(p.channels.bytes_per_s[apart], inverse, len(pairs))
-    total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
-    unreachable = _lost(p, pairs // n_sites, pairs % n_sites, count)
-    checkpoints = np.zeros(len(net.price))
+    total, unreachable = channels_on_links(p, site, p.channels.bytes_per_s)
+    checkpoints = np.zeros(len(p.network.price))
     if p.storage_site is not None:
-        written = _total(p.footprint.checkpoint_bytes_per_s, site, n_sites)
+        written = _total(p.footprint.checkpoint_bytes_per_s, site, p.network.n_sites)
         writers = np.flatnonzero(written)
         storage = np.full(len(writers), p.storage_site)
         checkpoints = _on_links(p, writers, storage, written[writers])
         for pair, n in _lost(p, writers, storage, np.ones(len(writers), np.intp)).items():
             unreachable[pair] = unreachable.get(pair, 0) + n
     return total + checkpoints, checkpoints, unreachable
+
+
+def channels_on_links(
+    p: Problem, site: Ints, bytes_per_s: Floats
+) -> tuple[Floats, dict[tuple[int, int], int]]:
+    """Return bytes/s on each link, and unreachable site pairs, for bytes/s on each channel."""
+    n_sites = p.network.n_sites
+    a, b = site[p.channels.source], site[p.channels.target]
+    apart = a != b
+    pairs, inverse, count = np.unique(
+        (a * n_sites + b)[apart], return_inverse=True, return_counts=True
+    )
+    flows = _total(bytes_per_s[apart], inverse, len(pairs))
+    total = _on_links(p, pairs // n_sites, pairs % n_sites, flows)
+    return total, _lost(p, pairs // n_sites, pairs % n_sites, count)
 
 
 def _on_links(p: Problem, a: Ints, b: Ints, flows: Floats) -> Floats:
@@ -288,22 +392,26 @@ def _slots(p: Problem, assignment: Ints) -> Ints:
 
 
 def _broken(p: Problem, assignment: Ints) -> list[tuple[Constraint, int]]:
-    broken = []
-    for c in p.constraints:
-        match c:
-            case Restriction():
-                wrong = int((~c.allowed[assignment[c.subtasks]]).sum())
-            case Together():
-                wrong = int((c.place[assignment[c.first]] != c.place[assignment[c.second]]).sum())
-            case Capped():
-                most = np.bincount(c.place[assignment[c.subtasks]])
-                wrong = int(np.maximum(most - c.count, 0).sum())
-            case Alone():
-                taken = np.unique(c.place[assignment[c.subtasks]])
-                wrong = int(np.isin(c.place[assignment[c.others]], taken).sum())
-        if wrong:
-            broken.append((c, wrong))
-    return broken
+    counted = ((c, _breaches(c, assignment)) for c in p.constraints)
+    return [(c, wrong) for c, wrong in counted if wrong]
+
+
+def _breaches(c: Constraint | Evened, assignment: Ints) -> int:
+    """Return how many subtasks break a rule."""
+    match c:
+        case Restriction():
+            return int((~c.allowed[assignment[c.subtasks]]).sum())
+        case Together():
+            return int((c.place[assignment[c.first]] != c.place[assignment[c.second]]).sum())
+        case Capped():
+            most = np.bincount(c.place[assignment[c.subtasks]])
+            return int(np.maximum(most - c.count, 0).sum())
+        case Alone():
+            taken = np.unique(c.place[assignment[c.subtasks]])
+            return int(np.isin(c.place[assignment[c.others]], taken).sum())
+        case Evened():
+            most = np.bincount(c.place[assignment[c.subtasks]])
+            return int(max(most.max() - c.fair, 0))
 
 
 def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:

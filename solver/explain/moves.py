@@ -220,9 +220,12 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
         Marks have the shape (n_marks, n_cells): the site, then the class and what would break.
     """
     a, here = now.assignment, int(now.assignment[k])
-    cores = now.cores[p.tms.node].copy()
     elsewhere = p.tms.node != p.tms.node[here]
-    cores[elsewhere] += p.work.cores[k, p.tms.node_class[elsewhere]]
+    # Over a day, a place may be full in one period and not in another one.
+    each = now.periods or (now,)
+    loads = [
+        u.cores[p.tms.node] + elsewhere * u.problem.work.cores[k, p.tms.node_class] for u in each
+    ]
     o = int(p.subtasks.operator_of[k])
     count = np.bincount(a[p.subtasks.range_of(o)], minlength=p.m)
     most = np.zeros(p.m, np.intp)
@@ -237,12 +240,18 @@ def _cells(p: Problem, k: int, now: Usage, by_load: bool) -> tuple[Ints, Ints, I
         np.unique(p.tms.node_price * unused, return_inverse=True)[1][p.tms.node],
         np.arange(p.m) == (p.current[k] if p.current is not None else -1),
         now.slots + (count + 1 > most) > p.tms.slots,
-        *(now.taken + p.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)).T,
-        cores > room * (1 + TOLERANCE),
+        *(
+            full
+            for u in each
+            for full in (
+                u.taken + u.problem.footprint.takes[k] > p.tms.has * (1 + BYTES_TOLERANCE)
+            ).T
+        ),
+        *(cores > room * (1 + TOLERANCE) for cores in loads),
         *(wrong for c in p.constraints for wrong in _breaking(c, k, a)),
     ]
     if by_load:
-        marks.append(np.unique(cores / room, return_inverse=True)[1])
+        marks += [np.unique(cores / room, return_inverse=True)[1] for cores in loads]
     others = np.flatnonzero(np.arange(p.m) != here)
     table = np.stack([np.asarray(m, np.intp)[others] for m in marks])
     cells, inverse = np.unique(table, axis=1, return_inverse=True)

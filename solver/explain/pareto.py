@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from edgeplace.model import (
+    Chosen,
     Cluster,
     Evaluation,
     InvalidInputError,
@@ -20,6 +21,7 @@ from edgeplace.model import (
     Rules,
     Status,
 )
+from edgeplace.solver.parallelism import Asked
 from edgeplace.solver.solve import solve
 from edgeplace.solver.tolerances import NEGLIGIBLE, SAME_VALUE
 
@@ -38,6 +40,8 @@ class Point:
     """The question that it answers best."""
     proved: bool
     """Whether no plan is as good in all three terms and better in one."""
+    chosen: Chosen | None = None
+    """The parallelism of the plan, where there was one to choose."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ def pareto(
     time_limit_s: float = 60.0,
     backend: str = "milp",
     progress: Callable[[str], None] | None = None,
+    parallelism: Asked | str | None = None,
 ) -> Front:
     """Return plans that trade WAN bytes, latency and server cores for one another.
 
@@ -67,6 +72,9 @@ def pareto(
     ----------
     time_limit_s
         Wall time of all searches together; each is given an equal share of what is left.
+    parallelism
+        Numbers of subtasks to choose from, as for `solve`. Plans of any of them may dominate
+        one another: the front is that over all combinations.
 
     Raises
     ------
@@ -99,10 +107,11 @@ def pareto(
             time_limit_s=seconds,
             backend=backend,
             progress=progress,
+            parallelism=parallelism,
         )
         if result.plan and result.evaluation:
             proved = efficient and result.status is Status.OPTIMAL
-            found.append(Point(result.plan, result.evaluation, asked, proved))
+            found.append(Point(result.plan, result.evaluation, asked, proved, result.chosen))
         return result
 
     for name in TERMS:

@@ -136,7 +136,7 @@ def _elsewhere(
     servers = [np.flatnonzero(allowed[k] & p.tms.is_server) for k in own]
     if all(len(s) for s in servers):
         places.append(("on servers", servers))
-    sites = _main_site(p, own, assignment)
+    sites = main_sites(p, own, assignment)
     if (sites >= 0).all():
         near = [
             np.flatnonzero(allowed[k] & (p.tms.site == s)) for k, s in zip(own, sites, strict=True)
@@ -205,19 +205,29 @@ def _spread(p: Problem, own: Ints, assignment: Ints, options: list[Ints]) -> Int
     return filler.assignment
 
 
-def _main_site(p: Problem, own: Ints, assignment: Ints) -> Ints:
-    """Return the site that sends the most bytes to each subtask of an operator; -1: no site."""
+def main_sites(p: Problem, own: Ints, assignment: Ints, most_of_it: bool = False) -> Ints:
+    """Return the site that sends the most bytes to each subtask of an operator; -1: no site.
+
+    Parameters
+    ----------
+    most_of_it
+        Only a site that sends more than all others together.
+    """
     source, target = p.channels.feeding
     # The subtasks of an operator have consecutive numbers.
     into = np.flatnonzero((target >= own[0]) & (target <= own[-1]))
+    subtask = target[into] - own[0]
+    weights = p.channels.bytes_per_s[into] + SILENT_BYTES_PER_S
     pairs, inverse = np.unique(
-        (target[into] - own[0]) * p.network.n_sites + p.tms.site[assignment[source[into]]],
+        subtask * p.network.n_sites + p.tms.site[assignment[source[into]]],
         return_inverse=True,
     )
-    sent = np.bincount(
-        inverse, weights=p.channels.bytes_per_s[into] + SILENT_BYTES_PER_S, minlength=len(pairs)
-    )
+    sent = np.bincount(inverse, weights=weights, minlength=len(pairs))
     subtask, site = np.divmod(pairs, p.network.n_sites)
+    if most_of_it:
+        total = np.bincount(subtask, weights=sent, minlength=len(own))
+        much = sent > total[subtask] / 2
+        sent, subtask, site = sent[much], subtask[much], site[much]
     main = np.full(len(own), -1, np.intp)
     # The largest is written last; of equal ones, the site with the lowest number.
     order = np.lexsort((-site, sent))

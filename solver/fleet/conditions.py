@@ -7,7 +7,7 @@ import numpy as np
 from edgeplace.model import AMOUNTS, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
-from edgeplace.solver.fleet.site_placements import Leg, SitePlacements
+from edgeplace.solver.fleet.site_placements import Leg, SitePlacements, delayed
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.credit_windows import wait_ms
 from edgeplace.solver.problem.work import Work
@@ -32,11 +32,16 @@ class Conditions:
         self._channels, self._work = carried
         n = kind.count
         feeding = self._channels.n_feeding
-        wire = self._channels.bytes_per_s
+        wires = [self._channels.bytes_per_s]
+        if delayed(self._channels):
+            wires.append(self._channels.least_bytes_per_s)
         self.features = np.concatenate(
             [
-                wire[:feeding].reshape(n, -1)[replicas],
-                wire[feeding:].reshape(n, -1)[replicas],
+                *(
+                    part.reshape(n, -1)[replicas]
+                    for wire in wires
+                    for part in (wire[:feeding], wire[feeding:])
+                ),
                 kind.rate[replicas],
                 np.ones((n, 1))[replicas],
             ],
@@ -47,7 +52,7 @@ class Conditions:
     def each(self) -> Iterator[tuple[LimitKind, Bools]]:
         """Yield limits by name, with the patterns that keep them; shape (n_replicas, Q)."""
         k, q, own = self._kind, self._patterns, self._replicas
-        for i, term in enumerate((q.up, q.down)):
+        for i, term in enumerate((q.least_up, q.least_down)):
             yield LimitKind.LINK_BANDWIDTH, self.features @ term <= k.capacity[own, i, None] * _ROOM
         for v, term in enumerate(q.cores):
             yield LimitKind.NODE_CPU, self.features @ term <= k.cores[own, v, None] * _ROOM

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import BOUNDS, InvalidInputError, LimitKind
+from edgeplace.model import BOUNDS, InvalidInputError, LimitKind, refuse_demand
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.fleet import Fleet, Replicas
 from edgeplace.solver.problem import Problem, build
@@ -103,6 +103,7 @@ class Layout:
         InvalidInputError
             If it is not what `Fleet` says.
         """
+        refuse_demand(fleet.rules, "fleets are placed")
         p = build(fleet.jobs, fleet.cluster, fleet.rules)
         names = {s.id: i for i, s in enumerate(fleet.cluster.sites)}
         _check(fleet, p, names)
@@ -145,6 +146,11 @@ def _check_rules(p: Problem) -> None:
             "about where each may run",
             "say it by pin or match, or place the jobs by solve",
         )
+    if p.wishes:
+        raise InvalidInputError(
+            f"the rules have wishes ({p.wishes[0].title}), and fleets minimise wan alone",
+            "leave them out, or place the jobs by solve",
+        )
     stated = [k for k in BOUNDS if k.bound(p.rules) is not None and k is not LimitKind.LATENCY]
     if stated:
         raise InvalidInputError(
@@ -161,6 +167,12 @@ def _check_scaled(fleet: Fleet, p: Problem) -> None:
                 f"job {job.name!r} has a stream with costs by_rate, and rates that differ: fleets "
                 "scale what streams carry in proportion",
                 "give the stream one selectivity, or leave the job's rates out of the replicas",
+            )
+        if job.name in scaled and any(op.cost and op.cost.state_law for op in job.operators):
+            raise InvalidInputError(
+                f"job {job.name!r} has an operator with a state_law, and rates that differ: fleets "
+                "take the state of all replicas to be the same",
+                "state its state_bytes instead, or leave the job's rates out of the replicas",
             )
 
 

@@ -1,7 +1,8 @@
 """Patterns: placements of the subtasks of one site, and their resources as linear terms.
 
 The use of each resource by a replica is linear in its features: the bytes/s of each channel on the
-wire, the rate factor of each job, and 1. A term is a matrix of shape (n_features, n_patterns). The
+wire, the same where full links delay the timers of flush laws (if there are such), the rate factor
+of each job, and 1. A term is a matrix of shape (n_features, n_patterns). The
 replicas' features times this matrix is the use by each pattern at each replica.
 """
 
@@ -13,7 +14,7 @@ from edgeplace.model import AMOUNTS, InvalidInputError, LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.fleet.layout import Layout, SiteKind
 from edgeplace.solver.problem.channels import Channels
-from edgeplace.solver.problem.slots import SlotCounter
+from edgeplace.solver.slots import SlotCounter
 
 MOST_PATTERNS = 4096
 """Ways to place what is copied with one site."""
@@ -47,6 +48,8 @@ class SitePlacements:
         Channels of records.
     up, down
         Terms of bytes/s on the replica's own links.
+    least_up, least_down
+        The same where full links delay the timers of flush laws: they count for the links' limits.
     priced
         Term of bytes/s on shared links, weighted by their price.
     cores
@@ -68,6 +71,8 @@ class SitePlacements:
     n_feeding: int
     up: Floats
     down: Floats
+    least_up: Floats
+    least_down: Floats
     priced: Floats
     cores: tuple[Floats, ...]
     shared: dict[Shared, Floats]
@@ -103,7 +108,7 @@ class SitePlacements:
         n_answers = len(carried.source) // kind.count - n_feeding
         own = np.r_[:n_feeding, carried.n_feeding : carried.n_feeding + n_answers]
         ends = np.stack([carried.source[own], carried.target[own]])
-        return _terms(layout, kind, places, ends, n_feeding)
+        return _terms(layout, kind, places, ends, n_feeding, delayed(carried))
 
     def only(self, kept: Bools) -> "SitePlacements":
         """Return some of the patterns."""
@@ -113,6 +118,8 @@ class SitePlacements:
             n_feeding=self.n_feeding,
             up=self.up[:, kept],
             down=self.down[:, kept],
+            least_up=self.least_up[:, kept],
+            least_down=self.least_down[:, kept],
             priced=self.priced[:, kept],
             cores=tuple(v[:, kept] for v in self.cores),
             shared={limit: v[:, kept] for limit, v in self.shared.items()},
@@ -124,15 +131,23 @@ class SitePlacements:
         )
 
 
+def delayed(carried: Channels) -> bool:
+    """Return whether full links delay timers, so that features have the least bytes, too."""
+    return bool((carried.least_bytes_per_s != carried.bytes_per_s).any())
+
+
 def _terms(
-    layout: Layout, kind: SiteKind, places: Ints, ends: Ints, n_feeding: int
+    layout: Layout, kind: SiteKind, places: Ints, ends: Ints, n_feeding: int, late: bool
 ) -> SitePlacements:
     p, net = layout.template, layout.template.network
     n_channels, n_jobs, count = ends.shape[1], kind.rate.shape[1], len(places)
-    n_features = n_channels + n_jobs + 1
+    # The least bytes of channel c are a feature of their own, or those of the channel.
+    first_least = n_channels if late else 0
+    n_features = first_least + n_channels + n_jobs + 1
     tm = kind.places[places]
     site, cls = p.tms.site[tm], p.tms.node_class[tm]
     links = {int(i): np.zeros((n_features, count)) for i in [*kind.links, *layout.shared_links]}
+    least = {i: np.zeros((n_features, count)) for i in links}
     legs: list[Leg] = []
     crossing: list[Bools] = []
     for c in range(n_channels):
@@ -144,6 +159,7 @@ def _terms(
             route = net.route(x, y) or ()
             for i in route:
                 links[i][c] += taken
+                least[i][first_least + c] += taken
             legs.append(Leg(c, x, y, route))
             crossing.append(taken)
     if p.storage_site is not None:
@@ -151,13 +167,14 @@ def _terms(
             for x in set(site[:, k].tolist()) - {p.storage_site}:
                 for i in net.route(x, p.storage_site) or ():
                     links[i][-1] += each * (site[:, k] == x)
+                    least[i][-1] += each * (site[:, k] == x)
     cores = p.work.cores[kind.subtasks, :][np.arange(len(kind.subtasks)), cls]
 
     def cores_at(node: int) -> Floats:
         term = np.zeros((n_features, count))
         there = np.where(p.tms.node[tm] == node, cores, 0.0)
         for j in range(n_jobs):
-            term[n_channels + j] = there[:, kind.job == j].sum(axis=1)
+            term[-1 - n_jobs + j] = there[:, kind.job == j].sum(axis=1)
         return term
 
     def constant(each: Floats) -> Floats:
@@ -168,7 +185,7 @@ def _terms(
     takes = p.footprint.takes[kind.subtasks]
     shared: dict[Shared, Floats] = {}
     for i in layout.shared_links.tolist():
-        shared[LimitKind.LINK_BANDWIDTH, i] = links[i]
+        shared[LimitKind.LINK_BANDWIDTH, i] = least[i]
     for v in layout.shared_nodes.tolist():
         shared[LimitKind.NODE_CPU, v] = cores_at(v)
     for t in layout.shared_task_managers.tolist():
@@ -188,6 +205,8 @@ def _terms(
         n_feeding=n_feeding,
         up=links[kind.up],
         down=links[kind.down],
+        least_up=least[kind.up],
+        least_down=least[kind.down],
         priced=priced,
         cores=tuple(cores_at(v) for v in kind.nodes.tolist()),
         shared=shared,

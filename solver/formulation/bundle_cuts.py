@@ -246,7 +246,7 @@ def _capacities(p: Problem, model: LinearModel) -> Iterator[_Capacity]:
         machines = np.unique(at)
         site = np.zeros(int(machines.max(initial=0)) + 1, np.intp)
         site[at] = p.tms.site
-        found: dict[int, list[tuple[Ints, Floats, float]]] = {}
+        found: dict[int, dict[int, tuple[Ints, Floats, float]]] = {}
         for block in model.blocks:
             if block.what != what or block.which is None:
                 continue
@@ -254,10 +254,11 @@ def _capacities(p: Problem, model: LinearModel) -> Iterator[_Capacity]:
             for i, v in enumerate(block.which.tolist()):
                 own = slice(cuts[i], cuts[i + 1])
                 row = block.column[own], block.value[own] * unit[v], block.bound[i] * unit[v]
-                found.setdefault(int(site[v]), []).append(row)
+                # With a demand in periods a machine has a row for each peak: one of them holds.
+                found.setdefault(int(site[v]), {}).setdefault(v, row)
         for s, rows in found.items():
             if few[s] and len(rows) == int((site[machines] == s).sum()):
-                columns, weights, rooms = zip(*rows, strict=True)
+                columns, weights, rooms = zip(*rows.values(), strict=True)
                 yield _Capacity(
                     s, np.concatenate(columns), np.concatenate(weights), float(sum(rooms))
                 )

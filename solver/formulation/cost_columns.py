@@ -35,7 +35,7 @@ def cost(
     monthly = net.price_without_volume * MONTH_S
     total = priced(monthly, model, c, crossings, crossed, flow, written)
     per_core = p.tms.core_price[c.tm] * (MONTH_S / HOUR_S)
-    cores = p.work.cores[c.units.first[c.unit], p.tms.node_class[c.tm]]
+    cores = p.mean_cores[c.units.first[c.unit], p.tms.node_class[c.tm]]
     total.add(Affine.of(c.column, cores * per_core))
     total.add(_nodes_in_use(p, model, c))
     # A channel crosses a link at most once, and at most one of two opposite ones.

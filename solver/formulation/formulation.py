@@ -11,7 +11,6 @@ from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
 from edgeplace.solver.formulation.cost_columns import cost
 from edgeplace.solver.formulation.crossings import (
-    Crossed,
     Crossings,
     Entries,
     PairCrossings,
@@ -23,7 +22,7 @@ from edgeplace.solver.formulation.latency_rows import horizon_ms, latency
 from edgeplace.solver.formulation.limit_rows import bounds, cpu, slots, space
 from edgeplace.solver.formulation.link_traffic import carried, priced
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
-from edgeplace.solver.formulation.rule_rows import moves, rules
+from edgeplace.solver.formulation.rule_rows import moves, rules, wishes
 from edgeplace.solver.formulation.units import Units
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel, Row, power_of_two
 from edgeplace.solver.problem import Problem
@@ -134,13 +133,15 @@ class Formulation:
         """Yield rows that keep these subtasks from sharing any TaskManager too small for them."""
         p, x = self.problem, self.choices.x
         a = AMOUNTS.index(broken.kind)
-        need, room = p.footprint.takes[:, a], p.tms.has[:, a]
+        room = p.tms.has[:, a]
         t = next(i for i, tm in enumerate(p.cluster.task_managers) if tm.id == broken.where)
-        together = np.flatnonzero((assignment == t) & (need > 0))
-        for small in np.flatnonzero(room < need[together].sum()).tolist():
-            columns = x[together, small]
-            if (columns >= 0).all():
-                yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
+        for peak in p.peaks:
+            need = peak.footprint.takes[:, a]
+            together = np.flatnonzero((assignment == t) & (need > 0))
+            for small in np.flatnonzero(room < need[together].sum()).tolist():
+                columns = x[together, small]
+                if (columns >= 0).all():
+                    yield Row({int(c): 1.0 for c in columns}, len(columns) - 1.0)
 
     def excluding(self, assignment: Ints) -> Row | None:
         """Return a row that cuts off one plan, None where subtasks are not told apart."""
@@ -185,11 +186,10 @@ class Formulation:
 
     def _credit_share(self, channels: Ints, a: Ints, b: Ints) -> Floats:
         p = self.problem
-        share: Floats = (
-            p.channels.bytes_per_s[channels]
-            * round_trips_ms(p, a, b)
-            / (1000 * p.channels.window_bytes[channels])
+        fullest = np.max(
+            [q.channels.bytes_per_s / (1000 * q.channels.window_bytes) for q in p.peaks], axis=0
         )
+        share: Floats = fullest[channels] * round_trips_ms(p, a, b)
         return np.where((a != b) & p.channels.live[channels], share, 0.0)
 
 
@@ -242,7 +242,7 @@ def formulate(
     bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
     with_latency = "latency" in {*objective, *bounded}
     with_moves = "moves" in {*objective, *bounded}
-    apart = explicit or with_latency or with_moves or "throughput" in objective
+    apart = explicit or with_latency or with_moves or bool({"throughput", "wishes"} & {*objective})
     units = Units.alike(p, candidates) if counted and not apart else Units.single(p.n)
     running().afford(_PLACE_S * int(candidates[units.first].sum()), deadline)
     choices = PlacementColumns.add(model, units, candidates)
@@ -252,24 +252,35 @@ def formulate(
     most = most or {}
     rho, unit = None, 1.0
     if "throughput" in objective:
-        largest = _largest_utilisation(p) if soft_rates else 1.0
+        largest = max(map(_largest_utilisation, p.peaks)) if soft_rates else 1.0
         if most.get("throughput", 0.0) > 0:
             largest = min(largest, most["throughput"])
         unit = power_of_two(largest)
         rho = model.column(Kind.REAL, largest / unit)
         model.objectives["throughput"] = Affine({rho: unit})
     slots(p, model, choices)
-    cpu(p, model, choices, rho, unit, explicit)
-    space(p, model, choices)
+    for peak in p.peaks:
+        cpu(peak, model, choices, rho, unit, explicit)
+        space(peak, model, choices)
     pairs, pair_of, flow = _pairs(p, units, with_latency)
     crossed = crossings.crossed(*np.divmod(pairs, len(units.size)), deadline)
     if counted and isinstance(crossings, TreeCrossings):
         envelopes(p, model, choices, crossings)
-    written = _checkpoints(p, model, choices)
-    _links(p, model, choices, crossings, crossed, flow, written, rho, unit, deadline)
+    stored = _stored(p, model, choices)
+    written = _written(p, choices, stored)
+    running().afford(_CROSSING_S * len(crossed.value), deadline)
+    model.objectives["wan"] = priced(
+        p.network.price, model, choices, crossings, crossed, flow, written
+    )
+    for peak in p.peaks:
+        least = _flow(units, pairs, pair_of, peak.channels.least_bytes_per_s)
+        traffic = carried(p, crossed, least, _written(peak, choices, stored))
+        _links(p, model, crossings, traffic, rho, unit)
     rules(p, model, choices, explicit)
     if with_moves:
         moves(p, model, choices)
+    if "wishes" in objective:
+        wishes(p, model, choices)
     if with_latency:
         horizon = horizon_ms(p)
         if p.rules.max_latency_ms is not None and not explicit:
@@ -281,7 +292,7 @@ def formulate(
         latency(p, model, choices, crossings, crossed, pair_of, horizon, slowest)
     k = units.first[choices.unit]
     cores = np.where(
-        p.tms.is_server[choices.tm], p.work.cores[k, p.tms.node_class[choices.tm]], 0.0
+        p.tms.is_server[choices.tm], p.mean_cores[k, p.tms.node_class[choices.tm]], 0.0
     )
     model.objectives["server_cores"] = Affine.of(choices.column, cores)
     if "cost" in objective:
@@ -306,8 +317,7 @@ def _largest_utilisation(p: Problem) -> float:
 def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Floats]:
     """Return the pairs of units that exchange bytes, the pair of each channel, and bytes/s.
 
-    A pair's flow is that between one subtask of one unit and one of the other. Channels of parallel
-    streams between the same two subtasks share their crossings.
+    Channels of parallel streams between the same two subtasks share their crossings.
     """
     # On a tree every channel has a route: those without traffic do not matter.
     matters = (p.channels.bytes_per_s > 0) | (with_latency & p.channels.live)
@@ -318,29 +328,41 @@ def _pairs(p: Problem, units: Units, with_latency: bool) -> tuple[Ints, Ints, Fl
     pairs, inverse = np.unique(pair[matters], return_inverse=True)
     pair_of = np.full(len(pair), -1, np.intp)
     pair_of[matters] = inverse
-    total = np.bincount(inverse, weights=p.channels.bytes_per_s[matters], minlength=len(pairs))
+    return pairs, pair_of, _flow(units, pairs, pair_of, p.channels.bytes_per_s)
+
+
+def _flow(units: Units, pairs: Ints, pair_of: Ints, each: Floats) -> Floats:
+    """Return the bytes/s of pairs between one subtask of one unit and one of the other.
+
+    Parameters
+    ----------
+    each
+        Bytes/s of each channel, shape (n_channels,).
+    """
     u, v = np.divmod(pairs, len(units.size))
-    return pairs, pair_of, total / (units.size[u] * units.size[v])
+    matters = pair_of >= 0
+    total = np.bincount(pair_of[matters], weights=each[matters], minlength=len(pairs))
+    flow: Floats = total / (units.size[u] * units.size[v])
+    return flow
 
 
 def _links(
     p: Problem,
     model: LinearModel,
-    c: PlacementColumns,
     crossings: Crossings,
-    crossed: Crossed,
-    flow: Floats,
-    written: Entries,
+    traffic: tuple[Entries, Floats],
     rho: int | None,
     unit: float,
-    deadline: float,
 ) -> None:
-    """Traffic on each link, against its bandwidth and into the WAN objective."""
-    net = p.network
-    running().afford(_CROSSING_S * len(crossed.value), deadline)
-    model.objectives["wan"] = priced(net.price, model, c, crossings, crossed, flow, written)
-    (link, column, value), fixed = carried(p, crossed, flow, written)
-    room = net.capacity_bytes_per_s
+    """Traffic on each link, against its bandwidth.
+
+    Parameters
+    ----------
+    traffic
+        Bytes/s where full links delay the timers of flush laws; see `carried`.
+    """
+    (link, column, value), fixed = traffic
+    room = p.network.capacity_bytes_per_s
     limited = np.isfinite(room)
     number = np.cumsum(limited) - 1
     kept = limited[link]
@@ -359,13 +381,15 @@ def _links(
     model.all_at_most(*load, bound, LimitKind.LINK_BANDWIDTH, np.flatnonzero(limited))
 
 
-def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries:
-    """Return bytes/s on links from a subtask's place to the checkpoint storage."""
-    written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
-    i = np.flatnonzero(written)
+def _stored(p: Problem, model: LinearModel, c: PlacementColumns) -> tuple[Ints, Ints]:
+    """Return links from places of what writes checkpoints to their storage, and the places.
+
+    Both have an entry for each link on the way of a place, given as its index in `c.column`.
+    """
+    i = np.flatnonzero(p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]])
     if p.storage_site is None or not len(i):
         none = np.zeros(0, np.intp)
-        return none, none, np.zeros(0)
+        return none, none
     site, storage = p.tms.site[c.tm[i]], np.full(len(i), p.storage_site)
     lost = i[~p.network.joined_by_route(site, storage)]
     rows = np.arange(len(lost))
@@ -380,4 +404,11 @@ def _checkpoints(p: Problem, model: LinearModel, c: PlacementColumns) -> Entries
     steps = [(links, i[which]) for which, links in p.network.steps(site, storage)]
     link = np.concatenate([np.zeros(0, np.intp), *(links for links, _ in steps)])
     which = np.concatenate([np.zeros(0, np.intp), *(at for _, at in steps)])
+    return link, which
+
+
+def _written(p: Problem, c: PlacementColumns, stored: tuple[Ints, Ints]) -> Entries:
+    """Return bytes/s of checkpoints on links, given what `_stored` found."""
+    link, which = stored
+    written = p.footprint.checkpoint_bytes_per_s[c.units.first[c.unit]]
     return link, c.column[which], written[which]

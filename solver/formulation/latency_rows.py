@@ -32,14 +32,29 @@ def latency(
         What one unit of a column stands for, ms: about as much as plans come to, so that a solver's
         absolute tolerance is a relative one.
     """
-    horizon /= unit
+    worst = model.column(Kind.REAL, horizon / unit)
+    model.objectives["latency"] = Affine({worst: unit})
+    for own in p.demands:
+        _potentials(own, model, c, crossings, crossed, pair_of, horizon / unit, unit, worst)
+
+
+def _potentials(
+    p: Problem,
+    model: LinearModel,
+    c: PlacementColumns,
+    crossings: Crossings,
+    crossed: Crossed,
+    pair_of: Ints,
+    horizon: float,
+    unit: float,
+    worst: int,
+) -> None:
+    """State the potentials at the rates of a problem, each at most the column `worst`."""
     # What alone takes longer is ruled out as well by this, which is no large number.
     longest = 2 * horizon
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    worst = model.column(Kind.REAL, horizon)
-    model.objectives["latency"] = Affine({worst: unit})
     live = np.flatnonzero(p.channels.live)
     source, target = p.channels.source[live], p.channels.target[live]
     service = np.minimum(p.work.service_ms[c.unit, p.tms.node_class[c.tm]] / unit, longest)
@@ -109,6 +124,8 @@ def _repeated(of: Ints, wanted: Ints) -> tuple[Ints, Ints]:
 
 def horizon_ms(p: Problem) -> float:
     """Return a latency that no path exceeds: every stage at its worst."""
+    if p.day:
+        return max(map(horizon_ms, p.demands))
     net = p.network
     with np.errstate(divide="ignore"):
         per_byte_ms = 1000 / net.bandwidth_bytes_per_s

@@ -6,7 +6,7 @@ from edgeplace.model import LimitKind
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.problem.constraints import Alone, Capped, Restriction, Together
+from edgeplace.solver.problem.constraints import Alone, Capped, Evened, Restriction, Together
 
 
 def rules(p: Problem, model: LinearModel, c: PlacementColumns, explicit: bool) -> None:
@@ -77,6 +77,62 @@ def _alone(model: LinearModel, c: PlacementColumns, rule: Alone, r: int) -> None
             LimitKind.RULE if bound else None,
             np.full(len(rows), r) if bound else None,
         )
+
+
+def wishes(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
+    """Wishes: subtasks that break them, by weight. They are told apart here."""
+    total = model.objectives["wishes"] = Affine()
+    for wish in p.wishes:
+        for part in wish.parts:
+            match part:
+                case Restriction():
+                    own = c.x[np.ix_(c.units.of[part.subtasks], np.flatnonzero(~part.allowed))]
+                    terms = dict.fromkeys(own[own >= 0].tolist(), 1.0)
+                    total.add(Affine(terms), wish.weight)
+                case Together():
+                    total.add(_apart(model, c, part), wish.weight)
+                case Capped() | Evened():
+                    total.add(_too_many(model, c, part), wish.weight)
+                case Alone():
+                    raise TypeError(wish.title)
+
+
+def _apart(model: LinearModel, c: PlacementColumns, rule: Together) -> Affine:
+    """Return how many pairs are apart: a column each, 1 if one is at a place without the other."""
+    apart = model.columns(Kind.IMPLIED, np.ones(len(rule.first)))
+    width = int(rule.place.max()) + 1
+    row, column, value = [], [], []
+    for ends, sign in ((rule.first, 1.0), (rule.second, -1.0)):
+        own = c.x[c.units.of[ends]]
+        at, tm = np.nonzero(own >= 0)
+        row.append(at * width + rule.place[tm])
+        column.append(own[at, tm])
+        value.append(np.full(len(at), sign))
+    numbers, number = np.unique(np.concatenate(row), return_inverse=True)
+    model.all_at_most(
+        np.concatenate([number, np.arange(len(numbers))]),
+        np.concatenate([*column, apart[numbers // width]]),
+        np.concatenate([*value, -np.ones(len(numbers))]),
+        np.zeros(len(numbers)),
+    )
+    return Affine.of(apart, np.ones(len(apart)))
+
+
+def _too_many(model: LinearModel, c: PlacementColumns, rule: Capped | Evened) -> Affine:
+    """Return how many subtasks are too many at a place, over all places or at the fullest one."""
+    own = c.x[c.units.of[rule.subtasks]]
+    at, tm = np.nonzero(own >= 0)
+    places, place = np.unique(rule.place[tm], return_inverse=True)
+    n, each = len(places), isinstance(rule, Capped)
+    most = rule.count if isinstance(rule, Capped) else rule.fair
+    beyond = model.columns(Kind.IMPLIED, np.full(n if each else 1, float(len(rule.subtasks))))
+    model.all_at_most(
+        np.concatenate([place, np.arange(n)]),
+        np.concatenate([own[at, tm], np.broadcast_to(beyond, n)]),
+        np.concatenate([np.ones(len(at)), -np.ones(n)]),
+        np.full(n, float(most)),
+    )
+    return Affine.of(beyond, np.ones(len(beyond)))
 
 
 def moves(p: Problem, model: LinearModel, c: PlacementColumns) -> None:

@@ -73,10 +73,14 @@ def _numbered(names: list[tuple[object, ...]] | list[tuple[int, int]]) -> tuple[
 def _signatures(p: Problem, candidates: Bools) -> list[tuple[object, ...]]:
     numbers = np.concatenate(
         [
-            p.work.busy,
-            p.work.cores,
-            p.footprint.takes,
-            p.footprint.checkpoint_bytes_per_s[:, None],
+            part
+            for q in p.demands
+            for part in (
+                q.work.busy,
+                q.work.cores,
+                q.footprint.takes,
+                q.footprint.checkpoint_bytes_per_s[:, None],
+            )
         ],
         axis=1,
     )
@@ -115,7 +119,18 @@ def _exchanged(p: Problem, near: Ints, far: Ints) -> list[bytes]:
     order = np.lexsort((p.channels.stream, far, near))
     cuts = np.searchsorted(near[order], np.arange(p.n + 1)).tolist()
     whom = np.stack([far[order], p.channels.stream[order], p.channels.live[order]], axis=1)
-    flow = np.stack([p.channels.bytes_per_s[order], p.channels.window_bytes[order]], axis=1)
+    flow = np.stack(
+        [
+            each[order]
+            for q in p.demands
+            for each in (
+                q.channels.bytes_per_s,
+                q.channels.least_bytes_per_s,
+                q.channels.window_bytes,
+            )
+        ],
+        axis=1,
+    )
     return [whom[a:b].tobytes() + flow[a:b].tobytes() for a, b in pairwise(cuts)]
 
 

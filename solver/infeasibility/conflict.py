@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, Place
+from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, Place, RateUnit
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
@@ -26,7 +26,7 @@ from edgeplace.solver.infeasibility.nearest import (
     rule_of_thumb,
 )
 from edgeplace.solver.infeasibility.repair import applied, changes, describe, merged
-from edgeplace.solver.infeasibility.shortages import Shortages
+from edgeplace.solver.infeasibility.shortages import Shortages, overloaded
 from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.linear.model import Affine, Limited
 from edgeplace.solver.out_of_time import OutOfTimeError
@@ -56,21 +56,24 @@ def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict |
     """
     if not problem.m:
         return _no_task_managers(problem)
+    if not needed.members and not soft:
+        needed = overloaded(problem)
     form, found = _nearest(problem, needed, soft)
     if found is None:
-        return _only_shortages(needed) if needed.members else None
+        return _only_shortages(needed, problem.cluster.rates_in) if needed.members else None
     parts, found, minimal = _cured(problem, needed, found, soft)
     members, irreducible, unknown = _told(problem, needed, form, soft)
     return Conflict(
         members=members,
         irreducible=irreducible,
         shortfalls=_shortfalls(problem, parts, found, soft),
-        cure=describe(parts),
+        cure=describe(parts, problem.cluster.rates_in),
         confirmed=not kept(assess(applied(problem, parts), found.assignment), soft),
         changes=parts,
         nearest=found.proved,
         minimal=minimal,
         not_narrowed=unknown,
+        rates_in=problem.cluster.rates_in,
     )
 
 
@@ -87,7 +90,7 @@ def _nearest(
                 plan, _ = any_plan(base, soft)
                 if plan is not None:
                     lost = sum(v.kind is LimitKind.ROUTE for v in assess(problem, plan).violations)
-                    return None, Nearest(plan, lost == needed.cut_off)
+                    return None, Nearest(plan, needed.fewest and lost == needed.cut_off)
             # What no link joins cannot be weighed against anything.
             form = _explicit(base if needed.cut_off else problem, soft)
             found = nearest(form, soft)
@@ -248,15 +251,16 @@ def _shortfalls(
     return (*short, *(v for v in later if (v.kind, v.where) not in known))
 
 
-def _only_shortages(needed: Shortages) -> Conflict:
+def _only_shortages(needed: Shortages, rates: RateUnit) -> Conflict:
     """Return the conflict for a case in which not even a plan that breaks limits was found."""
     return Conflict(
         members=needed.members,
         irreducible=needed.irreducible,
         shortfalls=needed.limits,
-        cure=describe(needed.changes),
+        cure=describe(needed.changes, rates),
         confirmed=False,
         changes=needed.changes,
+        rates_in=rates,
     )
 
 
@@ -270,8 +274,8 @@ def _told(
     form
         The model of all limits, if there was time for one, of the problem without shortages.
     """
-    if needed.irreducible:
-        return needed.members, True, 0
+    if needed.irreducible or needed.thin:
+        return needed.members, needed.irreducible, 0
     try:
         if needed.cut_off or (needed.members and form is None):
             form = _explicit(problem, soft)
@@ -363,7 +367,7 @@ def _title(p: Problem, limit: Limited) -> str:
     kind, i = LimitKind.named(limit[0]), limit[1]
     where, room = _thing(p, kind, i)
     target = getattr(p.cluster, kind.facts.target) if kind.facts.target else 1.0
-    return kind.in_words(where, room, room / target)
+    return kind.in_words(where, room, room / target, p.cluster.rates_in)
 
 
 def _thing(p: Problem, kind: LimitKind, i: int) -> tuple[str, float]:

@@ -10,7 +10,7 @@ from edgeplace.solver.clock import unhurried
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Constraint, Restriction, compile_rule
 from edgeplace.solver.problem.places import Places
-from edgeplace.solver.problem.source_places import source_restrictions
+from edgeplace.solver.problem.source_places import own_data_restrictions, source_restrictions
 
 
 def freed_by(p: Problem, title: str) -> tuple[Freed, ...]:
@@ -57,6 +57,9 @@ def without_rules(p: Problem, dropped: Sequence[Change]) -> Problem:
             constraints += source_restrictions(p.subtasks, o, job, op, places, rules, p.current, [])
         for rule in rules.rules:
             constraints += compile_rule(rule, p.subtasks, places, p.current, p.channels.feeding)
+        constraints += own_data_restrictions(
+            rules, p.cluster, p.subtasks, places, p.channels.feeding, constraints
+        )
     return dataclasses.replace(p, constraints=tuple(constraints), rules=rules)
 
 

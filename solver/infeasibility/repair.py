@@ -7,10 +7,15 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
-from edgeplace.model import AMOUNTS, BOUNDS, Change, Limit, LimitKind, Link, Step
+import numpy as np
+
+from edgeplace.model import AMOUNTS, BOUNDS, Change, Limit, LimitKind, Link, RateUnit, Step
+from edgeplace.solver.arrays import Floats
 from edgeplace.solver.infeasibility.dropped_rules import freed_by, without_rules
 from edgeplace.solver.problem import Problem
+from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.network import Network
+from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 
@@ -47,7 +52,7 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     has = p.tms.has.copy()
     cores, capacity = p.tms.node_cores.copy(), p.network.capacity_bytes_per_s.copy()
     bandwidth = p.network.bandwidth_bytes_per_s.copy()
-    busy, windows, rules = p.work.busy.copy(), p.channels.window_bytes.copy(), p.rules
+    faster, wider, rules = np.ones(p.n), 1.0, p.rules
     tm = {t.id: i for i, t in enumerate(p.cluster.task_managers)}
     node = {n.id: i for i, n in enumerate(p.cluster.nodes)}
     joined: list[Link] = []
@@ -67,9 +72,9 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
             capacity[link] += c.amount * p.cluster.link_target
             bandwidth[link] += c.amount
         elif c.kind is LimitKind.SUBTASK_BUSY:
-            busy[p.subtasks.of_ids(c.subject)] /= c.amount
+            faster[p.subtasks.of_ids(c.subject)] *= c.amount
         elif c.kind is LimitKind.CREDIT_WINDOW:
-            windows *= c.amount
+            wider *= c.amount
         elif c.kind is LimitKind.ROUTE:
             a, b = c.subject
             joined.append(Link(source=a, target=b))
@@ -84,8 +89,14 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     changed = dataclasses.replace(
         p,
         tms=dataclasses.replace(p.tms, slots=slots, has=has, node_cores=cores),
-        work=dataclasses.replace(p.work, busy=busy),
-        channels=dataclasses.replace(p.channels, window_bytes=windows),
+        work=_faster(p.work, faster),
+        channels=_wider(p.channels, wider),
+        day=tuple(
+            dataclasses.replace(
+                own, work=_faster(own.work, faster), channels=_wider(own.channels, wider)
+            )
+            for own in p.day
+        ),
         rules=rules,
         network=network,
     )
@@ -93,9 +104,17 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     return without_rules(changed, dropped) if dropped else changed
 
 
-def describe(parts: Sequence[Change]) -> str:
+def _faster(work: Work, by: Floats) -> Work:
+    return dataclasses.replace(work, busy=work.busy / by[:, None])
+
+
+def _wider(channels: Channels, by: float) -> Channels:
+    return dataclasses.replace(channels, window_bytes=channels.window_bytes * by)
+
+
+def describe(parts: Sequence[Change], rates: RateUnit) -> str:
     """Return changes in the user's terms."""
-    return "; ".join(map(_in_words, parts))
+    return "; ".join(_in_words(part, rates) for part in parts)
 
 
 def _change(p: Problem, v: Limit) -> Change:
@@ -138,8 +157,8 @@ def _whole_up(amount: float, enough: Callable[[float], bool]) -> float:
     return near if enough(near) else float(math.floor(amount) + 1)
 
 
-def _in_words(c: Change) -> str:
-    text = c.kind.cure(c.where, c.amount)
+def _in_words(c: Change, rates: RateUnit) -> str:
+    text = c.kind.cure(c.where, c.amount, rates)
     if not c.frees:
         return text
     sources = dict.fromkeys(f.operator for f in c.frees)

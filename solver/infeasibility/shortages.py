@@ -10,14 +10,15 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind
+from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind, all_digits
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.infeasibility.repair import changes
+from edgeplace.solver.infeasibility.thin_links import OverloadedLink, thin_links
 from edgeplace.solver.out_of_time import OutOfTimeError
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import Restriction
-from edgeplace.solver.problem.slots import slots_of_places
+from edgeplace.solver.slots import slots_of_places
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 _MOST_NAMED = 5
@@ -33,7 +34,8 @@ class Shortages:
     Attributes
     ----------
     limits
-        What every plan exceeds, by at least so much.
+        What every plan exceeds, by at least so much; where it is `thin`, every plan that keeps the
+        limits of machines.
     changes
         What every cure contains, and links both ways for each part of the network that is cut off:
         a cure contains a link to or from each, not always both.
@@ -43,6 +45,11 @@ class Shortages:
         Whether each member is needed: drop any one, and the others can all hold.
     cut_off
         Parts of the network that must be joined to another one.
+    thin
+        Whether the members are those of a link that every plan overloads: what else holds subtasks
+        on its sides is not told, so it need not be searched for what fewer would do.
+    fewest
+        Whether a plan that exceeds nothing else exceeds the fewest limits of all.
     """
 
     limits: tuple[Limit, ...] = ()
@@ -50,6 +57,8 @@ class Shortages:
     members: tuple[str, ...] = ()
     irreducible: bool = False
     cut_off: int = 0
+    thin: bool = False
+    fewest: bool = True
 
 
 def shortages(problem: Problem, soft: bool) -> Shortages:
@@ -82,6 +91,34 @@ def shortages(problem: Problem, soft: bool) -> Shortages:
         irreducible,
         lost.cut_off,
     )
+
+
+def overloaded(problem: Problem) -> Shortages:
+    """Return the links that every plan overloads; it takes longer than `shortages`."""
+    try:
+        thin = list(thin_links(problem))
+    except OutOfTimeError:
+        thin = []
+    if not thin:
+        return Shortages()
+    limits = tuple(link.limit for link in thin)
+    return Shortages(
+        limits,
+        tuple(changes(problem, limits)),
+        _members(problem, thin[0]),
+        thin=True,
+        fewest=all(link.anyhow for link in thin),
+    )
+
+
+def _members(p: Problem, thin: OverloadedLink) -> tuple[str, ...]:
+    limit = thin.limit
+    titles = list(dict.fromkeys(title for k in thin.own.tolist() for title in _titles(p, k)))
+    if len(titles) > _MOST_NAMED:
+        titles = [*titles[:_MOST_NAMED], f"and {len(titles) - _MOST_NAMED:,} more such rules"]
+    rates = p.cluster.rates_in
+    said = f"link {limit.where} may carry {rates.text(limit.capacity or 0.0, all_digits)} of "
+    return (*titles, f"{said}{rates.text(limit.used, all_digits)} at least, wherever the rest runs")
 
 
 def _cut_off(p: Problem) -> Shortages:
@@ -129,7 +166,7 @@ def _cut_off(p: Problem) -> Shortages:
     return Shortages(
         tuple(found),
         tuple(made),
-        (*members, LimitKind.ROUTE.in_words("", 0, 0)),
+        (*members, LimitKind.ROUTE.in_words("", 0, 0, p.cluster.rates_in)),
         irreducible,
         len(joins),
     )

@@ -20,6 +20,7 @@ from edgeplace.model import (
     Cluster,
     JobGraph,
     LimitKind,
+    OwnData,
     Pin,
     Plan,
     Rules,
@@ -218,6 +219,9 @@ def _job(job: JobGraph, splits: Splits, count: Sequence[int], swells: bool) -> J
         if g is not None:
             few = {"parallelism": count[g], "max_parallelism": count[g]}
             op = op.model_copy(update=few)
+        if op.cost and op.cost.state_law:
+            # It is about the records of all subtasks, and these are fewer.
+            op = op.model_copy(update={"cost": op.cost.model_copy(update={"state_law": None})})
         operators.append(op)
     streams = tuple(map(stream, job.streams))
     return job.model_copy(update={"operators": tuple(operators), "streams": streams})
@@ -233,6 +237,9 @@ def _rules(jobs: Sequence[JobGraph], rules: Rules, splits: Splits, count: Sequen
             without = set(splits.free)
         elif isinstance(rule, StayOnSite):
             without = loose
+        elif isinstance(rule, OwnData) and splits.free:
+            # What is upstream of a subtask may change with any of the numbers.
+            without = {(j.name, op.id) for j, op in meant(jobs, rule)}
         left = [(j, op) for j, op in meant(jobs, rule) if (j.name, op.id) not in without]
         if len(left) == len(meant(jobs, rule)):
             kept.append(rule)
@@ -367,6 +374,7 @@ def _channels(
         source=channels.source,
         target=channels.target,
         bytes_per_s=channels.bytes_per_s * carried[key],
+        least_bytes_per_s=channels.least_bytes_per_s * carried[key],
         n_feeding=channels.n_feeding,
         live=channels.live & ~silent,
         exchange_ms=np.where(odd[key], 0.0, channels.exchange_ms),

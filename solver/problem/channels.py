@@ -8,7 +8,7 @@ from edgeplace.model import Cluster
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.problem.buffering import exchanges_ms, held_ms
 from edgeplace.solver.problem.traffic import Traffic
-from edgeplace.solver.problem.wire import on_wire
+from edgeplace.solver.problem.wire import OnWire, on_wire
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class Channels:
         Subtasks, by index.
     bytes_per_s
         As a link carries them, see `wire`.
+    least_bytes_per_s
+        What is left of them where a full link delays the timers of flush laws: less than that no
+        link can make of it.
     n_feeding
         Number of channels of records.
     live
@@ -47,6 +50,7 @@ class Channels:
     source: Ints
     target: Ints
     bytes_per_s: Floats
+    least_bytes_per_s: Floats
     n_feeding: int
     live: Bools
     exchange_ms: Floats
@@ -62,8 +66,14 @@ class Channels:
         return self.source[: self.n_feeding], self.target[: self.n_feeding]
 
     @classmethod
-    def of(cls, traffic: Traffic, cluster: Cluster) -> "Channels":
-        """Return the channels that some traffic takes, given the cluster's network buffers."""
+    def of(cls, traffic: Traffic, cluster: Cluster, answered: Bools | None = None) -> "Channels":
+        """Return the channels that some traffic takes, given the cluster's network buffers.
+
+        Parameters
+        ----------
+        answered
+            Channels of records whose receivers answer; None: as `answers` says.
+        """
         flow = traffic.bytes_per_s
         with np.errstate(divide="ignore", invalid="ignore"):
             fill = 1000 * cluster.buffer_bytes / flow
@@ -73,13 +83,7 @@ class Channels:
         sent = np.maximum(sent, traffic.record_bytes)
         live = traffic.records_per_s > 0
         exchange, spread = exchanges_ms(held, traffic.source, traffic.target, live)
-        wire = on_wire(
-            flow,
-            traffic.records_per_s + traffic.watermarks_per_s,
-            traffic.timeout_ms,
-            cluster.buffer_bytes,
-            cluster.mtu_bytes,
-        )
+        wire, least = (_carried(traffic, cluster, share) for share in (1.0, traffic.held_back))
         with np.errstate(divide="ignore", invalid="ignore"):
             # Credit is for records: of a channel whose records have no bytes none is used up.
             grown = np.where(flow > 0, wire.forward / flow, np.inf)
@@ -87,13 +91,14 @@ class Channels:
         window = grown * cluster.buffer_bytes
         window *= cluster.buffers_per_channel + cluster.floating_buffers_per_gate / fan_in
         # Answers take the links without records: they are late for nobody, and need no credit.
-        back = np.flatnonzero(wire.back > 0)
+        back = np.flatnonzero(wire.back > 0 if answered is None else answered)
         none = np.zeros(len(back))
         stream = traffic.stream
         return cls(
             source=np.concatenate([traffic.source, traffic.target[back]]),
             target=np.concatenate([traffic.target, traffic.source[back]]),
             bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
+            least_bytes_per_s=np.concatenate([least.forward, least.back[back]]),
             n_feeding=len(flow),
             live=np.concatenate([live, none > 0]),
             exchange_ms=np.concatenate([exchange, none]),
@@ -103,3 +108,20 @@ class Channels:
             window_bytes=np.concatenate([window, none + np.inf]),
             stream=np.concatenate([stream, stream[back] + stream.max(initial=0) + 1]),
         )
+
+
+def answers(traffic: Traffic, cluster: Cluster) -> Bools:
+    """Return the channels of records whose receivers send bytes back, shape (n_channels,)."""
+    found: Bools = _carried(traffic, cluster, 1.0).back > 0
+    return found
+
+
+def _carried(traffic: Traffic, cluster: Cluster, share: Floats | float) -> OnWire:
+    """Return the bytes on the wire of a share of the records."""
+    return on_wire(
+        share * traffic.bytes_per_s,
+        share * traffic.records_per_s + traffic.watermarks_per_s,
+        traffic.timeout_ms,
+        cluster.buffer_bytes,
+        cluster.mtu_bytes,
+    )

@@ -7,6 +7,7 @@ import numpy as np
 
 from edgeplace.model import (
     AnyRule,
+    AnyWish,
     AtMost,
     Colocate,
     Exclusive,
@@ -14,7 +15,10 @@ from edgeplace.model import (
     InvalidInputError,
     Match,
     NeverMove,
+    OwnData,
     Pin,
+    Rule,
+    SpreadEvenly,
     StayOnSite,
 )
 from edgeplace.solver.arrays import Bools, Ints
@@ -66,7 +70,30 @@ class Alone:
     rule: AnyRule | None = None
 
 
+@dataclass(frozen=True)
+class Evened:
+    """No place has more than `fair` of the subtasks; how many more the fullest has is the breach.
+
+    Of `Capped`, all that are too many anywhere count: that says nothing of how even it is.
+    """
+
+    title: str
+    subtasks: Ints
+    fair: int
+    place: Ints
+    rule: AnyRule | None = None
+
+
 Constraint = Restriction | Together | Capped | Alone
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A wish: what each subtask that breaks one of its parts costs."""
+
+    title: str
+    weight: int
+    parts: tuple[Restriction | Together | Capped | Alone | Evened, ...]
 
 
 def compile_rule(
@@ -94,19 +121,51 @@ def compile_rule(
     return [replace(c, rule=rule) for c in _parts(rule, subtasks, places, current, channels)]
 
 
+def compile_wish(
+    wish: AnyWish, subtasks: Subtasks, places: Places, channels: tuple[Ints, Ints], slots: Ints
+) -> Wanted:
+    """Return the parts of a wish.
+
+    Parameters
+    ----------
+    slots
+        Of each TaskManager: places without any do not count in what is fair.
+
+    Raises
+    ------
+    InvalidInputError
+        As `compile_rule`.
+    """
+    title = wish.title()
+    if not isinstance(wish, SpreadEvenly):
+        parts = _parts(wish, subtasks, places, None, channels)
+        return Wanted(title, wish.weight, tuple(parts))
+    chosen = np.unique(np.concatenate(_members(wish, subtasks)))
+    place = places.level(wish.level)
+    n_places = len(np.unique(place[slots > 0]))
+    fair = -(-len(chosen) // max(n_places, 1))
+    return Wanted(title, wish.weight, (Evened(title, chosen, fair, place),))
+
+
+def _members(rule: Rule, subtasks: Subtasks) -> list[Ints]:
+    """Return the subtasks of each operator of a rule."""
+    try:
+        return [subtasks.of(ref, rule.job) for ref in rule.operators]
+    except InvalidInputError as e:
+        raise InvalidInputError(f"rule {rule.title()!r}: {e.what}", e.cure) from e
+
+
 def _parts(
-    rule: AnyRule,
+    rule: AnyRule | AnyWish,
     subtasks: Subtasks,
     places: Places,
     current: Ints | None,
     channels: tuple[Ints, Ints],
 ) -> list[Constraint]:
     title = rule.title()
-    try:
-        members = [subtasks.of(ref, rule.job) for ref in rule.operators]
-    except InvalidInputError as e:
-        raise InvalidInputError(f"rule {title!r}: {e.what}", e.cure) from e
-    chosen = np.concatenate(members)
+    members = _members(rule, subtasks)
+    # Named twice, a subtask counts once.
+    chosen = np.unique(np.concatenate(members))
     place = places.level(getattr(rule, "level", "node"))
     match rule:
         case Pin():
@@ -138,6 +197,9 @@ def _parts(
             source, target = channels
             into = np.isin(target, chosen)
             return [Together(title, source[into], target[into], places.site)]
+        case OwnData():
+            # Where data is born is known once all other rules are compiled: `source_places`.
+            return []
         case AtMost():
             return [Capped(f"{title} <= {rule.count}", chosen, rule.count, place)]
         case Exlocate():
@@ -145,6 +207,7 @@ def _parts(
         case Exclusive():
             others = np.setdiff1d(np.arange(subtasks.count), chosen)
             return [Alone(title, chosen, others, place)]
+    raise TypeError(title)
 
 
 def _pin(rule: Pin, title: str, members: list[Ints], places: Places) -> list[Constraint]:
@@ -160,7 +223,7 @@ def _pin(rule: Pin, title: str, members: list[Ints], places: Places) -> list[Con
                 f"use indices 0 to {len(m) - 1}",
             )
     chosen = np.concatenate([m[list(rule.subtasks)] if rule.subtasks else m for m in members])
-    return [Restriction(title, chosen, allowed)]
+    return [Restriction(title, np.unique(chosen), allowed)]
 
 
 def allowed_by(constraints: Iterable[Constraint], n: int, m: int) -> Bools:

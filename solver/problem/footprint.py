@@ -1,12 +1,14 @@
 """The footprint of subtasks: memory, disk, state, and its checkpoints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, Cluster, LimitKind
+from edgeplace.model import AMOUNTS, Cluster, JobGraph, LimitKind, Operator
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.problem.subtasks import Subtasks
+from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.wire import checkpoint_on_wire
 
 
@@ -51,3 +53,42 @@ class Footprint:
             keeper = LimitKind.MEMORY if heap else LimitKind.DISK
             takes[own, AMOUNTS.index(keeper)] += state[own]
         return cls(takes, state, written)
+
+
+def has_state_law(jobs: Sequence[JobGraph]) -> bool:
+    """Return whether the state of any operator follows a law."""
+    return any(op.cost and op.cost.state_law for job in jobs for op in job.operators)
+
+
+def with_state_at_demand(jobs: Sequence[JobGraph]) -> tuple[list[JobGraph], Traffic]:
+    """Return jobs with the state and checkpoints that their operators have at the demand.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `Traffic.of`.
+    """
+    traffic = Traffic.of(jobs)
+    if not has_state_law(jobs):
+        return list(jobs), traffic
+    ends = np.cumsum([op.parallelism for job in jobs for op in job.operators])
+    rates = iter(each.sum() for each in np.split(traffic.rate_per_s, ends[:-1]))
+    return [
+        job.model_copy(
+            update={"operators": tuple(_at(op, float(next(rates))) for op in job.operators)}
+        )
+        for job in jobs
+    ], traffic
+
+
+def _at(op: Operator, rate_per_s: float) -> Operator:
+    cost = op.cost
+    if cost is None or cost.state_law is None:
+        return op
+    state = cost.state_law.state_bytes(rate_per_s)
+    # What a checkpoint writes grows with the state, also where it is a part of it.
+    written = 1.0
+    if cost.state_bytes and cost.checkpointed_bytes is not None:
+        written = cost.checkpointed_bytes / cost.state_bytes
+    update = {"state_bytes": state, "checkpointed_bytes": written * state}
+    return op.model_copy(update={"cost": cost.model_copy(update=update)})

@@ -33,7 +33,7 @@ class Places:
             by_site[n.site] += by_node[n.id]
         self._labels: dict[tuple[str, str], Bools] = {}
         for n in cluster.nodes:
-            for label in n.labels.items():
+            for label in n.labels_and_class.items():
                 if label not in self._labels:
                     self._labels[label] = np.zeros(len(self.node), bool)
                 self._labels[label][by_node[n.id]] = True
@@ -51,13 +51,17 @@ class Places:
                 return self.site
 
     def at(self, place: str) -> Bools:
-        """Return which TaskManagers are at a place: a TaskManager, a node or a site.
+        """Return which TaskManagers are at a place: a TaskManager, a node, a site, or a pattern.
 
         Raises
         ------
         InvalidInputError
             If no such place is known, or if the name means two different places.
         """
+        if place not in self._held and "*" in place:
+            self._held[place] = np.logical_or.reduce(
+                [self.at(name) for name in self._cluster.places_like(place)[1]]
+            )
         if place not in self._held:
             held = np.zeros(len(self.node), bool)
             known = [members[place] for members in self._members if place in members]

@@ -8,17 +8,23 @@ from functools import cached_property
 import numpy as np
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
-from edgeplace.solver.arrays import Bools, Ints
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem.channels import Channels
-from edgeplace.solver.problem.constraints import Constraint, allowed_by, compile_rule
-from edgeplace.solver.problem.footprint import Footprint
+from edgeplace.solver.problem.constraints import (
+    Constraint,
+    Wanted,
+    allowed_by,
+    compile_rule,
+    compile_wish,
+)
+from edgeplace.solver.problem.day import PeriodOfDay, peaks, periods_of_day, whole_day
+from edgeplace.solver.problem.footprint import Footprint, with_state_at_demand
 from edgeplace.solver.problem.network import Network
 from edgeplace.solver.problem.places import Places
-from edgeplace.solver.problem.source_places import source_restrictions
+from edgeplace.solver.problem.source_places import own_data_restrictions, source_restrictions
 from edgeplace.solver.problem.subtasks import Subtasks, assignment_of
 from edgeplace.solver.problem.task_managers import TaskManagers, node_classes
-from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.problem.work import Work
 from edgeplace.solver.tolerances import TOLERANCE
 
@@ -44,6 +50,10 @@ class Problem:
         TaskManager index of each subtask now, -1 where unknown; None without a placement.
     notes
         What every plan rests on that is an estimate, a weak measurement or a lower bound.
+    day
+        The periods of a demand that varies over a day; empty: it does not. With periods, bytes of
+        channels and checkpoints are means over the day, since they are paid for, and the rest of
+        `work`, `footprint` and `channels` is that of the busiest period: see `demands`.
     """
 
     subtasks: Subtasks
@@ -51,6 +61,7 @@ class Problem:
     rules: Rules
     network: Network
     constraints: tuple[Constraint, ...]
+    wishes: tuple[Wanted, ...]
     work: Work
     footprint: Footprint
     channels: Channels
@@ -58,6 +69,7 @@ class Problem:
     storage_site: int | None
     current: Ints | None
     notes: tuple[str, ...]
+    day: tuple[PeriodOfDay, ...] = ()
 
     @property
     def n(self) -> int:
@@ -68,6 +80,39 @@ class Problem:
     def m(self) -> int:
         """Number of TaskManagers."""
         return len(self.tms.slots)
+
+    @cached_property
+    def demands(self) -> tuple["Problem", ...]:
+        """The problem of each period of the day by itself; this one, where demand is the same."""
+        return tuple(self._at(period) for period in self.day) or (self,)
+
+    @cached_property
+    def peaks(self) -> tuple["Problem", ...]:
+        """Those of `demands` in which limits that grow with the rates, memory and disk hold for
+        all others, too.
+        """
+        return tuple(self.demands[i] for i in peaks(self.day)) or (self,)
+
+    def _at(self, period: PeriodOfDay) -> "Problem":
+        return replace(
+            self,
+            subtasks=period.subtasks,
+            work=period.work,
+            footprint=period.footprint,
+            channels=period.channels,
+            day=(),
+        )
+
+    @cached_property
+    def mean_cores(self) -> Floats:
+        """Cores of each subtask on each node class on average, shape (n_subtasks, n_classes)."""
+        if not self.day:
+            return self.work.cores
+        mean: Floats = sum(
+            (period.share * period.work.cores for period in self.day),
+            np.zeros(self.work.cores.shape),
+        )
+        return mean
 
     def allowed(self) -> Bools:
         """Return where each subtask may run by its restrictions, shape (n_subtasks, n_tms).
@@ -87,8 +132,10 @@ class Problem:
         machines = np.stack([self.tms.node_class, self.tms.node_cores[self.tms.node]])
         (of, room), kind = np.unique(machines, axis=1, return_inverse=True)
         node_class = of.astype(np.intp)
-        fits = self.work.busy[:, node_class] <= 1 + TOLERANCE
-        fits &= self.work.cores[:, node_class] <= room * (1 + TOLERANCE)
+        fits = np.ones((self.n, len(room)), bool)
+        for p in self.peaks:
+            fits &= p.work.busy[:, node_class] <= 1 + TOLERANCE
+            fits &= p.work.cores[:, node_class] <= room * (1 + TOLERANCE)
         mask = self._allowed & fits[:, kind.ravel()] & (self.tms.slots > 0)
         mask.flags.writeable = False
         return mask
@@ -197,26 +244,34 @@ def build(
     """
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     rules = rules or Rules()
-    subtasks = Subtasks.number(jobs)
+    jobs, traffic = with_state_at_demand(jobs)
     look()
-    traffic = Traffic.of(jobs)
+    subtasks = Subtasks.number(jobs)
     look()
     notes = list(traffic.notes)
     now = _placed_now(subtasks, cluster, rules, current, notes)
+    if rules.survive:
+        notes.append(
+            f"whether the loss of {', '.join(rules.survive)} is survived is judged by "
+            "`edgeplace solve`, each loss by itself; no room is reserved"
+        )
     places = Places(cluster)
-    constraints = _constraints(subtasks, traffic, places, rules, now, notes)
+    channels = (traffic.source, traffic.target)
+    constraints = _constraints(subtasks, channels, places, rules, now, notes)
+    constraints += own_data_restrictions(rules, cluster, subtasks, places, channels, constraints)
     afford(2 * _PAIR_S * subtasks.count * len(cluster.task_managers))
     tms = TaskManagers.of(cluster, places)
     allowed = allowed_by(constraints, subtasks.count, len(tms.slots))
     reached = _reached(allowed, tms, len(node_classes(cluster)))
     work = Work.measured(subtasks, cluster, traffic, reached, notes)
     sites = [s.id for s in cluster.sites]
-    return Problem(
+    problem = Problem(
         subtasks=subtasks,
         cluster=cluster,
         rules=rules,
         network=Network.of(cluster),
         constraints=tuple(constraints),
+        wishes=tuple(compile_wish(w, subtasks, places, channels, tms.slots) for w in rules.wishes),
         work=work,
         footprint=Footprint.of(subtasks, cluster),
         channels=Channels.of(traffic, cluster),
@@ -227,21 +282,31 @@ def build(
         current=now,
         notes=tuple(dict.fromkeys(notes)),
     )
+    return _over_the_day(problem, reached) if rules.demand else problem
 
 
 def with_jobs(problem: Problem, jobs: Sequence[JobGraph]) -> Problem:
     """Return the problem with other costs of its jobs: the same subtasks, sources and rules."""
     p = problem
+    jobs, traffic = with_state_at_demand(jobs)
     subtasks = Subtasks.number(jobs)
-    traffic = Traffic.of(jobs)
     reached = _reached(p.allowed(), p.tms, len(node_classes(p.cluster)))
-    return replace(
+    changed = replace(
         p,
         subtasks=subtasks,
         work=Work.measured(subtasks, p.cluster, traffic, reached, []),
         footprint=Footprint.of(subtasks, p.cluster),
         channels=Channels.of(traffic, p.cluster),
     )
+    return _over_the_day(changed, reached) if p.day else changed
+
+
+def _over_the_day(problem: Problem, reached: Bools) -> Problem:
+    """Return the problem with the periods of the demand, given the jobs at their stated rates."""
+    p = problem
+    day = periods_of_day(p.rules.demand, p.subtasks.jobs, p.subtasks, p.cluster, reached)
+    work, footprint, channels = whole_day(day)
+    return replace(p, work=work, footprint=footprint, channels=channels, day=day)
 
 
 def _placed_now(
@@ -265,7 +330,7 @@ def _placed_now(
 
 def _constraints(
     subtasks: Subtasks,
-    traffic: Traffic,
+    channels: tuple[Ints, Ints],
     places: Places,
     rules: Rules,
     now: Ints | None,
@@ -280,7 +345,7 @@ def _constraints(
             constraints += source_restrictions(subtasks, o, job, op, places, rules, now, notes)
     for rule in rules.rules:
         look()
-        constraints += compile_rule(rule, subtasks, places, now, (traffic.source, traffic.target))
+        constraints += compile_rule(rule, subtasks, places, now, channels)
     return constraints
 
 

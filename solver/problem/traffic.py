@@ -4,7 +4,7 @@ Notation (docs/formulation.md): subtask k, channel (k, l), records per second r,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -29,6 +29,9 @@ class Traffic:
         Subtasks at the ends of each channel, shape (n_channels,).
     records_per_s, bytes_per_s
         Flow on each channel, shape (n_channels,).
+    held_back
+        Share of its records that each channel still carries where full links delay the timers of
+        flush laws, shape (n_channels,); 1 without such a law.
     record_bytes
         Mean size of a record on each channel, shape (n_channels,).
     fan_in
@@ -48,6 +51,7 @@ class Traffic:
     target: Ints
     records_per_s: Floats
     bytes_per_s: Floats
+    held_back: Floats
     record_bytes: Floats
     fan_in: Floats
     timeout_ms: Floats
@@ -64,7 +68,7 @@ class Traffic:
         InvalidInputError
             If a rate, selectivity or record size is not known; all that is missing is listed.
         """
-        each = [_propagate(j) for j in jobs]
+        each = [_traffic(j) for j in jobs]
         first = np.cumsum([0, *[len(t.rate_per_s) for t in each]])
         joined = {
             name: np.concatenate([getattr(t, name) for t in each])
@@ -72,6 +76,7 @@ class Traffic:
                 "rate_per_s",
                 "records_per_s",
                 "bytes_per_s",
+                "held_back",
                 "record_bytes",
                 "fan_in",
                 "timeout_ms",
@@ -121,6 +126,9 @@ def _channels(stream: Stream, p: int, q: int, key_groups: int) -> tuple[Ints, In
         return a, b, 1.0 / np.bincount(a, minlength=p)[a]
     a, b = np.repeat(np.arange(p), q), np.tile(np.arange(q), p)
     measured = stream.cost.shares if stream.cost else None
+    if stream.cost and stream.cost.shares_by_producer is not None:
+        rows = np.array(stream.cost.shares_by_producer)
+        return a, b, (rows / rows.sum(axis=1, keepdims=True)).ravel()
     if strategy is ShipStrategy.BROADCAST:
         per_consumer = np.ones(q)
     elif strategy is ShipStrategy.GLOBAL:
@@ -172,13 +180,17 @@ def _known(job: JobGraph) -> list[tuple[float, float]]:
     return found
 
 
-def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple[Floats, Floats]:
+def _at(
+    stream: Stream, rate_per_s: Floats, known: tuple[float, float], delayed: bool
+) -> tuple[Floats, Floats]:
     """Return selectivity and bytes per record at the rates of the producers, (n_producers,) each.
 
     Parameters
     ----------
     known
         Both, where the stream was not seen at several rates.
+    delayed
+        Whether full links delay the timers of flush laws.
     """
     if not (stream.cost and stream.cost.by_rate):
         return np.full(len(rate_per_s), known[0]), np.full(len(rate_per_s), known[1])
@@ -186,11 +198,25 @@ def _at(stream: Stream, rate_per_s: Floats, known: tuple[float, float]) -> tuple
     different, which = np.unique(rate_per_s, return_inverse=True)
     selectivity = np.array([selectivity_at(rate, seen, law) for rate in different.tolist()])
     size = np.array([bytes_per_record_at(rate, seen) for rate in different.tolist()])
+    if delayed and law:
+        selectivity *= [law.held_back_share(rate) for rate in different.tolist()]
     return selectivity[which], size[which]
 
 
-def _propagate(job: JobGraph) -> Traffic:
+def _traffic(job: JobGraph) -> Traffic:
     """Return the steady-state traffic of one job."""
+    found = _propagate(job)
+    if not any(s.cost and s.cost.flush_law for s in job.streams):
+        return found
+    # What is held back upstream reaches no one downstream.
+    left = _propagate(job, delayed=True).records_per_s
+    live = found.records_per_s > 0
+    share = np.divide(left, found.records_per_s, out=np.ones(len(live)), where=live)
+    return replace(found, held_back=np.minimum(share, 1.0))
+
+
+def _propagate(job: JobGraph, delayed: bool = False) -> Traffic:
+    """Return the traffic of one job, also where full links delay the timers of flush laws."""
     known = _known(job)
     index = {op.id: i for i, op in enumerate(job.operators)}
     parallelism = np.array([op.parallelism for op in job.operators])
@@ -219,7 +245,9 @@ def _propagate(job: JobGraph) -> Traffic:
                 )
         for _, target, i in graph.out_edges(op_id, keys=True):
             s = job.streams[i]
-            if s.ship_strategy is ShipStrategy.CUSTOM and not (s.cost and s.cost.shares):
+            if s.ship_strategy is ShipStrategy.CUSTOM and not (
+                s.cost and (s.cost.shares or s.cost.shares_by_producer)
+            ):
                 notes.append(
                     f"stream {op.name!r} -> {job.operator(target).name!r} has a custom "
                     "partitioner: even shares are assumed"
@@ -228,7 +256,7 @@ def _propagate(job: JobGraph) -> Traffic:
             a, b, share = _channels(
                 s, op.parallelism, consumer.parallelism, consumer.max_parallelism
             )
-            selectivity, size = _at(s, rate[own], known[i])
+            selectivity, size = _at(s, rate[own], known[i], delayed)
             flow = (rate[own] * selectivity)[a] * share
             live = np.bincount(b, weights=(flow > 0), minlength=consumer.parallelism)
             of_each = size[a]
@@ -258,6 +286,7 @@ def _propagate(job: JobGraph) -> Traffic:
         target_.astype(np.intp),
         flow,
         flow * size_,
+        np.ones(len(flow)),
         size_,
         fan_in,
         np.full(len(flow), job.buffer_timeout_ms),

@@ -127,11 +127,22 @@ def class_costs(
                 busy_s.append(0.0)
                 cpu_s.append(0.0)
                 continue
+        if seen.origin == "estimated" and i in needed:
+            notes.append(_estimate(op, seen))
         if seen.weak and i in needed:
             notes.append(_weak(op, seen))
         busy_s.append(factor / seen.true_rate_per_s)
-        cpu_s.append(factor * (seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
+        cpu_s.append(factor * seen.core_ms_per_record / 1000)
     return busy_s, cpu_s
+
+
+def _estimate(op: Operator, seen: ClassCost) -> str:
+    """Return the warning that a cost was not measured."""
+    said = f"the CPU cost of {op.name!r} on {seen.node_class!r} is an estimate: never seen there"
+    ends = seen.cpu_interval_ms_per_record
+    if ends is None:
+        return said
+    return f"{said}, from other operators; {1000 * ends[0]:.3g} to {1000 * ends[1]:.3g} µs (90 %)"
 
 
 def _weak(op: Operator, seen: ClassCost) -> str:

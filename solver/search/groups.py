@@ -141,6 +141,7 @@ def _joint(p: Problem, of: Ints, n: int) -> Problem:
     return dataclasses.replace(
         p,
         constraints=tuple(held),
+        wishes=(),
         tms=TaskManagers(
             slots=_total(of, p.tms.slots, n).astype(np.intp),
             has=np.stack([_total(of, has, n) for has in p.tms.has.T], axis=1),

@@ -13,8 +13,8 @@ import numpy as np
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.problem.slots import SlotCounter
 from edgeplace.solver.sites.blocks import Blocks
+from edgeplace.solver.slots import SlotCounter
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 _CELLS = 1_000_000

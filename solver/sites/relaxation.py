@@ -13,7 +13,7 @@ import numpy as np
 from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.clock import afford
 from edgeplace.solver.problem import Problem
-from edgeplace.solver.problem.slots import slots_of_places
+from edgeplace.solver.slots import slots_of_places
 from edgeplace.solver.tolerances import TOLERANCE
 
 _PLACE_S = 1e-7

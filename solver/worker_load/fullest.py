@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from edgeplace.model import Cluster, JobGraph, Plan, Rules
+from edgeplace.model import Cluster, JobGraph, Plan, Rules, refuse_demand
 from edgeplace.solver.baselines.caps_load import Scale, worker_loads
 from edgeplace.solver.problem import build
 
@@ -47,6 +47,7 @@ def fullest_worker(
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
+    refuse_demand(rules, "the load of workers is known")
     problem = build(job_graph, cluster, rules)
     loads = worker_loads(problem, problem.assignment(plan))
     ratios = Scale.of(problem).normalised(loads).max(axis=1)

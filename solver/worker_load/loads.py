@@ -6,7 +6,7 @@ import numpy as np
 
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.caps_load import Scale
-from edgeplace.solver.problem.slots import SlotCounter
+from edgeplace.solver.slots import SlotCounter
 from edgeplace.solver.worker_load.symmetry import Joined, Kinds
 
 

@@ -19,6 +19,7 @@ from edgeplace.model import (
     Plan,
     PlanMismatchError,
     Rules,
+    refuse_demand,
 )
 from edgeplace.solver.arrays import Ints
 from edgeplace.solver.baselines.caps import caps
@@ -132,6 +133,7 @@ def balance(
     PlanMismatchError
         If the evaluator does not confirm the plan: a bug of edgeplace.
     """
+    refuse_demand(rules, "the load of workers is balanced")
     if not (time_limit_s is None or time_limit_s >= 0):
         raise InvalidInputError(f"time limit {time_limit_s} must not be negative", "use 0 or more")
     with limited(time_limit_s) as clock:

@@ -10,7 +10,8 @@ from edgeplace.solver.search.state import SearchState
 def run(state: SearchState) -> bool:
     """Minimise the first level; return False if TaskManagers must be told apart for it."""
     first = state.first
-    if not state.task.parameters.aggregated or first.subtasks_apart:
+    wished = state.task.levels[0].name == "wishes"
+    if not state.task.parameters.aggregated or first.subtasks_apart or wished:
         return False
     # It ends: each time more TaskManagers are told apart.
     while (reduction := MachinesAlike.fitting(state)) is not None:

@@ -1,0 +1,1 @@
+"""The extras of the installation: parts that are installed on demand."""
