@@ -6,37 +6,28 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.wide_table import KEYS
-
-# A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
-# little, so only a larger step is a restart.
-_COUNTS = ("records_in", "records_out", "bytes_in", "bytes_out", "cpu_ns")
-_TIMES = ("busy_ms", "back_pressured_ms")
-_CLOCK_JITTER_MS = 1000.0
-
-QUARTERS = 4
-RECENT_CHECKPOINTS = 10
-"""Number of checkpoints that determine the size of the state."""
-
-SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
-"""Counters whose differences are used."""
-
-BIN_MS = 60_000
-"""Width of the time bins of a ledger."""
-
-_SUBTASK = tuple(k for k in KEYS if k != "ts_ms")
-SUM_KEYS = (*_SUBTASK, "quarter")
-BIN_KEYS = (*_SUBTASK, "bin_ms")
-COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
-OF_MINUTE = ("dt_ms", "cpu_ns", "records_in", "records_out", "busy_ms", "resets")
-"""Sums that the regression of CPU time needs for each minute."""
+from edgeplace.spark_stats.sums_table import (
+    BIN_MS,
+    CLOCK_JITTER_MS,
+    COUNTS,
+    COUNTS_FELL,
+    IN_TIME,
+    KEYS,
+    OF_MINUTE,
+    QUARTERS,
+    RECENT_CHECKPOINTS,
+    SUM_KEYS,
+    SUMMED,
+    TIMES_FELL,
+)
 
 
 def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOINTS) -> DataFrame:
     """Return the counter differences of each subtask between one sample and the next.
 
-    A pair of samples is ignored if there was a restart, a counter reset or a move to another
-    TaskManager between them, or if the clock went backwards. Both kinds are counted.
+    A pair of samples is ignored if there was a restart, a counter reset, a move to another
+    TaskManager or an interval that is not in the log between them, or if the clock went backwards.
+    Both kinds are counted.
 
     Parameters
     ----------
@@ -57,7 +48,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         `reset`, `clock_jump` and `repeat`. Of checkpoints, `checkpoint_step`, by how many bytes
         more than the one before was written.
     """
-    by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy("ts_ms", "values")
+    by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy(*IN_TIME)
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     of_task = F.col("kind") == r.TASK
@@ -71,12 +62,16 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     remembered += [*SUMMED, "checkpointed_bytes"]
     paired = (
         placed.select(
-            *(c for c in placed.columns if c != "records_out"),
+            *(c for c in placed.columns if c not in ("records_out", "records_out_per_s")),
             # A chain that ends in its own sink has no output. The records that its source emits
             # count instead.
-            F.when(F.col("records_out") > 0, F.col("records_out"))
-            .otherwise(F.coalesce("emitted", "records_out"))
-            .alias("records_out"),
+            *(
+                F.when(F.col(out) > 0, F.col(out)).otherwise(F.coalesce(emitted, out)).alias(out)
+                for out, emitted in (
+                    ("records_out", "emitted"),
+                    ("records_out_per_s", "emitted_per_s"),
+                )
+            ),
             F.xxhash64(*r.COUNTERS).alias("state"),
         )
         .select(
@@ -101,11 +96,14 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         return F.coalesce(F.col(column) != F.col(f"before.{column}"), F.lit(False))
 
     fell = _any(
-        *(step(c) < 0 for c in _COUNTS),
-        *(step(c) < -_CLOCK_JITTER_MS for c in _TIMES),
+        *(step(c) < 0 for c in COUNTS_FELL),
+        *(step(c) < -CLOCK_JITTER_MS for c in TIMES_FELL),
     )
+    lost = _any(F.col("since_ms") != F.col("before.ts_ms"))
     same_file = F.col("file_hash") == F.col("before.file_hash")
-    meters_only = F.col("records_in").isNull() & F.col("records_out").isNull()
+    meters_only = (
+        F.col("records_in").isNull() & F.col("records_out").isNull() & F.col("since_ms").isNull()
+    )
     flagged = paired.select(
         "*",
         # A meter describes the time before its sample. The first sample has none before it, so it
@@ -113,7 +111,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         F.coalesce(
             step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
         ).alias("dt_ms"),
-        (fell | differs("attempt") | differs("task_manager")).alias("reset"),
+        (fell | lost | differs("attempt") | differs("task_manager")).alias("reset"),
         # In one file, lines are in the order they were written. Documents are in no order of time.
         _any(F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0)).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(

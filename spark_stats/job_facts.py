@@ -1,7 +1,8 @@
 """Facts of a job in a log besides its metrics: its graph, its names, its checkpoints."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,6 +13,9 @@ _CHANGED_RATIO = 1.5
 """If checkpoints have grown or shrunk by this factor, almost always in one direction, the state
 has not reached its final size.
 """
+_DATA_STREAM_WINDOW = re.compile(r"Tumbling(?:Event|Processing)TimeWindows\(([0-9]{1,15})\b")
+_SQL_WINDOW = re.compile(r"TUMBLE\(.*?size=\[([0-9]{1,15}(?:\.[0-9]{1,15})?) (ms|s|min|h|d)\]")
+_SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class LogFacts:
     checkpointed_bytes: dict[str, float] = field(default_factory=dict)
     checkpoints_went: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Vertex id -> bytes of the first and the last checkpoint, if the size is still changing."""
+    window_s: dict[str, float] = field(default_factory=dict)
+    """Vertex id -> seconds of its tumbling window, if its description in the plan has one."""
 
 
 def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
@@ -107,12 +113,27 @@ def _take_document(facts: LogFacts, path: str, text: str) -> None:
             _take_plan(facts, answer["plan"].get("nodes", ()))
 
 
-def _take_plan(facts: LogFacts, nodes: Iterable[Mapping[str, Any]]) -> None:
+def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
     facts.edges = tuple(
         LoggedEdge(given["id"], node["id"], given.get("ship_strategy", ""))
         for node in nodes
         for given in node.get("inputs") or ()
     )
+    found = {node["id"]: tumbling_s(str(node.get("description", ""))) for node in nodes}
+    facts.window_s = {vertex: length for vertex, length in found.items() if length}
+
+
+def tumbling_s(description: str) -> float | None:
+    """Return the seconds of the tumbling window in the description of a vertex; None: it has none.
+
+    `TumblingEventTimeWindows(5000)` is the DataStream API's, and
+    `window=[TUMBLE(..., size=[10 s])]` that of Flink SQL.
+    """
+    if hit := _DATA_STREAM_WINDOW.search(description):
+        return int(hit[1]) / 1000
+    if hit := _SQL_WINDOW.search(description):
+        return float(hit[1]) * _SECONDS[hit[2]]
+    return None
 
 
 def _take_checkpoint_config(facts: LogFacts, answer: Mapping[str, Any]) -> None:

@@ -52,8 +52,7 @@ def find_java_home(environ: Mapping[str, str] = os.environ) -> Path:
     raise MissingExtraError(
         f"reading metric logs needs Java {OLDEST_JAVA} or later; found "
         + (", ".join(seen) or "none"),
-        "pip install 'edgeplace[spark]' (brings a Java of its own), or install a JRE and set "
-        "JAVA_HOME",
+        "install a JRE and set JAVA_HOME, or pip install 'edgeplace[spark,java]', which brings one",
     )
 
 

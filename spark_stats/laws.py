@@ -1,4 +1,4 @@
-"""The flush law, fitted to what a stream carried at several rates.
+"""The flush law and the state law, fitted to what was measured at several rates.
 
 A law is kept only if it predicts measurements that it has not seen better than the measurements
 next to them do. The protocol is: leave one rate out.
@@ -14,6 +14,8 @@ import numpy as np
 from edgeplace.model import AtRate
 from edgeplace.model.laws.by_rate import selectivity_at
 from edgeplace.model.laws.flush import FlushForm, FlushLaw, Gathering
+from edgeplace.model.laws.state import StateLaw
+from edgeplace.spark_stats.cpu.non_negative import non_negative_least_squares
 
 FEWEST_RATES = 3
 """A law has two parameters. They need two rates beside the one that is left out."""
@@ -21,6 +23,8 @@ WIN = 0.9
 """Largest error of a law that is kept, as a share of the error without a law: means of log q."""
 HOLDS = 1.2
 """Largest q-error of a law that is kept, as a geometric mean."""
+_GROWS = 1.1
+"""Largest over least state from which it counts as a function of the rate."""
 _MOST_KEYS = 1e6
 _SHAPES: dict[FlushForm, float] = {"hot and cold": 0.999, "zipf": 3.0}
 """Largest shape of each form that is looked for."""
@@ -80,7 +84,8 @@ def learn(gathering: Gathering, seen: Sequence[AtRate]) -> Choice:
         At ascending rates.
     """
     if len(seen) < FEWEST_RATES:
-        return Choice(None, f"{len(seen)} rates; the law needs {FEWEST_RATES}", (), {})
+        rates = "1 rate" if len(seen) == 1 else f"{len(seen)} rates"
+        return Choice(None, f"{rates}; the law needs {FEWEST_RATES}", (), {})
     without = held_out(seen, lambda others: None)
     errors = {form: held_out(seen, partial(fitted, gathering, form)) for form in _SHAPES}
     best = min(errors, key=lambda form: _mean_log(errors[form]))
@@ -138,3 +143,38 @@ def held_out(
 
 def _mean_log(errors: Sequence[HeldOut]) -> float:
     return float(np.mean([math.log(e.q) for e in errors]))
+
+
+def state_law(seen: Sequence[tuple[float, float]]) -> StateLaw | None:
+    """Return the state law of an operator, or None if the state at the nearest rate says as much.
+
+    The fit is least squares of predicted / measured - 1. Of each rate that is left out, the error
+    of the law from the other rates is compared with that of the state at the nearest one.
+
+    Parameters
+    ----------
+    seen
+        Records/s into the operator and bytes of its state, both more than 0, at three rates or
+        more.
+    """
+    states = [state for _, state in seen]
+    if len(seen) < FEWEST_RATES or max(states) < _GROWS * min(states):
+        return None
+    law, nearest = 0.0, 0.0
+    for i, (rate, state) in enumerate(seen):
+        others = [*seen[:i], *seen[i + 1 :]]
+        _, near = min(others, key=lambda at: abs(math.log(at[0] / rate)))
+        law += abs(math.log(_state(others).state_bytes(rate) / state))
+        nearest += abs(math.log(near / state))
+    return _state(seen) if law < WIN * nearest else None
+
+
+def _state(seen: Sequence[tuple[float, float]]) -> StateLaw:
+    rate, state = np.array(seen).T
+    # Columns of a similar length, as the method wants them.
+    columns = np.stack([1 / state, rate / rate.max() / state], axis=1) * state.mean()
+    fixed, held = non_negative_least_squares(columns.T @ columns, columns.sum(axis=0))
+    return StateLaw(
+        fixed_bytes=float(fixed * state.mean()),
+        held_bytes_s=float(held * state.mean() / rate.max()),
+    )

@@ -5,10 +5,6 @@ table has the other facts of a log; the column `kind` distinguishes them.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
 TASK = "task"
 """A metric of a subtask; without a metric, the fact that it ran on `task_manager`."""
@@ -68,6 +64,15 @@ RATES: Mapping[str, tuple[str, ...]] = {
     "records_out_per_s": ("numRecordsOutPerSecond", "numRecordsOutPerSec"),
     "bytes_in_per_s": ("numBytesInPerSecond",),
     "bytes_out_per_s": ("numBytesOutPerSecond",),
+    "emitted_per_s": (f"{EMITTED}PerSecond",),
+    "bytes_in_local_per_s": (
+        "Shuffle.Netty.Input.numBytesInLocalPerSecond",
+        "numBytesInLocalPerSecond",
+    ),
+    "bytes_in_remote_per_s": (
+        "Shuffle.Netty.Input.numBytesInRemotePerSecond",
+        "numBytesInRemotePerSecond",
+    ),
     "busy_ms_per_s": ("busyTimeMsPerSecond",),
     # Flink's spelling, and the spelling of some tools.
     "back_pressured_ms_per_s": ("backPressuredTimeMsPerSecond", "backPressureTimeMsPerSecond"),
@@ -79,47 +84,15 @@ CHECKPOINT_SIZES: Mapping[str, tuple[str, ...]] = {
     "checkpointed_bytes": ("checkpointed_size",),
 }
 
-METRICS: Mapping[str, tuple[str, ...]] = {**COUNTERS, **RATES, **CHECKPOINT_SIZES}
+SINCE = "start of the interval"
+"""The name that readers give to the time, in ms since the epoch, since which the rates of a sample
+are. Rates are then no means of a meter, but what a counter grew by in this interval."""
+
+METRICS: Mapping[str, tuple[str, ...]] = {
+    **COUNTERS,
+    **RATES,
+    **CHECKPOINT_SIZES,
+    "since_ms": (SINCE,),
+}
 
 USED_METRICS = frozenset(name for names in METRICS.values() for name in names)
-
-
-class Reader(Protocol):
-    """Reads one format of log into the long table."""
-
-    name: str
-    expects: str
-    """What a file of this format looks like, for error messages."""
-    whole_files: bool
-    """True if a file is one document, False if it is made of lines."""
-
-    def recognises(self, head: str) -> bool:
-        """Return whether a file that starts with `head` is of this format."""
-
-    def read(self, lines: DataFrame) -> DataFrame:
-        """Return the long table of `lines` (value, file, block, pos, modified_ms)."""
-
-
-def long_rows(rows: DataFrame, **columns: Column | str) -> DataFrame:
-    """Return `rows` in the shape of the long table, with null in the columns not given.
-
-    Text stands for a literal. The place of the line is taken from `rows`.
-    """
-    place = {c: F.col(c) for c in ("file", "block", "pos")}
-    given = {k: F.lit(v) if isinstance(v, str) else v for k, v in columns.items()}
-    return rows.select(
-        *(
-            {**place, **given}.get(name, F.lit(None)).cast(kind).alias(name)
-            for name, kind in COLUMNS.items()
-        )
-    )
-
-
-def number(text: Column) -> Column:
-    """Return text as a double, null where it is none; NaN and Infinity are kept."""
-    return text.try_cast("double")
-
-
-def excerpt(text: Column) -> Column:
-    """Return the start of a bad line."""
-    return F.make_valid_utf8(F.substring(text, 1, 200))

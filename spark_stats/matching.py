@@ -1,11 +1,13 @@
 """Match the log with the job graph: find the job, and the operator of each vertex."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
 from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
+from edgeplace.spark_stats.structure import colours
 from edgeplace.spark_stats.totals import QuarterTotals
 
 
@@ -48,11 +50,13 @@ def operator_ids(facts: LogFacts, job: JobGraph | None) -> dict[str, str]:
     """Return vertex id of the log -> operator id in the job graph.
 
     Names are compared in the form in which reporters write them, with special characters replaced.
+    Where some operators have another name in the log, or one that others have there or in the job
+    graph, they are found by their places in the graph, beside those with a name of their own.
 
     Raises
     ------
     InvalidInputError
-        If the log belongs to another job.
+        If the log belongs to another job, or places are alike.
     """
     if job is None:
         return {vertex: vertex for vertex in facts.names}
@@ -61,22 +65,79 @@ def operator_ids(facts: LogFacts, job: JobGraph | None) -> dict[str, str]:
     for op in job.operators:
         by_name.setdefault(plain_name(op.name), []).append(op.id)
     found: dict[str, str] = {}
-    strange = []
+    strange = {}
+    often = Counter(map(plain_name, facts.names.values()))
     for vertex, name in facts.names.items():
         named = by_name.get(plain_name(name), ())
         if vertex in known:
             found[vertex] = vertex
-        elif len(named) == 1:
+        elif len(named) == often[plain_name(name)] == 1:
             found[vertex] = named[0]
         else:
-            strange.append(name)
-    if strange:
+            strange[vertex] = name
+    found |= _by_place(facts, job, found)
+    names = [name for vertex, name in strange.items() if vertex not in found]
+    if names:
         raise InvalidInputError(
             f"the log does not belong to job {job.name!r}, which has none or several operators "
-            f"named {strange[:6]}",
-            f"give the log of this job; its operators are {[op.name for op in job.operators][:6]}",
+            f"named {names[:6]}, and places in its graph do not tell which",
+            f"give the log of this job; its operators are {[op.name for op in job.operators][:6]}. "
+            f"The log's job is named {facts.job_name!r}: if it is the same, give this name in the "
+            "job file",
         )
     return found
+
+
+def _by_place(facts: LogFacts, job: JobGraph, found: Mapping[str, str]) -> dict[str, str]:
+    """Return vertex -> operator for those that have a place of their own in two like graphs.
+
+    Empty without any operator that is known by its name, and where these are too few for a log of
+    a job with another name: chains of three are alike in many jobs.
+    """
+    if not found or facts.edges is None or len(found) == len(facts.names):
+        return {}
+    if facts.job_name != job.name and not _is_half(found, facts.names, facts.edges):
+        return {}
+    rounds = max(len(facts.names), len(job.operators))
+    known = set(found.values())
+    logged = colours(
+        {v: found.get(v, "") for v in facts.names},
+        ((e.source, e.target, e.ship_strategy) for e in facts.edges),
+        rounds,
+    )
+    wanted = colours(
+        {op.id: op.id if op.id in known else "" for op in job.operators},
+        ((s.source, s.target, str(s.ship_strategy)) for s in job.streams),
+        rounds,
+    )
+    often = Counter(wanted.values())
+    if often != Counter(logged.values()):
+        return {}
+    at = {colour: op for op, colour in wanted.items() if often[colour] == 1}
+    return {v: at[c] for v, c in logged.items() if v not in found and c in at}
+
+
+def _is_half(
+    found: Mapping[str, str], names: Mapping[str, str], edges: Sequence[LoggedEdge]
+) -> bool:
+    """Return whether at least half of the operators are known, of all and without the ends.
+
+    Sources and sinks have the same names in many jobs.
+    """
+    inner = {e.source for e in edges} & {e.target for e in edges}
+    return 2 * len(found) >= len(names) and 2 * len(inner & found.keys()) >= len(inner)
+
+
+def other_names(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -> list[str]:
+    """Return a note for each operator that was found by its place, as its name is another one."""
+    if job is None:
+        return []
+    return [
+        f"{facts.names[vertex]!r} of the log is taken as {job.operator(op).name!r}: its name is "
+        "another one, its place in the graph is the same"
+        for vertex, op in ids.items()
+        if vertex != op and plain_name(facts.names[vertex]) != plain_name(job.operator(op).name)
+    ]
 
 
 def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -> LogFacts:
@@ -91,6 +152,7 @@ def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -
         edges=tuple(LoggedEdge(s.source, s.target, str(s.ship_strategy)) for s in job.streams),
         state_bytes={ids.get(v, v): x for v, x in facts.state_bytes.items()},
         checkpointed_bytes={ids.get(v, v): x for v, x in facts.checkpointed_bytes.items()},
+        window_s={ids.get(v, v): x for v, x in facts.window_s.items()},
         checkpoints_went={ids.get(v, v): x for v, x in facts.checkpoints_went.items()},
     )
 

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
-from edgeplace.spark_stats.counter_deltas import QUARTERS
 from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.processors import CpuTime
+from edgeplace.spark_stats.sums_table import QUARTERS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
 
 THROTTLED_SHARE = 0.05
@@ -270,6 +270,7 @@ def _rate_notes(total: Total, rated: bool) -> Iterator[str]:
     elif rated and total["busy_ms"] <= 0:
         yield "hardly ever busy: its rate comes from the busyTimeMsPerSecond gauge"
     if total["resets"] > 0:
-        yield f"{total['resets']:.0f} differences across restarts or moves passed over"
+        count = total["resets"]
+        yield f"{count:.0f} differences across restarts, moves or lost reports passed over"
     if total["clock_jumps"] > 0:
         yield f"{total['clock_jumps']:.0f} differences across clock jumps passed over"

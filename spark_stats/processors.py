@@ -64,7 +64,8 @@ class CpuTime:
         cluster
             Gives the cores of each node; None: no node counts as short of cores.
         """
-        places = {t.vertex for t in task_managers if "cpu_ns" in t.sums}
+        # In one order on every run, because the last digits of a sum depend on it.
+        places = sorted({t.vertex for t in task_managers if "cpu_ns" in t.sums})
         totals = {p: Total(t for t in task_managers if t.vertex == p) for p in places}
         return cls(
             {p: total["cpu_ns"] / 1e6 for p, total in totals.items()},
@@ -134,7 +135,7 @@ class CpuTime:
         busy = Total(measured)["busy_ms"]
         regressed = self.regressed.get((operator, node_class))
         waited = 0.0
-        for place in self.starved:
+        for place in sorted(self.starved):
             here = Total(t for t in measured if t.location == place)
             if self.busy_ms[place] > 0:
                 worked = (

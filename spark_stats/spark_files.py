@@ -17,9 +17,10 @@ from pyspark.sql import functions as F
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats import unpacking
-from edgeplace.spark_stats.files import UNKNOWN_FORMAT, empty_log, text_lines
-from edgeplace.spark_stats.long_table import Reader
-from edgeplace.spark_stats.readers import reader_of
+from edgeplace.spark_stats.files import UNKNOWN_FORMAT, empty_log
+from edgeplace.spark_stats.formats import Format, format_of
+from edgeplace.spark_stats.readers import READERS, Read
+from edgeplace.spark_stats.staging import text_lines
 
 _HEADS_A_JOB = 32
 _HEAD = (100, 1000)
@@ -34,9 +35,9 @@ cloudpickle.register_pickle_by_value(unpacking)  # type: ignore[no-untyped-call]
 
 @dataclass
 class SparkFiles:
-    """The files of a log, sorted by format. The interface is that of `files.LogFiles`."""
+    """The files of a log, sorted by format. The interface is `staging.Log`."""
 
-    by_reader: dict[str, tuple[Reader, list[str]]] = field(default_factory=dict)
+    by_format: dict[str, tuple[Format, list[str]]] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)
     cut_short: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -46,27 +47,27 @@ class SparkFiles:
     def leave_out(self, known: Set[str]) -> None:
         """Do not read these files."""
         kept = {
-            name: (reader, [f for f in files if f not in known])
-            for name, (reader, files) in self.by_reader.items()
+            name: (log_format, [f for f in files if f not in known])
+            for name, (log_format, files) in self.by_format.items()
         }
-        self.by_reader = {name: part for name, part in kept.items() if part[1]}
+        self.by_format = {name: part for name, part in kept.items() if part[1]}
 
     def original(self, spark_path: str) -> str:
         """Return the file for a path as Spark reports it."""
         return _uri(unquote(spark_path))
 
-    def lines(self, session: SparkSession) -> Iterator[tuple[Reader, DataFrame]]:
-        """Yield each reader with the lines that it is to read."""
-        for reader, files in self.by_reader.values():
+    def lines(self, session: SparkSession) -> Iterator[tuple[Read, DataFrame]]:
+        """Yield what reads a format with the lines that it is to read."""
+        for name, (log_format, files) in self.by_format.items():
             parts = []
             if plain := [f for f in files if f not in self.by_content]:
-                parts.append(text_lines(session, _literal(plain), reader))
+                parts.append(text_lines(session, _literal(plain), log_format.whole_files))
             if odd := [f for f in files if f in self.by_content]:
                 unpack = (
-                    unpacking.document_batches if reader.whole_files else unpacking.line_batches
+                    unpacking.document_batches if log_format.whole_files else unpacking.line_batches
                 )
                 parts.append(_unpacked(session, odd, unpack, unpacking.LINE_COLUMNS))
-            yield reader, reduce(DataFrame.unionByName, parts)
+            yield READERS[name], reduce(DataFrame.unionByName, parts)
 
     def mend(self, session: SparkSession) -> bool:
         """Find gzip files that are damaged, of which the readable part is read from now on.
@@ -76,7 +77,7 @@ class SparkFiles:
         """
         packed = [
             file
-            for _, files in self.by_reader.values()
+            for _, files in self.by_format.values()
             for file in files
             if file.endswith(".gz") and file not in self.by_content
         ]
@@ -118,24 +119,24 @@ def spark_files(paths: Sequence[str], session: SparkSession) -> SparkFiles:
         )
         heads |= {row.file: row.head for row in table.collect()}
     heads |= {f: starts[f][1] for f in full if f not in found.by_content}
-    readers = {f: reader_of(heads[f]) for f in found.sizes}
+    formats = {f: format_of(heads[f]) for f in found.sizes}
     unknown = [
-        f for f in full if f not in found.by_content and readers[f] is None and heads[f].strip()
+        f for f in full if f not in found.by_content and formats[f] is None and heads[f].strip()
     ]
     longer = _heads(session, unknown, *_LONG_HEAD)
-    readers |= {f: reader_of(longer[f][1]) for f in unknown if f in longer}
+    formats |= {f: format_of(longer[f][1]) for f in unknown if f in longer}
     for file in found.sizes:
-        reader = readers[file]
+        log_format = formats[file]
         if not heads[file].strip():
             found.empty.append(file)
-        elif reader is None:
+        elif log_format is None:
             raise InvalidInputError(
                 f"{file} is of no known log format; it starts with {heads[file].strip()[:60]!r}",
                 UNKNOWN_FORMAT,
             )
         else:
-            found.by_reader.setdefault(reader.name, (reader, []))[1].append(file)
-    if not found.by_reader:
+            found.by_format.setdefault(log_format.name, (log_format, []))[1].append(file)
+    if not found.by_format:
         raise empty_log(paths)
     return found
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeplace.spark_stats.counter_deltas import SUM_KEYS
+from edgeplace.spark_stats.sums_table import SUM_KEYS
 
 
 @dataclass(frozen=True)

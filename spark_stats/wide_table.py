@@ -4,19 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-
-KEYS = (
-    "format",
-    "kind",
-    "job",
-    "job_name",
-    "vertex",
-    "name",
-    "subtask",
-    "ts_ms",
-    "task_manager",
-    "document",
-)
+from edgeplace.spark_stats.sums_table import KEYS, TIMELESS
 
 
 def wide_rows(long: DataFrame) -> DataFrame:
@@ -39,8 +27,7 @@ def wide_rows(long: DataFrame) -> DataFrame:
         (values that are no numbers at all), the place of the line: `file_hash`, `pos`, and
         `carried`, which is false.
     """
-    # Documents and bad lines are counted, not separated by time.
-    timeless = F.col("kind").isin(r.DOCUMENT, r.BAD, r.OTHER)
+    timeless = F.col("kind").isin(*TIMELESS)
     value = F.col("value")
     infinite = value.isin(float("inf"), float("-inf"))
     keyed = long.select(

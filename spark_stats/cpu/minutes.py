@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.counter_deltas import BIN_MS
 from edgeplace.spark_stats.cpu.slices import Slices
+from edgeplace.spark_stats.sums_table import BIN_MS
 from edgeplace.spark_stats.totals import QuarterTotals
 
 SAME_TIME = 0.25
@@ -24,7 +24,9 @@ class MinuteTotals:
     cpu_ns: float | None = None
     records_in: float = 0.0
     records_out: float = 0.0
+    bytes_out: float = 0.0
     busy_ms: float = 0.0
+    back_pressured_ms: float = 0.0
     resets: int = 0
 
     def add(self, sums: Any) -> None:
@@ -34,7 +36,9 @@ class MinuteTotals:
             self.cpu_ns = (self.cpu_ns or 0.0) + sums.cpu_ns
         self.records_in += sums.records_in or 0.0
         self.records_out += sums.records_out or 0.0
+        self.bytes_out += sums.bytes_out or 0.0
         self.busy_ms += sums.busy_ms or 0.0
+        self.back_pressured_ms += sums.back_pressured_ms or 0.0
         self.resets += sums.resets or 0
 
 

@@ -4,25 +4,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Row
-
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Costs
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
+from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.counter_deltas import (
+from edgeplace.spark_stats.costs_of_sums import costs_of
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
+from edgeplace.spark_stats.ledger.folder import LedgerFolder
+from edgeplace.spark_stats.placing import Placement
+from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     BIN_MS,
     OF_MINUTE,
     QUARTERS,
     RECENT_CHECKPOINTS,
     SUM_KEYS,
+    SumRow,
 )
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
-from edgeplace.spark_stats.ledger.folder import LedgerFolder
-from edgeplace.spark_stats.measurement import costs_of
-from edgeplace.spark_stats.placing import Placement
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -40,6 +40,7 @@ def costs_from_ledger(
     job: JobGraph | None = None,
     placement: Placement | None = None,
     rates: Mapping[str, float] | None = None,
+    flushes: Mapping[str, Gathering] | None = None,
 ) -> Costs:
     """Return the costs of a time, from the sums of a ledger.
 
@@ -47,7 +48,7 @@ def costs_from_ledger(
     ----------
     folder
         The ledger.
-    cluster, job, placement, rates
+    cluster, job, placement, rates, flushes
         As in `measure`.
     last_s
         Seconds before the last sample in the ledger.
@@ -60,13 +61,16 @@ def costs_from_ledger(
     InvalidInputError
         If the ledger is empty, damaged, or has nothing of that time, or as in `measure`.
     """
+    import numpy as np
     import pyarrow as pa  # type: ignore[import-untyped]
 
     ledger = LedgerFolder(folder)
     manifest = ledger.manifest()
     if not manifest.batches:
         raise InvalidInputError(f"the ledger {folder} is empty", "add segments of a log to it")
-    sums = pa.concat_tables(ledger.sums(manifest)).to_pandas()
+    tables = ledger.sums(manifest)
+    sums = pa.concat_tables(tables, promote_options="default").to_pandas()
+    batch = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     of_tasks = sums[sums.kind == r.TASK]
     start, end = between_ms or (0, 1 << 62)
     if last_s is not None:
@@ -83,14 +87,15 @@ def costs_from_ledger(
     if window:
         # Bad lines and lines of no use have no time.
         others = others[(others.kind == r.DOCUMENT) & (others.from_ms.fillna(0) < end)]
-    sizes = sums[(sums.kind == r.CHECKPOINT) & (sums.to_ms >= start) & (sums.to_ms < end)]
+    # Checkpoints have numbers and no time: those added together with samples of the time count.
+    sizes = sums[(sums.kind == r.CHECKPOINT) & np.isin(batch, batch[inside.index])]
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
     rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
     damage = (0, []) if window else (manifest.bad_lines(), manifest.damage())
-    return costs_of(rows, _minutes(inside), cluster, job, placement, rates, damage)[0]
+    return costs_of(rows, _minutes(inside), cluster, job, placement, rates, flushes, damage)[0]
 
 
-def _added(sums: "pd.DataFrame") -> list[Row]:
+def _added(sums: "pd.DataFrame") -> list[SumRow]:
     """Return the sums without their bins, by quarter of the time in which a subtask was seen."""
     if not len(sums):
         return []
@@ -114,7 +119,7 @@ def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     return minutes_of((row, (row,)) for row in rows)
 
 
-def _checkpoints(sizes: "pd.DataFrame") -> list[Row]:
+def _checkpoints(sizes: "pd.DataFrame") -> list[SumRow]:
     """Return the sums of the last checkpoints of each vertex, as `counter_deltas.sums` does."""
     import pandas as pd
 
@@ -137,14 +142,12 @@ def _checkpoints(sizes: "pd.DataFrame") -> list[Row]:
     return _rows(pd.concat(result)) if result else []
 
 
-def _rows(sums: "pd.DataFrame") -> list[Row]:
+def _rows(sums: "pd.DataFrame") -> list[SumRow]:
     whole = {"subtask", "quarter", "from_ms", "to_ms", *_COUNTS}
     return [
-        Row(
-            **{
-                name: None if value != value else int(value) if name in whole else value
-                for name, value in row.items()
-            }
+        SumRow(
+            (name, None if value != value else int(value) if name in whole else value)
+            for name, value in row.items()
         )
         for row in sums.astype(object).where(sums.notna(), float("nan")).to_dict("records")
     ]

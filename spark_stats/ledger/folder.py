@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from edgeplace.model.errors import InvalidInputError, MissingExtraError
 from edgeplace.model.file_lock import lock
 from edgeplace.model.output import write_text
+from edgeplace.spark_stats.sums_table import BIN_KEYS, OF_MINUTE
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -79,7 +80,9 @@ class LedgerFolder:
 
     def __init__(self, folder: str | Path) -> None:
         if find_spec("pyarrow") is None:
-            raise MissingExtraError("a ledger needs pyarrow", "pip install edgeplace[spark]")
+            raise MissingExtraError(
+                "a ledger needs pyarrow, which is not installed", "pip install 'edgeplace[spark]'"
+            )
         self._folder = Path(folder)
 
     def manifest(self) -> Manifest:
@@ -117,7 +120,16 @@ class LedgerFolder:
 
     def sums(self, manifest: Manifest) -> "list[pa.Table]":
         """Return the sums of each batch."""
-        return [self._read(f"{n + 1:06d}.sums") for n in range(len(manifest.batches))]
+        tables = [self._read(f"{n + 1:06d}.sums") for n in range(len(manifest.batches))]
+        for n, table in enumerate(tables, start=1):
+            missing = {*BIN_KEYS, *OF_MINUTE} - set(table.column_names)
+            if missing:
+                raise InvalidInputError(
+                    f"{self._folder / f'{n:06d}.sums.parquet'} is damaged: it has no "
+                    f"{min(missing)}",
+                    _ANEW,
+                )
+        return tables
 
     def carried(self, manifest: Manifest) -> "pa.Table | None":
         """Return the last samples of all that was added; None if nothing was."""

@@ -9,20 +9,23 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-
-name = "canonical log"
-expects = 'JSON lines that start with {"edgeplace_log":1,'
-whole_files = False
+from edgeplace.spark_stats.formats import canonical_log as of_format
+from edgeplace.spark_stats.long_rows import STRICT_JSON, excerpt, long_rows, number
 
 _HEADER = "edgeplace_log INT, ts_ms BIGINT, path STRING"
 _ITEM = "STRUCT<id: STRING, value: STRING, attempt: STRING>"
-_LINE = f"{_HEADER}, answer ARRAY<{_ITEM}>"
+_LINE = f"{_HEADER}, answer ARRAY<{_ITEM}>, odd STRING"
 # With an option given, Spark does not split the parse into one parse per field.
-_ONE_PARSE = {"mode": "PERMISSIVE"}
+_ONE_PARSE = {
+    "mode": "PERMISSIVE",
+    **STRICT_JSON,
+    # Has the line if it does not have the types of the schema, or is no JSON.
+    "columnNameOfCorruptRecord": "odd",
+}
 
 _VERTEX = (
     f"{_HEADER}, answer STRUCT<subtasks: ARRAY<STRUCT<subtask: STRING, attempt: STRING,"
-    " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>"
+    " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>, odd STRING"
 )
 _CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
 # The needed fields of a job's answer; the others change with every poll.
@@ -31,27 +34,12 @@ _JOB = (
     " parallelism: INT, maxParallelism: INT>>, plan: STRUCT<nodes: ARRAY<STRUCT<id: STRING,"
     " inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>>"
 )
-_KINDS = {
-    "metrics": r"/jobs/[^/]+/vertices/[^/]+/metrics",
-    "taskmanager": r"/taskmanagers/[^/]+/metrics",
-    "vertex": r"/jobs/[^/]+/vertices/[^/]+",
-    "checkpoint": r"/jobs/[^/]+/checkpoints/details/\d+/subtasks/[^/]+",
-    "job": r"/jobs/(?!overview$)[^/]+",
-    "document": r"/config|/jobmanager/config|/jobs/[^/]+/plan|/jobs/[^/]+/checkpoints/config",
-}
-
-
-def recognises(head: str) -> bool:
-    """Return whether any line is of this format: the first one may be damaged."""
-    return any(
-        line.lstrip().startswith("{") and '"edgeplace_log"' in line for line in head.splitlines()
-    )
 
 
 def read(lines: DataFrame) -> DataFrame:
     """Return the long table; lines of metrics and of vertices are parsed once, others twice."""
     # These two kinds are almost all of a log, so their schema is given to the parser.
-    of_vertex = F.substring("value", 1, 400).rlike(rf'"path"\s*:\s*"{_KINDS["vertex"]}"')
+    of_vertex = F.substring("value", 1, 400).rlike(rf'"path"\s*:\s*"{of_format.KINDS["vertex"]}"')
     parsed = (
         lines.filter(F.trim("value") != "")
         .select(
@@ -67,14 +55,14 @@ def read(lines: DataFrame) -> DataFrame:
             F.struct(
                 *(
                     F.coalesce(F.col(f"vertex_line.{c}"), F.col(f"other_line.{c}")).alias(c)
-                    for c in ("edgeplace_log", "ts_ms", "path")
+                    for c in ("edgeplace_log", "ts_ms", "path", "odd")
                 )
             ).alias("line"),
         )
     )
     path = F.substring_index("line.path", "?", 1)
     shape = F.lit("other")
-    for kind, pattern in reversed(_KINDS.items()):
+    for kind, pattern in reversed(of_format.KINDS.items()):
         shape = F.when(path.rlike(f"^(?:{pattern})$"), kind).otherwise(shape)
     headed = parsed.select(
         "*",
@@ -103,10 +91,13 @@ def read(lines: DataFrame) -> DataFrame:
 
 def _complaint() -> Column:
     line = F.col("line")
+    nothing = line["edgeplace_log"].isNull() & line["ts_ms"].isNull() & line["path"].isNull()
+    # Spark may read some fields of damaged JSON, depending on the place of the damage.
+    damaged = line["odd"].isNotNull() & F.json_object_keys("value").isNull()
     return (
         F.when(
-            line["edgeplace_log"].isNull() & line["ts_ms"].isNull() & line["path"].isNull(),
-            "not JSON, or cut short",
+            nothing | damaged,
+            of_format.NOT_JSON,
         )
         .when(line["edgeplace_log"].isNull(), "no edgeplace_log in it")
         .when(line["edgeplace_log"] != 1, "edgeplace_log of an unknown version")
@@ -177,14 +168,12 @@ def _lines_flat(rows: DataFrame) -> DataFrame:
         .when(verdict == "checkpoint", F.get("parts", F.lit(7)))
         .when(about_tasks, F.get("parts", F.lit(4)))
         .alias("vertex"),
-        F.when(
-            bad, F.coalesce("complaint", F.lit("the answer is not what its path promises"))
-        ).alias("name"),
+        F.when(bad, F.coalesce("complaint", F.lit(of_format.NO_CONTENT))).alias("name"),
         # Many polls report the same checkpoint.
         F.when(verdict == "checkpoint", F.get("parts", F.lit(5)).try_cast("bigint"))
         .when(~bad, F.col("line.ts_ms"))
         .alias("ts_ms"),
-        F.when(bad, r.excerpt(F.col("value"))).alias("excerpt"),
+        F.when(bad, excerpt(F.col("value"))).alias("excerpt"),
     )
 
 
@@ -194,9 +183,9 @@ def _items_flat(rows: DataFrame) -> DataFrame:
     before_dot = F.substring_index(item_id, ".", 1)
     after_dot = F.expr("substring(item.id, locate('.', item.id) + 1)")
     of_source = after_dot.startswith("Source_") & after_dot.endswith(".numRecordsOut")
-    return r.long_rows(
+    return long_rows(
         rows,
-        format=name,
+        format=of_format.name,
         **{c: F.col(c) for c in ("kind", "job", "vertex", "name", "ts_ms", "excerpt")},
         subtask=F.when((verdict == "metrics") | vertex, before_dot.try_cast("bigint")),
         attempt=F.col("item.attempt").try_cast("int"),
@@ -204,6 +193,6 @@ def _items_flat(rows: DataFrame) -> DataFrame:
         metric=F.when(verdict == "metrics", F.when(of_source, r.EMITTED).otherwise(after_dot)).when(
             verdict.isin("taskmanager", "checkpoint"), item_id
         ),
-        value=F.when(verdict.isin("metrics", "taskmanager", "checkpoint"), r.number(value)),
+        value=F.when(verdict.isin("metrics", "taskmanager", "checkpoint"), number(value)),
         document=F.when(document, value),
     )

@@ -6,18 +6,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-
-_TASK = "flink_taskmanager_job_task_"
-_OPERATOR = f"{_TASK}operator_"
-_TASK_MANAGER = "flink_taskmanager_"
-_MANGLED = {
-    name.replace(".", "_"): name for name in r.USED_METRICS if "." in name and " " not in name
-}
+from edgeplace.spark_stats.formats.flink_series import (
+    LONGEST,
+    MANGLED,
+    OF_TASK_MANAGER,
+    OPERATOR,
+    TASK,
+)
 
 
 def of_flink(series: Column) -> Column:
     """Return whether a series is one of a TaskManager of Flink."""
-    return series.startswith(_TASK_MANAGER)
+    return series.startswith(OF_TASK_MANAGER)
 
 
 def columns(series: Column, label: Callable[[str], Column]) -> dict[str, Column]:
@@ -30,19 +30,19 @@ def columns(series: Column, label: Callable[[str], Column]) -> dict[str, Column]
     label
         Gives the value of a label, null where there is none.
     """
-    of_operator = series.startswith(_OPERATOR)
-    of_task = series.startswith(_TASK) & ~of_operator
+    of_operator = series.startswith(OPERATOR)
+    of_task = series.startswith(TASK) & ~of_operator
     of_source = (
         of_operator
         & label("operator_name").startswith("Source")
-        & (series == f"{_OPERATOR}numRecordsOut")
+        & (series == f"{OPERATOR}numRecordsOut")
     )
     in_task = of_task | of_operator
-    short = F.when(of_task, F.substring(series, len(_TASK) + 1, 200)).otherwise(
-        F.substring(series, len(_TASK_MANAGER) + 1, 200)
+    short = F.when(of_task, F.substring(series, len(TASK) + 1, LONGEST)).otherwise(
+        F.substring(series, len(OF_TASK_MANAGER) + 1, LONGEST)
     )
     metric = short
-    for mangled, plain in _MANGLED.items():
+    for mangled, plain in MANGLED.items():
         metric = F.when(short == mangled, plain).otherwise(metric)
     task_manager = F.coalesce(label("tm_id"), label("host"))
     return {

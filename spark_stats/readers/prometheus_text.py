@@ -8,33 +8,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.formats import exposition as of_format
+from edgeplace.spark_stats.long_rows import excerpt, long_rows, number
 from edgeplace.spark_stats.readers import prometheus
-
-name = "Prometheus text"
-expects = "lines such as flink_taskmanager_job_task_numRecordsIn{job_id=...} 123"
-whole_files = False
-
-_SAMPLE = (
-    r"^\s*([a-zA-Z_:][a-zA-Z0-9_:]*)\s*"
-    r'(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?'
-    r"\s+(\S+)(?:\s+(-?\d+))?\s*$"
-)
-
-
-def recognises(head: str) -> bool:
-    """Return whether the file has lines of an exposition with metrics of Flink."""
-    return any(
-        line.startswith(("# HELP flink_", "# TYPE flink_"))
-        or (line.startswith("flink_") and "{" in line)
-        for line in head.splitlines()
-    )
 
 
 def read(lines: DataFrame) -> DataFrame:
     """Return the long table."""
 
     def part(group: int) -> Column:
-        return F.regexp_extract("value", _SAMPLE, group)
+        return F.regexp_extract("value", of_format.SAMPLE, group)
 
     text = F.trim("value")
     said = lines.filter((text != "") & ~text.startswith("#")).select(
@@ -48,19 +31,19 @@ def read(lines: DataFrame) -> DataFrame:
     useful = prometheus.of_flink(F.col("series"))
 
     def label(wanted: str) -> Column:
-        found = F.regexp_extract("labels", rf'[{{,]\s*{wanted}="((?:[^"\\]|\\.)*)"', 1)
+        found = F.regexp_extract("labels", of_format.LABEL.format(wanted), 1)
         return F.when(found != "", found)
 
     made = prometheus.columns(F.col("series"), label)
     value = F.regexp_replace(F.col("number"), "^([+-]?)Inf$", "$1Infinity")
-    return r.long_rows(
+    return long_rows(
         said,
-        format=name,
+        format=of_format.name,
         **{k: F.when(useful, c) for k, c in made.items() if k not in ("kind", "vertex", "name")},
         kind=F.when(bad, r.BAD).when(~useful, r.OTHER).otherwise(made["kind"]),
         vertex=F.when(bad, F.col("file")).when(useful, made["vertex"]),
-        name=F.when(bad, "no line of a Prometheus exposition").when(useful, made["name"]),
+        name=F.when(bad, of_format.NO_LINE).when(useful, made["name"]),
         ts_ms=F.when(useful, F.col("ts_ms")),
-        value=F.when(useful, r.number(value)),
-        excerpt=F.when(bad, r.excerpt(F.col("value"))),
+        value=F.when(useful, number(value)),
+        excerpt=F.when(bad, excerpt(F.col("value"))),
     )

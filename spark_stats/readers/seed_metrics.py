@@ -9,25 +9,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-
-name = "metrics JSON lines"
-expects = 'JSON lines that start with [{"timestamp": and hold "vertexName"'
-whole_files = False
+from edgeplace.spark_stats.formats import placement_lines as of_format
+from edgeplace.spark_stats.long_rows import STRICT_JSON, excerpt, long_rows, number
 
 _LINE = "ARRAY<MAP<STRING, STRING>>"
-
-
-def recognises(head: str) -> bool:
-    """Return whether any line is of this format: the first one may be damaged."""
-    return any(
-        line.lstrip().startswith("[") and '"vertexName"' in line for line in head.splitlines()
-    )
 
 
 def read(lines: DataFrame) -> DataFrame:
     """Return the long table."""
     parsed = lines.filter(F.trim("value") != "").select(
-        "value", "file", "block", "pos", F.from_json("value", _LINE, {}).alias("line")
+        "value",
+        "file",
+        "block",
+        "pos",
+        F.from_json("value", _LINE, STRICT_JSON).alias("line"),
     )
     timed = parsed.select(
         "*",
@@ -47,7 +42,7 @@ def read(lines: DataFrame) -> DataFrame:
                 F.concat(
                     F.filter(
                         F.map_entries("entry"),
-                        lambda e: ~e["key"].isin("vertexName", "subtask", "isBackPressured"),
+                        lambda e: ~e["key"].isin(*of_format.NO_METRICS),
                     ),
                     F.array(
                         F.struct(F.lit("busyTimeMsPerSecond").alias("key"), _busy().alias("value"))
@@ -56,22 +51,22 @@ def read(lines: DataFrame) -> DataFrame:
             )
         ).alias("item"),
     )
-    return r.long_rows(
+    return long_rows(
         items,
-        format=name,
+        format=of_format.name,
         kind=F.when(F.col("good"), r.TASK).otherwise(r.BAD),
         # The log names no job; it has only one.
         job=F.when(F.col("good"), F.lit("")),
         vertex=F.when(F.col("good"), F.col("entry.vertexName")).otherwise(F.col("file")),
         name=F.when(F.col("good"), F.col("entry.vertexName"))
-        .when(F.col("line").isNull(), "not JSON, or cut short")
-        .when(F.col("ts_ms").isNull(), "no timestamp in it")
-        .otherwise("no vertex in it"),
+        .when(F.col("line").isNull(), of_format.NOT_JSON)
+        .when(F.col("ts_ms").isNull(), of_format.NO_TIME)
+        .otherwise(of_format.NO_VERTEX),
         subtask=F.when(F.col("good"), F.col("entry.subtask").try_cast("bigint")),
         ts_ms=F.when(F.col("good"), F.col("ts_ms")),
         metric=F.when(F.col("good") & F.col("item.value").isNotNull(), F.col("item.key")),
-        value=r.number(F.col("item.value")),
-        excerpt=F.when(~F.col("good"), r.excerpt(F.col("value"))),
+        value=number(F.col("item.value")),
+        excerpt=F.when(~F.col("good"), excerpt(F.col("value"))),
     )
 
 
@@ -80,8 +75,8 @@ def _busy() -> Column:
 
     An infinite rate means records without busy time.
     """
-    per_busy_second = r.number(F.col("entry.trueOutProcessingRate"))
-    records_in = r.number(F.col("entry.numRecordsInPerSec"))
+    per_busy_second = number(F.col("entry.trueOutProcessingRate"))
+    records_in = number(F.col("entry.numRecordsInPerSec"))
     busy = F.when(per_busy_second == float("inf"), F.lit(0.0)).when(
         (per_busy_second > 0) & ~F.isnan(per_busy_second), 1000.0 * records_in / per_busy_second
     )

@@ -10,34 +10,20 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
-
-name = "slf4j reporter"
-expects = 'a TaskManager log with "Starting metrics report"'
-whole_files = False
-
-_PREFIX = r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) "
-_USED = "|".join(sorted((m.replace(".", r"\.") for m in r.USED_METRICS), key=len, reverse=True))
-_TASK_LINE = rf"^[^.]*\.taskmanager\.([^.]*)\.([^.]*)\.(.+)\.(\d+)\.({_USED}): (\S+)\s*$"
-_TASK_MANAGER_LINE = rf"^[^.]*\.taskmanager\.([^.]*)\.({_USED}): (\S+)\s*$"
-
-
-def recognises(head: str) -> bool:
-    """Return whether a report begins in the file."""
-    return "Starting metrics report" in head
+from edgeplace.spark_stats.formats import slf4j_reports as of_format
+from edgeplace.spark_stats.long_rows import excerpt, long_rows, number
 
 
 def read(lines: DataFrame) -> DataFrame:
     """Return the long table; lines outside of reports are ignored."""
     time = F.try_to_timestamp(
-        F.concat(F.regexp_extract("value", _PREFIX, 1), F.lit("Z")),
+        F.concat(F.regexp_extract("value", of_format.PREFIX, 1), F.lit("Z")),
         F.lit("yyyy-MM-dd HH:mm:ss,SSSX"),
     )
     in_order = Window.partitionBy("file").orderBy("block", "pos")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    starts = F.col("value").contains("=== Starting metrics report ===")
-    ends = F.col("value").contains("=== Finished metrics report ===") | F.col("value").rlike(
-        _PREFIX
-    )
+    starts = F.col("value").contains(of_format.STARTS)
+    ends = F.col("value").contains(of_format.ENDS) | F.col("value").rlike(of_format.PREFIX)
     placed = lines.select(
         "*",
         F.last(F.unix_millis(time), ignorenulls=True).over(so_far).alias("ts_ms"),
@@ -51,21 +37,23 @@ def read(lines: DataFrame) -> DataFrame:
         F.col("in_report") & (text != "") & ~text.startswith("-- ") & ~text.startswith("===")
     ).select(
         "*",
-        F.col("value").rlike(_TASK_LINE).alias("of_task"),
-        F.col("value").rlike(_TASK_MANAGER_LINE).alias("of_task_manager"),
-        (~F.col("value").rlike(r"^\S[^.]*\..+: ?\S") | F.col("ts_ms").isNull()).alias("bad"),
+        F.col("value").rlike(of_format.TASK_LINE).alias("of_task"),
+        F.col("value").rlike(of_format.TASK_MANAGER_LINE).alias("of_task_manager"),
+        (~F.col("value").rlike(of_format.WHOLE_LINE) | F.col("ts_ms").isNull()).alias("bad"),
     )
     task, manager = F.col("of_task") & ~F.col("bad"), F.col("of_task_manager") & ~F.col("bad")
 
     def of_task(group: int) -> Column:
-        return F.when(task, F.regexp_extract("value", _TASK_LINE, group))
+        return F.when(task, F.regexp_extract("value", of_format.TASK_LINE, group))
 
     def of_manager(group: int) -> Column:
-        return F.when(~task & manager, F.regexp_extract("value", _TASK_MANAGER_LINE, group))
+        return F.when(
+            ~task & manager, F.regexp_extract("value", of_format.TASK_MANAGER_LINE, group)
+        )
 
-    return r.long_rows(
+    return long_rows(
         said,
-        format=name,
+        format=of_format.name,
         kind=F.when(F.col("bad"), r.BAD)
         .when(task, r.TASK)
         .when(manager, r.TASK_MANAGER)
@@ -73,11 +61,11 @@ def read(lines: DataFrame) -> DataFrame:
         job=of_task(2),
         job_name=of_task(2),
         vertex=F.when(F.col("bad"), F.col("file")).otherwise(F.coalesce(of_task(3), of_manager(1))),
-        name=F.when(F.col("bad"), "a line of a report that is cut short").otherwise(of_task(3)),
+        name=F.when(F.col("bad"), of_format.CUT).otherwise(of_task(3)),
         subtask=of_task(4).try_cast("bigint"),
         task_manager=of_task(1),
         ts_ms=F.when(task | manager, F.col("ts_ms")),
         metric=F.coalesce(of_task(5), of_manager(2)),
-        value=r.number(F.coalesce(of_task(6), of_manager(3))),
-        excerpt=F.when(F.col("bad"), r.excerpt(F.col("value"))),
+        value=number(F.coalesce(of_task(6), of_manager(3))),
+        excerpt=F.when(F.col("bad"), excerpt(F.col("value"))),
     )

@@ -1,0 +1,172 @@
+"""From the sums of a log to its costs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgeplace.model.cluster import Cluster
+from edgeplace.model.cost import Costs, OperatorCost
+from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.job import JobGraph
+from edgeplace.model.laws.flush import Gathering
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.combiners import gatherings, with_laws
+from edgeplace.spark_stats.cpu.choice import learn
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, slices_by_class
+from edgeplace.spark_stats.estimates import with_estimates
+from edgeplace.spark_stats.job_facts import LogFacts, read_facts
+from edgeplace.spark_stats.matching import (
+    by_operator,
+    find_operator,
+    in_terms_of,
+    job_of_log,
+    operator_ids,
+    other_names,
+)
+from edgeplace.spark_stats.operators import is_source, operator_cost
+from edgeplace.spark_stats.placing import Placement, last_placement, placed
+from edgeplace.spark_stats.processors import CpuTime
+from edgeplace.spark_stats.streams import stream_costs
+from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
+from edgeplace.spark_stats.weak import mark_weak
+
+
+@dataclass(frozen=True)
+class SampleCounts:
+    """The number of values and lines read from a log, by kind."""
+
+    values: Mapping[str, int]
+    """Format -> metric values read."""
+    samples: int
+    """Rows of one subtask at one time."""
+    unused: int
+    """Values of metrics that are not used."""
+    not_a_number: int
+    infinite: int
+    unreadable: int
+    duplicates: int
+    """Snapshots that the log has more than once."""
+    repeats: int
+    """Snapshots without a change: Flink answered with the previous one."""
+    resets: int
+    clock_jumps: int
+    other_lines: int
+    """Lines with answers that are not used."""
+
+
+def costs_of(
+    rows: Sequence[Any],
+    minutes: Sequence[SubtaskMinutes],
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Placement | None,
+    rates: Mapping[str, float] | None,
+    flushes: Mapping[str, Gathering] | None,
+    damage: tuple[int, Sequence[str]],
+) -> tuple[Costs, SampleCounts]:
+    """Return the costs that the sums of a log give, and the counts of what it has.
+
+    Parameters
+    ----------
+    rows
+        What `counter_deltas.sums` returns, collected.
+    minutes
+        What each subtask and TaskManager did in each minute.
+    cluster, job, placement, rates, flushes
+        As in `measure`.
+    damage
+        Number of bad lines, and notes on damaged files.
+    """
+    job_id = job_of_log(job_names(rows), job)
+    tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
+    task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
+    counts = _counts(rows)
+    log_facts = read_facts(rows, job_id)
+    ids = operator_ids(log_facts, job)
+    facts = in_terms_of(log_facts, ids, job)
+    measured = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
+    sources = {op for op, ts in measured.items() if is_source(op, Total(ts), facts)}
+    slices = slices_by_class(minutes, job_id, ids, measured, sources)
+    cpu = CpuTime.of(task_managers, [t for ts in measured.values() for t in ts], cluster)
+    cpu = cpu.with_choices({c: (own, learn(own)) for c, own in slices.items()}, facts.names)
+    known = gatherings(flushes or {}, facts, sources)
+    costs = Costs(
+        job=facts.job_name or "unnamed",
+        from_ms=min(int(t.sums["from_ms"]) for t in tasks),
+        to_ms=max(int(t.sums["to_ms"]) for t in tasks),
+        operators=_operators(facts, measured, sources, cpu, cluster, rates or {}),
+        background=cpu.background,
+        streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known),
+        placement=last_placement(measured, facts),
+        checkpoint_interval_ms=facts.checkpoint_interval_ms,
+        state_backend=facts.state_backend,
+        notes=(*_notes(counts, damage, facts), *other_names(log_facts, ids, job)),
+    )
+    return costs, counts
+
+
+def job_names(rows: Sequence[Any]) -> dict[str, str]:
+    """Return id -> name of each job that the log has metrics of."""
+    jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
+    return {job: read_facts(rows, job).job_name or job for job in jobs}
+
+
+def _operators(
+    facts: LogFacts,
+    measured: Mapping[str, Sequence[QuarterTotals]],
+    sources: Collection[str],
+    cpu: CpuTime,
+    cluster: Cluster | None,
+    rates: Mapping[str, float],
+) -> tuple[OperatorCost, ...]:
+    stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
+    for operator in stated:
+        if operator not in sources:
+            raise InvalidInputError(
+                f"a rate is given for {facts.names[operator]!r}, which has inputs",
+                "give the rates of sources; other rates follow from them",
+            )
+    costs = [
+        operator_cost(operator, ts, facts, cpu, stated.get(operator))
+        for operator, ts in measured.items()
+    ]
+    return with_estimates(mark_weak(costs, cluster), cluster)
+
+
+def _counts(rows: Sequence[Any]) -> SampleCounts:
+    def summed(name: str) -> int:
+        return sum(row[name] or 0 for row in rows)
+
+    values: dict[str, int] = {}
+    for row in rows:
+        values[row.format] = values.get(row.format, 0) + row["values"]
+    return SampleCounts(
+        values=values,
+        other_lines=sum(row["rows"] for row in rows if row.kind == r.OTHER),
+        **{
+            name: summed(name)
+            for name in ("samples", "unused", "not_a_number", "infinite", "unreadable")
+        },
+        **{name: summed(name) for name in ("duplicates", "repeats", "resets", "clock_jumps")},
+    )
+
+
+def _notes(
+    counts: SampleCounts, damage: tuple[int, Sequence[str]], facts: LogFacts
+) -> tuple[str, ...]:
+    bad, damaged = damage
+    said = {
+        "values were NaN and taken as missing": counts.not_a_number,
+        "values were infinite and taken as missing": counts.infinite,
+        "values were no numbers": counts.unreadable,
+        "snapshots were in the log more than once": counts.duplicates,
+        "snapshots repeated the one before": counts.repeats,
+        "differences across restarts, moves or lost reports were passed over": counts.resets,
+        "differences across clock jumps were passed over": counts.clock_jumps,
+        "lines could not be read and are in quarantine": bad,
+    }
+    notes = [f"{count:,} {text}" for text, count in said.items() if count]
+    notes += damaged
+    if facts.edges is None:
+        notes.append("no plan in this log: streams are not measured; give the job graph")
+    return tuple(notes)

@@ -1,0 +1,72 @@
+"""The table of sums that a log becomes, and the definitions behind it that need no Spark."""
+
+from typing import Any, NamedTuple
+
+from edgeplace.spark_stats import long_table as r
+
+
+class Key(NamedTuple):
+    """What a sample is of: one subtask, or other fact of a log, at one time.
+
+    Attributes as the columns of the long table.
+    """
+
+    format: str
+    kind: str
+    job: str | None
+    job_name: str | None
+    vertex: str | None
+    name: str | None
+    subtask: int | None
+    ts_ms: int | None
+    task_manager: str | None
+    document: str | None
+
+
+KEYS = Key._fields
+
+IN_TIME = ("ts_ms", "values", "format", "job_name", "name", "task_manager", "document")
+"""The order of the samples of a subtask; nulls come first, and no two samples are equal."""
+
+TIMELESS = (r.DOCUMENT, r.BAD, r.OTHER)
+"""Kinds of rows that are counted, not separated by time."""
+
+COUNTS_FELL = ("records_in", "records_out", "bytes_in", "bytes_out", "cpu_ns")
+TIMES_FELL = ("busy_ms", "back_pressured_ms")
+CLOCK_JITTER_MS = 1000.0
+"""A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
+little, so only a larger step is a restart."""
+
+QUARTERS = 4
+RECENT_CHECKPOINTS = 10
+"""Number of checkpoints that determine the size of the state."""
+
+SUMMED = tuple(c for c in r.COUNTERS if c not in ("emitted", "idle_ms"))
+"""Counters whose differences are used."""
+
+BIN_MS = 60_000
+"""Width of the time bins of a ledger."""
+
+SUBTASK = tuple(k for k in KEYS if k != "ts_ms")
+SUM_KEYS = (*SUBTASK, "quarter")
+BIN_KEYS = (*SUBTASK, "bin_ms")
+COUNTS = ("values", "unused", "not_a_number", "infinite", "unreadable", "rows")
+OF_MINUTE = (
+    *("dt_ms", "cpu_ns", "records_in", "records_out", "bytes_out"),
+    *("busy_ms", "back_pressured_ms", "resets"),
+)
+"""Sums that the regression of CPU time and the flush law need for each minute."""
+
+
+class SumRow(dict[str, Any]):
+    """A row of the table, with its columns as attributes, too: like a row of Spark."""
+
+    def __getattr__(self, column: str) -> Any:
+        try:
+            return self[column]
+        except KeyError as e:
+            raise AttributeError(column) from e
+
+    def asDict(self) -> dict[str, Any]:
+        """Return the columns."""
+        return self
