@@ -181,5 +181,5 @@ def flow(
     walk = backlog + np.cumsum(offered - room)
     queue = walk - np.minimum(np.minimum.accumulate(walk), 0.0)
     waits[:] = left + queue / capacity
-    served[:] = offered - np.diff(np.r_[backlog, queue])
+    served[:] = offered - np.diff(queue, prepend=backlog)
     return float(queue[-1]), max(0.0, stopped_s - len(offered))

@@ -12,6 +12,7 @@ from edgeplace.model import (
     Plan,
     Rules,
     Status,
+    refuse_demand,
 )
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.arrays import Floats
@@ -114,6 +115,7 @@ def proved_plans(
     InvalidInputError
         If there is no plan at any level.
     """
+    refuse_demand(rules, "rates are varied")
     today = sum(_rate(job, s.id) for s in job.sources())
     server_nodes = {t.id: t.node for t in cluster.task_managers}
     cloud = {s.id for s in cluster.sites if s.tier == "cloud"}

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from edgeplace.model import Rules, refuse_demand
 from edgeplace.model.base import Frozen, Id, NonNegative, Share, Whole, number
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -134,7 +135,10 @@ class ControlSettings(Frozen):
     cluster: Id
     """Cluster file."""
     costs: Id | None = None
-    """Costs file, read anew for each decision; None: the job is watched, and nothing is decided."""
+    """Costs file, read anew for each decision; None: those that the loop measures itself."""
+    measure_s: Seconds | None = 3600.0
+    """Seconds between batches that measure the loop's own log: hours of it are closed, go to a
+    ledger, and give costs, which are used where they are younger than `costs`; None: never."""
     rules: Id | None = None
     """Rules file."""
     credentials: Id | None = None
@@ -172,3 +176,14 @@ class ControlSettings(Frozen):
     """Sites for whose loss a plan is kept ready."""
     listen: Listen | None = None
     """Address of the page and of `/metrics`, such as `127.0.0.1:9550`; None: neither is served."""
+
+
+def refuse_periods(rules: Rules | None) -> None:
+    """Refuse rules with a demand in periods: the loop forecasts the day itself.
+
+    Raises
+    ------
+    InvalidInputError
+        If there are any.
+    """
+    refuse_demand(rules, "the loop forecasts the day itself and places jobs")

@@ -5,7 +5,8 @@ open, and looks: the job runs as intended, and is watched; or the time is over, 
 placement is written, which changes nothing where it runs already.
 """
 
-from edgeplace.control.loop.events import AnyEffect, Apply, Asked, Ended, Places
+from edgeplace.control.loop.answering.alike import are_alike
+from edgeplace.control.loop.events import AnyEffect, Apply, Asked, Ended, Weigh
 from edgeplace.control.loop.gates import in_the_way, plan_key
 from edgeplace.control.loop.guard import HELD, held_now, rates_now
 from edgeplace.control.loop.memory import BegunChange, Memory, ProposedChange
@@ -91,7 +92,7 @@ def ended(memory: Memory, event: Ended) -> Then:
     said = f"{change.id} {event.end}" + (f": {why}" if why else "")
     if change.kind == "back":
         if event.end in _GOOD:
-            return _closed(memory, f"{said}; the former placement runs", _counts(change))
+            return _closed(memory, f"{said}; {_former(change)}", _counts(change))
         if event.end == "unverified" and memory.now_s < change.deadline_s:
             return memory, f"{said}; watches until it is seen", ()
         return _fell(memory, f"the way back {change.id} {event.end}", said)
@@ -114,25 +115,37 @@ def watched(memory: Memory, seen: Observation | None, said: str) -> Then:
     change = memory.change
     if change is None:
         return memory, said, ()
+    if change.weights and not memory.weights:
+        # Not told since they were given: no poll says yet what came of it.
+        seen, said = None, f"{said}; the weights in force are not known"
     if change.seen_s is None:
         return _awaited(memory, change, seen, said)
     if seen is None:
         if memory.now_s < change.seen_s + 2 * WATCH_S:
             return memory, f"{said}; {change.id} is watched", ()
         return _fell(memory, f"what came of {change.id} was not seen to the end", said)
-    if not _runs(memory, change.to):
+    if not _runs(memory, change):
         change = change.model_copy(update={"away": change.away + 1})
         if change.away >= _AWAY_POLLS:
-            return _closed(memory, f"somebody has moved the job after {change.id}: it is left so")
-        return memory.now(change=change), f"watches {change.id}: it runs elsewhere", ()
+            does = "changed the weights" if change.weights else "moved the job"
+            return _closed(memory, f"somebody has {does} after {change.id}: it is left so")
+        where = "other weights are in force" if change.weights else "it runs elsewhere"
+        return memory.now(change=change), f"watches {change.id}: {where}", ()
     if change.kind == "back":
-        return _closed(memory, f"{change.id}: the former placement runs", _counts(change))
+        return _closed(memory, f"{change.id}: {_former(change)}", _counts(change))
     return _judged(memory, change)
+
+
+def overtaken(memory: Memory, said: str) -> Then:
+    """Close a change that was made, and whose effect cannot be seen any more."""
+    change = memory.change
+    name = change.id if change else "nothing"
+    return _closed(memory.now(last_change=None), f"{said}: {name} is watched no more")
 
 
 def _awaited(memory: Memory, change: BegunChange, seen: Observation | None, said: str) -> Then:
     """Look whether an intent without an outcome has been carried out."""
-    if seen is not None and _runs(memory, change.to):
+    if seen is not None and _runs(memory, change):
         change = change.model_copy(update={"seen_s": memory.now_s, "run": memory.run})
         return memory.now(change=change, figures=None), f"{change.id} runs as intended", ()
     if memory.now_s < change.deadline_s:
@@ -168,7 +181,8 @@ def _judged(memory: Memory, change: BegunChange) -> Then:
         return memory, f"watches {change.id}", ()
     rescaled = any(len(row) != len(change.former[op]) for op, row in change.to.items())
     memory = memory.now(
-        proved=True,
+        # Weights say nothing of how the job takes a move.
+        proved=memory.proved or not change.weights,
         proved_rescaled=memory.proved_rescaled or rescaled,
         last_change=change,
         regret_bytes=0.0,
@@ -182,8 +196,15 @@ def _counts(change: BegunChange) -> bool:
     return not change.by_hand
 
 
-def _runs(memory: Memory, places: Places) -> bool:
-    return {op: tuple(row) for op, row in memory.places.items()} == places
+def _former(change: BegunChange) -> str:
+    """Return what is so again after a way back, in words."""
+    return "the former weights are in force" if change.weights else "the former placement runs"
+
+
+def _runs(memory: Memory, change: BegunChange) -> bool:
+    """Return whether the job runs as a change says, by the weights that it gives, too."""
+    places = {op: tuple(row) for op, row in memory.places.items()}
+    return places == change.to and are_alike(change.weights, memory.weights)
 
 
 def _worse(memory: Memory, change: BegunChange) -> bool:
@@ -205,19 +226,24 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         kind=proposal.kind,
         former=memory.placed,
         to=proposal.to,
+        former_weights=memory.weights if proposal.weights else {},
+        weights=proposal.weights,
         rates=proposal.rates,
         held=held_now(memory.recent),
         began_s=now_s,
         # There and back, each in its time.
         deadline_s=now_s + 2 * settings.apply_s + _SLACK_S,
     )
-    paid = {"voluntary" if proposal.kind == "worth it" else "urgent": now_s}
+    voluntary = "reweighed" if proposal.weights else "voluntary"
+    paid = {voluntary if proposal.kind == "worth it" else "urgent": now_s}
     memory = memory.now(
         change=change,
         proposal=None,
         restored=(*memory.restored, (now_s, proposal.restore_bytes)),
         **{name: (*getattr(memory, name), at_s) for name, at_s in paid.items()},
     )
+    if change.weights:
+        return _weighs(memory, change, f"{said}; gives {proposal.acts}", settings.apply_s)
     lost = change.kind == "lost"
     effect = Apply(
         id=change.id,
@@ -225,6 +251,7 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         former={} if lost else change.former,
         at_once=lost,
         interval_s=proposal.interval_s,
+        promises=proposal.promises,
         limit_s=settings.apply_s,
     )
     interval_s = proposal.interval_s
@@ -247,6 +274,8 @@ def _back(memory: Memory, why: str, by_hand: bool = False) -> Then:
         kind="back",
         former=change.to,
         to=change.former,
+        former_weights=change.weights,
+        weights=change.former_weights,
         rates=change.rates,
         held=change.held,
         began_s=memory.now_s,
@@ -263,7 +292,19 @@ def again(memory: Memory, said: str) -> Then:
         return memory, said, ()
     deadline_s = memory.now_s + 2 * settings.apply_s + _SLACK_S
     memory = memory.now(change=change.model_copy(update={"deadline_s": deadline_s}))
+    if change.weights:
+        return _weighs(memory, change, said, settings.apply_s)
     return memory, said, (Apply(id=change.id, places=change.to, limit_s=settings.apply_s),)
+
+
+def _weighs(memory: Memory, change: BegunChange, said: str, limit_s: float) -> Then:
+    """Give weights: those in force are not known until they are told anew.
+
+    A way back ends whatever is in force.
+    """
+    former = {} if change.kind == "back" else change.former_weights
+    effect = Weigh(id=change.id, weights=change.weights, former=former, limit_s=limit_s)
+    return memory.now(weights={}), said, (effect,)
 
 
 def _back_by_hand(memory: Memory, by: str) -> Then:
@@ -275,7 +316,7 @@ def _back_by_hand(memory: Memory, by: str) -> Then:
             return memory, f"back refused{by}: change {memory.change.id} is under way", ()
         return _back(memory, f"back is wanted{by}", by_hand=True)
     last = memory.last_change
-    if last is None or not _runs(memory, last.to):
+    if last is None or not _runs(memory, last):
         return memory, f"back refused{by}: what runs is not what a change of ours has made", ()
     memory = memory.now(change=last, last_change=None)
     return _back(memory, f"back from {last.id} is wanted{by}", by_hand=True)

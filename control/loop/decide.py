@@ -10,16 +10,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from edgeplace.control.loop.events import Figures, Places, Rates, Solved
-from edgeplace.control.loop.expected.ahead import ahead
+from edgeplace.control.loop.answering.alike import are_alike
+from edgeplace.control.loop.events import Figures, Places, Rates, Solved, Weights
+from edgeplace.control.loop.expected.ahead import FACTOR, ahead
 from edgeplace.control.loop.expected.day import DAY, forecaster
+from edgeplace.control.loop.gates import gate_of, in_the_way
 from edgeplace.control.loop.guard import catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import HOUR_S, VALID_S, Memory, ProposedChange
 from edgeplace.control.loop.recovery import longest_interval_s
 
 BINS_KEPT = 15 * 48
+_GRID = FACTOR ** (1 / 8)
+"""The levels of a day are on it, too."""
 _SAFER = 1.1
 """Where no plan bears what comes, one that bears this many times more is worth a change."""
+_SAME_SHARE = 0.01
+"""Weights follow the rates: a proposal of weights as near as this is the same one."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Decision:
     regret_bytes: float = 0.0
     price_bytes: float = 0.0
     day_gap: float | None = None
+    saved_bytes_per_s: float = 0.0
 
     @property
     def verdict(self) -> str:
@@ -60,8 +67,16 @@ def planned(memory: Memory) -> Rates:
         expected = 0.0
         if len(past):
             expected = float(forecaster(settings.quantile).forecast(past).upper[0])
-        wanted[op] = round(settings.headroom / memory.bias * max(offered, expected), 6)
+        wanted[op] = _on_the_grid(settings.headroom / memory.bias * max(offered, expected))
     return wanted
+
+
+def _on_the_grid(rate: float) -> float:
+    """Return the next rate of a grid of 1.8 %: a load that comes again is the same question."""
+    if rate <= 0:
+        return 0.0
+    step = math.ceil(math.log(rate) / math.log(_GRID) - 1e-6)
+    return float(round(math.pow(_GRID, step), 6))
 
 
 def decide(memory: Memory, solved: Solved) -> Decision:
@@ -70,6 +85,41 @@ def decide(memory: Memory, solved: Solved) -> Decision:
     if settings is None or stay is None or solved.problem:
         return Decision(f"undecided: {solved.problem or 'the solver says nothing'}")
     total = sum(memory.asked_rates.values())
+    move = _move(memory, solved, stay, total)
+    other = _weighed(memory, solved, stay, total)
+    return move if other is None else _of_both(memory, move, other)
+
+
+def _of_both(memory: Memory, move: Decision, other: Decision) -> Decision:
+    """Return the decision for other weights, or for a move where they are not to be given now."""
+    alone = memory.mode == "apply"
+    if other.proposal is None:
+        return move
+    hindered = in_the_way(memory, other.proposal, alone)
+    if hindered:
+        banned = any(gate_of(text) == "refused" for text in hindered)
+        moves = move.proposal is not None and (
+            banned or not in_the_way(memory, move.proposal, alone)
+        )
+        if other.verdict == "must" and not banned and not moves:
+            # Once nothing hinders it any more, it is made.
+            return other
+        said = "; ".join(hindered)
+        return replace(move, text=f"{move.text}; other weights are hindered by {said}")
+    saves_more = move.saved_bytes_per_s > other.saved_bytes_per_s
+    if not alone and other.verdict != "must" and move.proposal is not None and saves_more:
+        # Weights that nobody gives do not hide the move.
+        return move
+    return replace(
+        other,
+        preferred=move.preferred,
+        regret_bytes=move.regret_bytes,
+        price_bytes=move.price_bytes,
+        day_gap=move.day_gap,
+    )
+
+
+def _move(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision:
     if not stay.fits:
         return _must(memory, solved, total)
     path = ahead(memory, solved, _price(memory, solved.restore_bytes, stay))
@@ -88,6 +138,7 @@ def decide(memory: Memory, solved: Solved) -> Decision:
                 "moved_operators": path.first.moved_operators,
                 "rescaled": path.first.rescaled,
                 "restore_bytes": path.first.restore_bytes,
+                "promises": path.first.promises,
             }
         )
         decision = _worth(memory, step, stay, total)
@@ -121,16 +172,59 @@ def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decis
     if regret < price:
         return Decision(f"stays: {numbers}", None, solved.places, regret, price)
     proposal = _proposal(memory, solved, "worth it", numbers)
-    return Decision(f"worth it: {numbers}", proposal, solved.places, regret, price)
+    return Decision(
+        f"worth it: {numbers}",
+        proposal,
+        solved.places,
+        regret,
+        price,
+        saved_bytes_per_s=saved,
+    )
+
+
+def _weighed(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision | None:
+    """Return the decision for other weights; None: they are not worth it, or a move bears more.
+
+    They stop nothing and read nothing back, so their price is 0, and no regret is waited for.
+    """
+    settings, then, best = memory.settings, solved.weighed, solved.best
+    if settings is None or then is None or not solved.weights:
+        return None
+    saved = stay.wan_bytes_per_s - then.wan_bytes_per_s
+    if not stay.fits:
+        bears = 0.0 if best is None else best.headroom
+        keeps = best is not None and best.fits
+        if not then.fits and (keeps or then.headroom < max(_SAFER * stay.headroom, bears)):
+            return None
+        kind = "must"
+        numbers = f"{_short(stay, total)}, other weights bear {then.headroom:.0%}, without a pause"
+    else:
+        share = saved / stay.wan_bytes_per_s if stay.wan_bytes_per_s > 0 else 0.0
+        if not then.fits or share < settings.changes.least_gain:
+            return None
+        kind = "worth it"
+        numbers = f"other weights save {_bytes(saved)}/s ({share:.0%}), without a pause"
+    only = Solved(at_s=solved.at_s, ticket=solved.ticket, places=memory.placed)
+    proposal = _proposal(memory, only, kind, numbers, solved.weights)
+    unproved = kind != "must" and solved.weights_unproved_bytes_per_s > saved
+    proposal = proposal.model_copy(update={"unproved": unproved})
+    return Decision(
+        f"{kind}: {numbers}", proposal, None, memory.regret_bytes, saved_bytes_per_s=saved
+    )
+
+
+def _short(stay: Figures, total: float) -> str:
+    """Return what keeps what runs from being enough, in words."""
+    if stay.headroom >= 1 and stay.broken:
+        return f"what runs breaks {stay.broken}"
+    return f"what runs bears {stay.headroom:.0%} of the {total:,.0f} records/s expected"
 
 
 def _must(memory: Memory, solved: Solved, total: float) -> Decision:
     stay, best = solved.stay, solved.best
     if stay is None:
         raise ValueError("there are no figures of what runs")
-    short = f"what runs bears {stay.headroom:.0%} of the {total:,.0f} records/s expected"
-    if stay.headroom >= 1 and stay.broken:
-        short = f"what runs breaks {stay.broken}"
+    short = _short(stay, total)
     if best is None or not solved.places:
         return Decision(f"stays: {short}, and no plan bears more")
     if not best.fits and best.headroom < _SAFER * stay.headroom:
@@ -152,17 +246,26 @@ def _regret_of_last(memory: Memory, solved: Solved) -> float:
     return -math.inf if other is None else (stay - other) * memory.asked_came_s
 
 
-def _proposal(memory: Memory, solved: Solved, kind: str, why: str) -> ProposedChange:
-    former = memory.proposal
+def _proposal(
+    memory: Memory, solved: Solved, kind: str, why: str, weights: Weights | None = None
+) -> ProposedChange:
+    former, weights = memory.proposal, weights or {}
     interval_s, said = _interval(memory, solved)
-    again = former is not None and former.to == solved.places and former.kind == kind
+    again = (
+        former is not None
+        and (former.kind, former.to) == (kind, solved.places)
+        and former.weights.keys() == weights.keys()
+        and are_alike(weights, former.weights, _SAME_SHARE)
+    )
     return ProposedChange(
         id=former.id if former is not None and again else f"c{solved.ticket}",
         kind="must" if kind == "must" else "worth it",
         to=solved.places,
+        weights=weights,
         moves=solved.moves,
         moved_operators=solved.moved_operators,
         restore_bytes=solved.restore_bytes,
+        promises=solved.promises,
         rescaled=solved.rescaled,
         interval_s=interval_s,
         why=why + said,

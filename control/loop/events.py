@@ -16,6 +16,8 @@ subtasks, so that a placement says the parallelism, too.
 """
 Rates = dict[str, float]
 """Source operator id -> records per second of all its subtasks."""
+Weights = dict[str, tuple[tuple[float, ...], ...]]
+"""Name of a combining task -> of each router, the share of each worker."""
 
 
 class LoopEvent(Frozen):
@@ -79,6 +81,12 @@ class Polled(LoopEvent):
     """Where the subtasks run; None: as in the poll before that told it."""
     registered: tuple[str, ...] | None = None
     """TaskManagers that Flink knows; None: as in the poll before that told it."""
+    weights: Weights | None = None
+    """That all routers follow; empty: not all follow theirs; None: as in the poll before that told
+    it, or not known."""
+    others: str | None = None
+    """Who else changes the job: another autoscaler; empty: nobody; None: as in the poll before that
+    told it."""
     checkpoint_s: float | None = None
     """Age of the last completed checkpoint; None: there is none."""
     checkpoint_failed: bool = False
@@ -101,6 +109,15 @@ class Figures(Frozen):
     """The first limit or rule that is broken."""
 
 
+class Promises(Frozen):
+    """What a plan promises of a job at the rates that came: the agent shows it beside what is."""
+
+    wan_bytes_per_s: float
+    """On all links together."""
+    headroom: float
+    """Factor that all rates may grow by."""
+
+
 class DayOption(Frozen):
     """A placement that the path of the day may take."""
 
@@ -111,9 +128,47 @@ class DayOption(Frozen):
     moved_operators: int
     rescaled: dict[str, int] = {}
     restore_bytes: float
+    promises: Promises | None = None
+    """None: of what runs."""
     wan_bytes_per_s: tuple[float, ...]
     """At each level of the day."""
     fits: tuple[bool, ...]
+
+
+class MachineAdvice(Frozen):
+    """What another machine, or one less, would be worth."""
+
+    what: str
+    kind: Literal["add", "give back", "slots", "memory", "storage"]
+    saves_bytes_per_s: float
+    """Over the WAN, by the best plans before and after; below 0: it costs so much."""
+    share: float
+    """Of the WAN bytes before."""
+    saves_per_month: float | None = None
+    """In the currency of the cluster, machines included; None: there are no prices."""
+    currency: str = ""
+    fits_now: bool
+    """A plan bears the rates without it."""
+    fits_then: bool
+    headroom: float
+    """Of the best plan with it."""
+
+    @property
+    def says(self) -> str:
+        """It in words."""
+        does = "could go" if self.kind == "give back" else "would"
+        size = f"{abs(self.saves_bytes_per_s) / 1e3:,.1f} kB/s ({abs(self.share):.0%})"
+        if not self.fits_now:
+            return f"{self.what} {does}{' ' if does == 'would' else ': '}make the day's peak fit"
+        if self.kind == "give back":
+            more = f"{size} {'more' if self.saves_bytes_per_s < 0 else 'less'} over the WAN"
+            said = f"{self.what} could go: {more}, the rest bears {self.headroom:.0%} of the peak"
+        else:
+            said = f"{self.what} would save {size} over the WAN"
+        if self.saves_per_month is None:
+            return said
+        less = "less" if self.saves_per_month >= 0 else "more"
+        return f"{said}, {abs(self.saves_per_month):,.2f} {self.currency} a month {less}"
 
 
 class Solved(LoopEvent):
@@ -136,8 +191,12 @@ class Solved(LoopEvent):
     """Name of an operator that has another number of subtasks in the best plan -> that number."""
     restore_bytes: float = 0.0
     """State that is read back over the WAN when the job starts as the best plan says."""
+    promises: Promises | None = None
+    """Of the best plan."""
     unproved_bytes_per_s: float = 0.0
     """WAN bytes/s that a better plan may save beyond the best found."""
+    advice: tuple[MachineAdvice, ...] = ()
+    """On machines."""
     came_stay_bytes_per_s: float | None = None
     """WAN bytes/s of what runs, at the rates that came."""
     came_other_bytes_per_s: float | None = None
@@ -149,6 +208,27 @@ class Solved(LoopEvent):
     """By level: WAN bytes/s that no plan can go below."""
     costs_age_s: float | None = None
     """None: the costs do not say of when they are."""
+    held: tuple[str, ...] = ()
+    """Combiners that stay where they run, as the weights of their routers are by subtask."""
+    weights: Weights = {}
+    """Better ones for where they run; empty: none are, or those in force are not known."""
+    weighed: Figures | None = None
+    """What runs, with these weights."""
+    weights_unproved_bytes_per_s: float = 0.0
+    """WAN bytes/s that still other weights may save."""
+
+
+class LogMeasured(LoopEvent):
+    """The loop's own log was measured, or not."""
+
+    kind: Literal["measured"] = "measured"
+    problem: str = ""
+    """Why not."""
+    segments: int = 0
+    """That the ledger has got."""
+    took_s: float = 0.0
+    costs_age_s: float | None = None
+    """Of the last sample in the costs; None: they do not say."""
 
 
 class Ended(LoopEvent):
@@ -183,7 +263,8 @@ class Stopped(LoopEvent):
 
 
 AnyEvent = Annotated[
-    Started | Reloaded | Polled | Solved | Ended | Asked | Stopped, Field(discriminator="kind")
+    Started | Reloaded | Polled | Solved | LogMeasured | Ended | Asked | Stopped,
+    Field(discriminator="kind"),
 ]
 
 
@@ -196,6 +277,8 @@ class Solve(Frozen):
     """What runs."""
     rates: Rates
     """To be sustained."""
+    weights: Weights = {}
+    """In force; empty: not known."""
     came: Rates = {}
     """Mean rates since the decision before; empty: not known."""
     other: Places = {}
@@ -210,6 +293,8 @@ class Solve(Frozen):
     """TaskManagers that get nothing new; a source that can run nowhere else stays there."""
     without: str = ""
     """A site that is supposed to be lost; empty: none."""
+    machines: bool = False
+    """Only advice on machines is wanted."""
     one_operator: bool = False
     """Move the subtasks of one operator at most."""
     one_rescaled: bool = False
@@ -229,7 +314,21 @@ class Apply(Frozen):
     """A site is lost: the job waits for it, or will in a moment."""
     interval_s: float | None = None
     """Of checkpoints; None: as it is."""
+    promises: Promises | None = None
+    """None: not known, as of a way back."""
     limit_s: float
 
 
-AnyEffect = Annotated[Solve | Apply, Field(discriminator="kind")]
+class Weigh(Frozen):
+    """Give the routers other weights, which does not stop the job; the end comes as `Ended`."""
+
+    kind: Literal["weigh"] = "weigh"
+    id: str
+    weights: Weights
+    """Of all combining tasks of the job."""
+    former: Weights = {}
+    """That have to be in force before; empty: whatever is."""
+    limit_s: float
+
+
+AnyEffect = Annotated[Solve | Apply | Weigh, Field(discriminator="kind")]

@@ -50,6 +50,8 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
 
     rates = rates_now(memory.recent)
     yield one("leader", "This process leads.", 1.0)
+    age_s = memory.costs_age_s
+    yield one("costs_age_seconds", "Age of the costs, when they were last read.", age_s)
     yield one("epoch", "Leaders so far.", memory.epoch)
     modes = {mode: float(mode == memory.mode) for mode in get_args(Mode)}
     yield by("mode", "1 for what the loop may do now.", "mode", modes)

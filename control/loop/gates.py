@@ -56,6 +56,8 @@ def _settled(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def _checkpoints(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
+    if proposal.weights:
+        return
     if memory.checkpoint_s is None:
         yield "no checkpoint has completed: there would be no way back"
     elif memory.checkpoint_s > _OLDEST_CHECKPOINT_S:
@@ -67,6 +69,10 @@ def _checkpoints(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 def _one_at_a_time(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if memory.change is not None:
         yield f"change {memory.change.id} is not closed yet"
+
+
+def _alone(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
+    yield memory.others
 
 
 def _window(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
@@ -86,11 +92,13 @@ def _rate(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
         if recent >= limits.urgent_per_hour:
             yield f"{recent} urgent changes within the hour"
         return
+    # Weights read nothing back: they leave the moves their number, and have as many of their own.
+    begun = memory.reweighed if proposal.weights else memory.voluntary
     for name, span_s, most in (
         ("hour", HOUR_S, limits.voluntary_per_hour),
         ("day", DAY_S, limits.voluntary_per_day),
     ):
-        recent = sum(t > now_s - span_s for t in memory.voluntary)
+        recent = sum(t > now_s - span_s for t in begun)
         if recent >= most:
             yield f"{recent} voluntary changes within the {name}"
 
@@ -141,8 +149,9 @@ def _believable(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def plan_key(proposal: ProposedChange | BegunChange) -> str:
-    """Return what a plan is remembered by."""
-    return ";".join(f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items()))
+    """Return what a plan is remembered by; weights, which follow the rates, by their tasks."""
+    places = [f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items())]
+    return ";".join(places + [f"weights of {name}" for name in sorted(proposal.weights)])
 
 
 GATES: tuple[tuple[str, Gate], ...] = (
@@ -150,6 +159,7 @@ GATES: tuple[tuple[str, Gate], ...] = (
     ("settled", _settled),
     ("checkpoints", _checkpoints),
     ("one at a time", _one_at_a_time),
+    ("alone", _alone),
     ("window", _window),
     ("rate", _rate),
     ("budget", _budget),

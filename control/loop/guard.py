@@ -10,7 +10,8 @@ HELD = 0.2
 """Sources that are held back for a larger share of the time do not take what they are offered."""
 CATCH_UP_S = 900.0
 """After a start, sources that are held back drain a backlog; a change would only add to it."""
-_POLLS = 3
+POLLS = 3
+"""Whose median counts: one odd poll moves nothing."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Guarded:
 
 def rates_now(recent: tuple[RecentRates, ...]) -> Rates:
     """Return the median rates of the last polls: one odd poll moves nothing."""
-    last = recent[-_POLLS:]
+    last = recent[-POLLS:]
     if not last:
         return {}
     return {op: median(s.rates.get(op, 0.0) for s in last) for op in last[-1].rates}
@@ -32,12 +33,16 @@ def rates_now(recent: tuple[RecentRates, ...]) -> Rates:
 
 def held_now(recent: tuple[RecentRates, ...]) -> float:
     """Return the median share of the time in which sources were held back."""
-    return median(s.held for s in recent[-_POLLS:]) if recent else 0.0
+    return median(s.held for s in recent[-POLLS:]) if recent else 0.0
 
 
 def catches_up(memory: Memory) -> bool:
-    """Return whether the job has started so lately that it may still drain a backlog."""
-    return memory.now_s - memory.settled_s < CATCH_UP_S
+    """Return whether the job has started so lately that it may still drain a backlog.
+
+    Once its sources were not held back, nothing is left to drain.
+    """
+    since_s = memory.now_s - memory.settled_s
+    return since_s < CATCH_UP_S and memory.kept_up_s <= memory.settled_s
 
 
 def load_of(memory: Memory, rates: Rates) -> float | None:

@@ -2,7 +2,14 @@
 
 from typing import Literal
 
-from edgeplace.control.loop.events import Figures, Places, Rates
+from edgeplace.control.loop.events import (
+    Figures,
+    MachineAdvice,
+    Places,
+    Promises,
+    Rates,
+    Weights,
+)
 from edgeplace.control.settings import ControlSettings, Mode
 from edgeplace.model.base import Frozen
 
@@ -51,6 +58,7 @@ class LossPlan(Frozen):
     moves: int = 0
     moved_operators: int = 0
     restore_bytes: float = 0.0
+    promises: Promises | None = None
     made_s: float
     problem: str = ""
     """Why there is no such plan."""
@@ -62,11 +70,14 @@ class ProposedChange(Frozen):
     id: str
     kind: Literal["must", "worth it", "lost"]
     to: Places
+    weights: Weights = {}
+    """That routers get; empty: those in force stay, and subtasks move."""
     moves: int
     moved_operators: int
     rescaled: dict[str, int] = {}
     """Name of an operator that has another number of subtasks then -> that number."""
     restore_bytes: float
+    promises: Promises | None = None
     why: str
     """With the three numbers behind it."""
     rates: Rates
@@ -82,6 +93,8 @@ class ProposedChange(Frozen):
     @property
     def acts(self) -> str:
         """What is done, in words."""
+        if self.weights:
+            return f"other weights for {', '.join(sorted(self.weights))}"
         numbers = "".join(f", {op} in {n} subtasks" for op, n in sorted(self.rescaled.items()))
         return f"{self.moves} moves{numbers}"
 
@@ -93,6 +106,9 @@ class BegunChange(Frozen):
     kind: Literal["must", "worth it", "lost", "back"]
     former: Places
     to: Places
+    former_weights: Weights = {}
+    weights: Weights = {}
+    """That routers get, where the change is one of weights."""
     rates: Rates
     held: float
     """Share of the time in which sources were held back before."""
@@ -134,10 +150,14 @@ class Memory(Frozen):
     told: dict[str, tuple[str | None, ...]] = {}
     """Where Flink last said that the subtasks run, whole answer or not."""
     places: dict[str, tuple[str | None, ...]] = {}
+    weights: Weights = {}
+    """That the routers follow; empty: not known."""
     sites: dict[str, tuple[str, ...]] = {}
     """The TaskManagers of each site."""
     there: tuple[str, ...] | None = None
     """TaskManagers that Flink knew last."""
+    others: str = ""
+    """Who else changes the job; empty: nobody that is known."""
     unreachable_s: float | None = None
     """When Flink last gave no answer at all."""
     lost: tuple[str, ...] = ()
@@ -148,6 +168,8 @@ class Memory(Frozen):
     """Site -> what is done when it is lost."""
     settled_s: float = 0.0
     """Since when the job runs as it does."""
+    kept_up_s: float = 0.0
+    """When its sources were last seen not to be held back, once it had settled."""
     observed_s: float | None = None
     """When Flink last gave a whole answer."""
     blind: str = "nothing was asked yet"
@@ -167,11 +189,18 @@ class Memory(Frozen):
     bin_peak: Rates = {}
     guarded_s: float = 0.0
     decided_s: float = 0.0
+    urged_s: float = 0.0
+    """When the guard last had the solver asked."""
     ticket: int = 0
     asked_s: float | None = None
     """When the solver was asked; None: nothing is asked."""
     asked_without: str = ""
     """The site that the question supposes to be lost."""
+    asked_machines: bool = False
+    """The question is about machines: whatever else there is to ask comes first."""
+    advised_s: float | None = None
+    """When there was advice on machines last; None: never."""
+    advice: tuple[MachineAdvice, ...] = ()
     asked_rates: Rates = {}
     asked_day: tuple[int, ...] = ()
     """Which of the levels asked for each half hour of the next day is at."""
@@ -186,6 +215,10 @@ class Memory(Frozen):
     seen_capacity: float = 1.0
     """The same, as it was last seen."""
     costs_age_s: float | None = None
+    measured: bool = False
+    """The loop has costs of its own log."""
+    not_measured: str = ""
+    """Why the last batch gave none; empty: it did."""
     decision: str = ""
     """What was last decided, and why."""
     preferred: Places = {}
@@ -199,6 +232,8 @@ class Memory(Frozen):
     """The last that was closed as applied."""
     voluntary: tuple[float, ...] = ()
     """When the changes of the last day were begun."""
+    reweighed: tuple[float, ...] = ()
+    """The same of voluntary changes of weights."""
     urgent: tuple[float, ...] = ()
     restored: tuple[tuple[float, float], ...] = ()
     """When, and how many bytes of state they read back."""

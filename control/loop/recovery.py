@@ -30,3 +30,20 @@ def longest_interval_s(recovery_s: float, load: float, took_s: float) -> float |
     if interval_s < max(_SHORTEST_S, took_s):
         return None
     return min(LONGEST_S, round(interval_s, 1))
+
+
+def made_up_s(outage_s: float, rate: float, before: float, after: float, again: float = 0) -> float:
+    """Return after how long what an outage held up is made up for; infinite: never.
+
+    In the outage b, (rate - before) b records wait, and `again` are read once more from the last
+    checkpoint. After it (after - rate) of them are taken a second.
+
+    Parameters
+    ----------
+    rate, before, after
+        Records per second that come, and that are sustained in the outage and after it.
+    """
+    waiting = max(0.0, rate - before) * outage_s + again
+    if waiting == 0:
+        return outage_s
+    return outage_s + waiting / (after - rate) if after > rate else float("inf")

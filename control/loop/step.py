@@ -7,13 +7,15 @@ again. Nothing is silent: each event leaves one line that says what was done, or
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from edgeplace.control.loop import changing, record, rescue, sites
+from edgeplace.control.loop import advising, changing, record, rescue, sites
+from edgeplace.control.loop.answering.alike import are_alike
 from edgeplace.control.loop.decide import BINS_KEPT, decide, planned
 from edgeplace.control.loop.events import (
     AnyEffect,
     AnyEvent,
     Asked,
     Ended,
+    LogMeasured,
     Polled,
     Reloaded,
     Solve,
@@ -24,7 +26,7 @@ from edgeplace.control.loop.events import (
 from edgeplace.control.loop.expected import bias
 from edgeplace.control.loop.expected.ahead import levels
 from edgeplace.control.loop.expected.day import BIN_S
-from edgeplace.control.loop.guard import guard, held_now
+from edgeplace.control.loop.guard import POLLS, guard, held_now
 from edgeplace.control.loop.memory import (
     DAY_S,
     Memory,
@@ -74,6 +76,8 @@ def _step(memory: Memory, event: AnyEvent) -> Stepped:
             return _polled(memory, event)
         case Solved():
             return _solved(memory, event)
+        case LogMeasured():
+            return _measured(memory, event)
         case Ended():
             after, said, effects = changing.ended(memory, event)
             return Stepped(record.ended(memory, event, after), said, effects)
@@ -93,10 +97,12 @@ def _aged(memory: Memory) -> Memory:
         memory = memory.now(losses=losses, decided_s=0.0 if again else memory.decided_s)
     if memory.proposal is not None and memory.now_s >= memory.proposal.valid_until_s:
         memory = memory.now(proposal=None)
-    if not (memory.voluntary or memory.urgent or memory.restored or memory.banned):
+    begun = memory.voluntary or memory.reweighed or memory.urgent
+    if not (begun or memory.restored or memory.banned):
         return memory
     return memory.now(
         voluntary=tuple(t for t in memory.voluntary if t > since_s),
+        reweighed=tuple(t for t in memory.reweighed if t > since_s),
         urgent=tuple(t for t in memory.urgent if t > since_s),
         restored=tuple(r for r in memory.restored if r[0] > since_s),
         went_back=tuple(t for t in memory.went_back if t > since_s),
@@ -157,16 +163,41 @@ def _polled(memory: Memory, event: Polled) -> Stepped:
     memory = memory.now(wall_s=event.wall_s)
     if event.places is not None:
         memory = memory.now(told=event.places)
+    memory, reweighed = _weights_told(memory, event)
     if memory.settings is None:
         return Stepped(memory, "nobody leads: the poll is not used")
     before = memory.lost
     memory, news = sites.noticed(memory, event)
+    if event.others is not None and event.others != memory.others:
+        memory = memory.now(others=event.others)
+        news = (*news, event.others or "no other autoscaler is on any more")
     if set(before) - set(memory.lost):
         memory = memory.now(decided_s=0.0)
+    news = (*news, reweighed) if reweighed else news
     stepped = _looked(memory, event)
     if not news:
         return stepped
     return Stepped(stepped.memory, "; ".join((*news, stepped.says)), stepped.effects)
+
+
+def _weights_told(memory: Memory, event: Polled) -> tuple[Memory, str]:
+    """Return the memory with the weights in force, and whether somebody else has changed them."""
+    if event.weights is None or event.weights == memory.weights:
+        return memory, ""
+    others = memory.change is None and not are_alike(event.weights, memory.weights)
+    known, memory = bool(memory.weights), memory.now(weights=event.weights)
+    if not event.weights:
+        if memory.proposal is not None and memory.proposal.weights:
+            memory = memory.now(proposal=None)
+        return memory, "not all routers follow their weights: which are in force is not known"
+    if not others:
+        return memory, ""
+    # What was reckoned, or is being reckoned, is about the weights before.
+    memory = memory.now(figures=None, preferred={}, regret_bytes=0.0, proposal=None)
+    memory = memory.now(asked_s=None, ticket=memory.ticket + 1, loss_plans={}, decided_s=0.0)
+    if not known:
+        return memory, "the weights of the routers are known"
+    return memory, "somebody has changed the weights of the routers; what was proposed is void"
 
 
 def _looked(memory: Memory, event: Polled) -> Stepped:
@@ -174,16 +205,34 @@ def _looked(memory: Memory, event: Polled) -> Stepped:
     if isinstance(seen, Blind):
         memory = memory.now(base=seen.base, blind=seen.why)
         said = f"no answer: {seen.why}"
+        place = "" if rescue.is_unseen(memory) else sites.stranded(memory)
+        if place and (memory.change is None or rescue.is_due(memory)):
+            return Stepped(*rescue.rescued(memory, place, said))
         if memory.change is not None:
             return Stepped(*changing.watched(memory, None, said))
-        place = sites.stranded(memory)
-        return Stepped(*rescue.rescued(memory, place, said)) if place else Stepped(memory, said)
+        return Stepped(memory, said)
     memory, moved = _noted(memory, event, seen)
     if memory.change is not None:
-        return Stepped(*changing.watched(memory, seen, "watches"))
+        return _watched(memory, seen)
     if moved:
         return _ask(memory, moved)
     return _cycle(memory)
+
+
+def _watched(memory: Memory, seen: Observation) -> Stepped:
+    """Watch an open change; while nothing else is to be done, plan for the loss of sites."""
+    memory, said, effects = changing.watched(memory, seen, "watches")
+    settings = memory.settings
+    if settings is None or memory.change is None or effects:
+        return Stepped(memory, said, effects)
+    if memory.asked_s is not None:
+        late_s = memory.now_s - memory.asked_s - settings.solve_s - _LOST_S
+        return Stepped(memory if late_s < 0 else memory.now(asked_s=None), said)
+    place = rescue.next_to_plan(memory)
+    if not place:
+        return Stepped(memory, said)
+    memory, asks, effects = rescue.asks(memory, place)
+    return Stepped(memory, f"{said}; {asks}", effects)
 
 
 def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, str]:
@@ -231,6 +280,8 @@ def _counted(memory: Memory, seen: Observation) -> Memory:
     settle_s = memory.settings.settle_s if memory.settings else 0.0
     if memory.now_s - memory.settled_s < settle_s:
         return memory.now(recent=recent)
+    if len(recent) >= POLLS and held_now(recent) < changing.HELD:
+        memory = memory.now(kept_up_s=memory.now_s)
     came = {op: memory.came.get(op, 0.0) + r * seen.span_s for op, r in seen.rates.items()}
     memory = memory.now(recent=recent, came=came, came_s=memory.came_s + seen.span_s)
     minute = [s for s in recent if s.at_s > memory.now_s - 60]
@@ -256,7 +307,7 @@ def _cycle(memory: Memory) -> Stepped:
         return Stepped(memory, "watches: no rates yet")
     if memory.now_s - memory.settled_s < settings.settle_s:
         return Stepped(memory, "watches: the job has just started; what it catches up is no load")
-    if memory.asked_s is not None:
+    if memory.asked_s is not None and not memory.asked_machines:
         if memory.now_s - memory.asked_s < settings.solve_s + _LOST_S:
             return Stepped(memory, "watches: the solver is at work")
         memory = memory.now(asked_s=None)
@@ -270,12 +321,14 @@ def _cycle(memory: Memory) -> Stepped:
     place = rescue.next_to_plan(memory)
     if place:
         return Stepped(*rescue.asks(memory, place))
+    if advising.is_due(memory):
+        return Stepped(*advising.asks(memory))
     if memory.now_s - memory.guarded_s < GUARD_S:
         return Stepped(memory, "watches")
     memory = bias.learned(memory.now(guarded_s=memory.now_s))
     found = guard(memory)
-    if found.must and since_s >= _AGAIN_S:
-        return _ask(memory, f"{found.text}: decides at once")
+    if found.must and memory.now_s - memory.urged_s >= _AGAIN_S:
+        return _ask(memory.now(urged_s=memory.now_s), f"{found.text}: decides at once")
     return Stepped(memory, found.text)
 
 
@@ -284,8 +337,9 @@ def _ask(memory: Memory, said: str) -> Stepped:
     settings = memory.settings
     rates = planned(memory)
     memory = memory.now(decided_s=memory.now_s, ticket=memory.ticket + 1)
-    if settings is None or settings.costs is None:
-        return Stepped(memory, f"{said}; no `costs` are given: nothing is decided")
+    if settings is None or (settings.costs is None and not memory.measured):
+        why = f", and none were measured: {memory.not_measured}" if memory.not_measured else ""
+        return Stepped(memory, f"{said}; no `costs` are given{why}: nothing is decided")
     if not rates:
         # It has just started anew: the next cycle with rates asks.
         return Stepped(memory.now(decided_s=0.0), said)
@@ -297,6 +351,7 @@ def _ask(memory: Memory, said: str) -> Stepped:
     ask = Solve(
         ticket=memory.ticket,
         places=memory.placed,
+        weights=memory.weights,
         rates=rates,
         came=came,
         other=memory.preferred if came else {},
@@ -311,6 +366,7 @@ def _ask(memory: Memory, said: str) -> Stepped:
     memory = memory.now(
         asked_s=memory.now_s,
         asked_without="",
+        asked_machines=False,
         asked_rates=rates,
         asked_day=at,
         asked_came_s=memory.came_s,
@@ -320,10 +376,27 @@ def _ask(memory: Memory, said: str) -> Stepped:
     return Stepped(memory, f"{said}; asks the solver", (ask,))
 
 
+def _measured(memory: Memory, event: LogMeasured) -> Stepped:
+    if event.problem:
+        given = memory.measured or (memory.settings is not None and memory.settings.costs)
+        goes_on = "; the costs before go on" if given else ""
+        return Stepped(
+            memory.now(not_measured=event.problem), f"not measured: {event.problem}{goes_on}"
+        )
+    memory = memory.now(measured=True, not_measured="", costs_age_s=event.costs_age_s)
+    age = "" if event.costs_age_s is None else f", until {event.costs_age_s / 60:.0f} minutes ago"
+    return Stepped(
+        memory, f"measured: {event.segments} segments more in the ledger, new costs of a day{age}"
+    )
+
+
 def _solved(memory: Memory, event: Solved) -> Stepped:
-    if memory.asked_s is None or event.ticket != memory.ticket or memory.change is not None:
+    of_change = memory.change is not None and not memory.asked_without
+    if memory.asked_s is None or event.ticket != memory.ticket or of_change:
         return Stepped(memory, "an answer of the solver came too late: it is not used")
     memory = memory.now(asked_s=None, costs_age_s=event.costs_age_s)
+    if memory.asked_machines:
+        return Stepped(*advising.advised(memory, event))
     if memory.asked_without:
         return Stepped(*rescue.planned(memory, event))
     if event.problem or event.stay is None:
@@ -340,10 +413,14 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
         day_gap=decided.day_gap,
         proposal=decided.proposal,
     )
+    stay = "".join(
+        f"; {name} stays where it runs: its weights are by subtask" for name in event.held
+    )
     held = held_now(memory.recent)
     if decided.proposal is None:
         doubt = f"; sources are held back {held:.0%} of the time: measure the costs anew"
         fits = event.stay.fits and held >= changing.HELD
-        return Stepped(record.decided(memory, decided), decided.text + (doubt if fits else ""))
+        said = decided.text + (doubt if fits else "") + stay
+        return Stepped(record.decided(memory, decided), said)
     memory, said, effects = changing.proposed(memory, decided.proposal, decided.text)
-    return Stepped(record.decided(memory, decided), said, effects)
+    return Stepped(record.decided(memory, decided), said + stay, effects)

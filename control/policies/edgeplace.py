@@ -99,13 +99,13 @@ class Edgeplace:
     def _guard(self, view: View) -> int | None:
         """Return a sufficient option if the last polls show that the current one is not."""
         recent = view.offered[-60:].reshape(6, 10).mean(axis=1)
-        rising = max(0.0, float(recent[-2:].mean() - recent[:2].mean()) / 40)
         now = float(recent[-1])
         spare = view.capacity_per_s - now
         drains = spare > 0 and view.backlog / spare <= self.drain_s
         next_bin = self._next_bin(view)
         if max(now, next_bin) <= view.capacity_per_s * _CLOSE and drains:
             return None
+        rising = max(0.0, float(recent[-2:].mean() - recent[:2].mean()) / 40)
         # A change that is due anyway is made for what the load grows to within a minute.
         soon = max(now + 60 * rising, next_bin, self._grown(view))
         # Another one may be due after that minute: what this one holds up has to drain before.

@@ -4,7 +4,7 @@ Sources that are held back show what the placement really sustains. Without this
 left because it bears less than its costs say would look good again as soon as it is left.
 """
 
-from edgeplace.control.loop.guard import HELD, catches_up, held_now, load_of, rates_now
+from edgeplace.control.loop.guard import CATCH_UP_S, HELD, held_now, load_of, rates_now
 from edgeplace.control.loop.memory import Memory
 
 LEAST, MOST = 0.5, 1.2
@@ -18,7 +18,9 @@ _FREE = 0.05
 def learned(memory: Memory) -> Memory:
     """Return the memory with the factor after one more look; to be called each half minute."""
     load = load_of(memory, rates_now(memory.recent))
-    if load is None or catches_up(memory) or memory.change is not None:
+    # What a job drains after its start is no load: nothing is learned of it, whatever is held back.
+    starts = memory.now_s - memory.settled_s < CATCH_UP_S
+    if load is None or starts or memory.change is not None:
         return memory
     held = held_now(memory.recent)
     if held >= HELD and load < memory.bias:

@@ -12,8 +12,18 @@ import numpy as np
 
 from edgeplace.control.fluid import flow
 from edgeplace.control.load import Load
-from edgeplace.control.loop.answer import answer
-from edgeplace.control.loop.events import Apply, Ended, Places, Polled, Solve, Solved
+from edgeplace.control.loop.answering.answer import answer
+from edgeplace.control.loop.answering.weighing import in_force
+from edgeplace.control.loop.events import (
+    Apply,
+    Ended,
+    Places,
+    Polled,
+    Solve,
+    Solved,
+    Weigh,
+    Weights,
+)
 from edgeplace.control.loop.sites import by_site
 from edgeplace.model import Cluster, JobGraph, Plan, Rules
 from edgeplace.model.what_if.case import Case
@@ -85,6 +95,10 @@ class SimulatedFlink:
     seed: int = 0
     outages: tuple[Outage, ...] = ()
     truth: float = 1.0
+    weights: Weights = field(default_factory=dict)
+    """That the routers follow; empty: the job has none, or they are as its costs say."""
+    advises: bool = False
+    """Advice on machines is computed, which changes nothing of what happens."""
     solved: dict[str, Solved] = field(default_factory=dict)
     """What the solver has answered; it may be shared by simulations of one case."""
     late_s: float = 0.0
@@ -196,6 +210,8 @@ class SimulatedFlink:
             if self.chance.random() < 0.5:
                 return None
             return Solved(at_s=self.now_s, ticket=ask.ticket, problem="the solver has failed")
+        if ask.machines and not self.advises:
+            return Solved(at_s=self.now_s, ticket=ask.ticket)
         key = ask.model_copy(update={"ticket": 0}).model_dump_json()
         if key not in self.solved:
             self.solved[key] = answer(ask, self.job, self.cluster, self.rules, self.now_s)
@@ -217,6 +233,18 @@ class SimulatedFlink:
         elif end == "rolled back":
             self.restart(self.pause_s)
         self.advance(5)
+        return Ended(at_s=self.now_s, id=effect.id, end=end)
+
+    def weigh(self, effect: Weigh) -> Ended:
+        """Give the routers weights, or not; the job goes on."""
+        end, does = "applied", True
+        if self._happens(self.faults.apply):
+            end, does = self.chance.choice(_BAD_ENDS)
+        if effect.former and self.weights not in (effect.former, effect.weights):
+            end, does = "refused", False
+        if does:
+            self.weights = dict(effect.weights)
+        self.advance(1)
         return Ended(at_s=self.now_s, id=effect.id, end=end)
 
     def killed(self) -> bool:
@@ -242,9 +270,12 @@ class SimulatedFlink:
     def _evaluated(self) -> tuple[float, float]:
         """Return what the placement sustains, and its WAN bytes a record."""
         key = ";".join(f"{op}={','.join(row)}" for op, row in sorted(self.places.items()))
+        key += f";{sorted(self.weights.items())}"
         if key not in self._judged:
             plan = Plan(jobs={self.job.name: self.places})
-            case = Case((self.job,), self.cluster, self.rules).in_parallelism_of(plan)
+            case = Case(
+                (in_force(self.job, self.weights),), self.cluster, self.rules
+            ).in_parallelism_of(plan)
             judged = evaluate(case.jobs, case.cluster, plan, case.rules)
             capacity = self.truth * min(judged.headroom, 1e9) * self._total
             self._judged[key] = capacity, judged.wan_bytes_per_s / self._total
@@ -265,6 +296,7 @@ class SimulatedFlink:
             counters=dict(counters),
             held=_HELD if self._backlog > self._total else 0.0,
             places=dict(places) if places is not None else None,
+            weights=dict(self.weights) or None,
             registered=tuple(t.id for t in self.cluster.task_managers if t.id not in self.gone()),
             checkpoint_s=up_s % _CHECKPOINT_EVERY_S if up_s >= _CHECKPOINT_EVERY_S else 45.0,
         )

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from edgeplace.control.loop.events import AnyEvent, Apply, Asked, Ended, Solve, Solved, Started
+from edgeplace.control.loop.events import (
+    AnyEffect,
+    AnyEvent,
+    Asked,
+    Ended,
+    Solve,
+    Solved,
+    Started,
+    Weigh,
+)
 from edgeplace.control.loop.journal import FIRST, digest, written
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.loop.simulated.simulated_flink import SimulatedFlink
@@ -97,14 +106,17 @@ class SimulatedLoop:
             self._do(effect)
         return True
 
-    def _do(self, effect: Solve | Apply) -> None:
+    def _do(self, effect: AnyEffect) -> None:
         if isinstance(effect, Solve):
             solved = self.flink.solve(effect)
             if solved is not None:
                 at_s = self.flink.now_s + SOLVER_S
                 self._answers = [solved.model_copy(update={"at_s": at_s})]
             return
-        ended: Ended = self.flink.apply(effect)
+        if isinstance(effect, Weigh):
+            ended: Ended = self.flink.weigh(effect)
+        else:
+            ended = self.flink.apply(effect)
         self._maybe_killed()
         self._handle(ended)
         self._maybe_killed()

@@ -1,0 +1,1 @@
+"""What the solver is asked, and what it answers."""
