@@ -1,4 +1,6 @@
-"""Collect a metric log from a running Flink, or from the Prometheus server that scrapes it."""
+"""Collect a metric log from a running Flink, from the Prometheus server that scrapes it, or from
+the Whisper files of the Graphite that it reports to.
+"""
 
 from edgeplace.adapters.flink.collect.collect import (
     Collected,
@@ -18,12 +20,14 @@ from edgeplace.adapters.flink.collect.prometheus_log import (
     RangeLog,
     collect_range,
 )
+from edgeplace.adapters.flink.collect.whisper_log import CollectedWhisper, collect_whisper
 
 __all__ = [
     "PROMETHEUS_VARIABLES",
     "CollectEnd",
     "Collected",
     "CollectedRange",
+    "CollectedWhisper",
     "LogFile",
     "LogFolder",
     "Poller",
@@ -31,6 +35,7 @@ __all__ = [
     "RangeLog",
     "collect",
     "collect_range",
+    "collect_whisper",
     "followed_job",
     "polling_interval_s",
 ]

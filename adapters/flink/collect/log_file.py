@@ -143,6 +143,11 @@ class LogFolder:
             self._part = None
         return True
 
+    def closed(self) -> list[Path]:
+        """Return the files that nothing is appended to any more, the oldest first."""
+        current = self._part.path if self._part else None
+        return [path for _, path in sorted(self._numbered().items()) if path != current]
+
     def close(self) -> None:
         """As `MetricLog.close`."""
         if self._part:

@@ -128,7 +128,8 @@ class RangeLog:
         if self.written_bytes + len(packed) > self._max_bytes:
             raise InvalidInputError(
                 f"{self.where} would be larger than --max-bytes",
-                "collect a shorter time or at a larger --interval, or raise --max-bytes",
+                "collect a shorter time, or raise --max-bytes; with --prometheus, a larger "
+                "--interval helps, too",
             )
         try:
             with path.open("ab") as f:

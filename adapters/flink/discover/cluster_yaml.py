@@ -10,6 +10,8 @@ from edgeplace.model import Cluster
 from edgeplace.model.base import Frozen
 
 _OWN_FIELDS = ("slots", "host", "memory_bytes")
+_OF_INVENTORIES = ("price_per_core_hour", "price_per_node_hour", "labels")
+_TARGETS = ("currency", "cpu_target", "link_target")
 _WIDTH = 10_000
 
 
@@ -51,6 +53,7 @@ def cluster_yaml(found: Discovered, url: str) -> str:
             "default: headers, acknowledgements and credits are not counted. With the largest",
             "packet between sites they are, such as mtu_bytes: 1500",
         ),
+        "".join(_dumped({k: v}) for k, v in _plain(cluster).items() if k in _TARGETS),
         _comment("Network buffers, by the JobManager's configuration.")
         + "".join(
             _dumped({field: getattr(cluster, field)})
@@ -66,6 +69,7 @@ def _nodes(cluster: Cluster) -> list[Mapping[str, Any]]:
     return [
         {
             **{k: getattr(node, k) for k in ("id", "site", "node_class", "cores")},
+            **{k: v for k, v in _plain(node).items() if k in _OF_INVENTORIES},
             **({k: getattr(own[node.id], k) for k in _OWN_FIELDS} if node.id in own else {}),
         }
         for node in cluster.nodes

@@ -10,8 +10,9 @@ from edgeplace.adapters.flink.errors import FlinkNotFoundError
 from edgeplace.adapters.flink.rest.answer import RestAnswer, need
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.live import LiveFlink
-from edgeplace.adapters.flink.rest.task_managers import host_of, is_generated
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, parse
+from edgeplace.adapters.flink.rest.task_managers import cluster as joined
+from edgeplace.adapters.flink.rest.task_managers import host_of, is_generated, names_of
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, Site, first_few, parse
 
 _SITE = "site-1"
 _SAID = ("links", "node_classes", "checkpoint_storage", "mtu_bytes")
@@ -29,6 +30,40 @@ class Discovered:
     """The cluster; its notes name the default values."""
     registered: RestAnswer
     """The answer to `/taskmanagers`."""
+
+
+def discover_in(client: FlinkClient, inventory: Cluster) -> Discovered:
+    """Return the user's cluster with the TaskManagers that are registered.
+
+    Slots, memory, hosts and buffers are Flink's, all else is the user's. The notes name what the
+    two say differently, and TaskManagers of the user's that are not registered.
+
+    Raises
+    ------
+    FlinkUnreachableError
+        If Flink does not answer.
+    InvalidInputError
+        If TaskManagers are registered that the user's cluster does not have, or cannot tell apart.
+    """
+    live = LiveFlink(client)
+    release = live.version()
+    registered = client.get("/taskmanagers")
+    merged = joined(registered, inventory)
+    names, node_of = names_of(registered, merged), {t.id: t.node for t in merged.task_managers}
+    seen = {node_of[names[tm["id"]]]: _cores(tm) for tm in registered["taskmanagers"]}
+    notes = [
+        f"node {n.id!r} has {n.cores:g} cores in the inventory, and its JVM sees {seen[n.id]}: the "
+        "inventory's are used"
+        for n in merged.nodes
+        if n.cores > seen.get(n.id, n.cores)
+    ]
+    without = {n.id for n in merged.nodes} - {t.node for t in merged.task_managers}
+    if without:
+        listed = [n.id for n in merged.nodes if n.id in without]
+        notes.append(f"nodes without a registered TaskManager: {first_few(listed, 6)}")
+    data = {**dict(merged), **_network(live, release, notes)}
+    found = parse({**data, "notes": (*merged.notes, *notes)}, Cluster, "the discovered cluster")
+    return Discovered(release, found, registered)
 
 
 def discover(client: FlinkClient, sites: Sites | None) -> Discovered:
@@ -107,7 +142,8 @@ def born_where_it_runs(
 def _sites(sites: Sites | None) -> list[dict[str, Any]]:
     if sites is None:
         return [{"id": _SITE}]
-    return [{"id": s.id, "tier": s.tier} for s in sites.sites]
+    of_a_site = set(Site.model_fields)
+    return [s.model_dump(include=of_a_site, exclude_none=True) for s in sites.sites]
 
 
 def _machine(

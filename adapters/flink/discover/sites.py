@@ -7,10 +7,10 @@ from pydantic import Field
 
 from edgeplace.model import InvalidInputError
 from edgeplace.model.base import Frozen, Id
-from edgeplace.model.cluster import Link, NodeClass
+from edgeplace.model.cluster import Link, NodeClass, Position
 
 
-class SiteHosts(Frozen):
+class SiteHosts(Position):
     """A site, and the patterns of its TaskManagers."""
 
     id: Id

@@ -69,6 +69,14 @@ def check_agent(seen: Seen, version: str) -> Iterator[Finding]:
             f"the agent is version {agent.version}, this command is {version}",
             INSTALL,
         )
+    for twin in agent.refused:
+        yield Finding(
+            Severity.PROBLEM,
+            "TaskManagers",
+            f"the TaskManager {twin.id!r} at {twin.host} is refused: one at {twin.registered_host} "
+            "has the same resource id",
+            "give each its own taskmanager.resource-id, or end one of the two",
+        )
     yield from check_in_charge(agent, seen.release, {tm.id for tm in seen.task_managers})
 
 

@@ -95,6 +95,15 @@ def check_slots(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
 
 def check_cluster_file(seen: Seen, cluster: Cluster) -> Iterator[Finding]:
     """Compare the cluster file with the TaskManagers and buffers that there are."""
+    used = {t.node for t in cluster.task_managers}
+    if idle := [n.id for n in cluster.nodes if n.id not in used]:
+        yield Finding(
+            Severity.WARNING,
+            "cluster file",
+            f"it has nodes without a TaskManager: {listed(idle)}",
+            "start one on each (Kubernetes: do taints, tolerations and labels fit?), or take them "
+            "out",
+        )
     try:
         names = names_of(seen.registered, cluster)
     except InvalidInputError as e:

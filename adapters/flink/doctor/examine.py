@@ -29,6 +29,7 @@ from edgeplace.adapters.flink.doctor.jobs import (
     check_plans,
     check_unplanned,
 )
+from edgeplace.adapters.flink.doctor.kubernetes import check_autoscaler, check_native_mode
 from edgeplace.adapters.flink.doctor.limits import limits
 from edgeplace.adapters.flink.doctor.snapshot import Seen, look
 from edgeplace.model import Cluster
@@ -54,6 +55,8 @@ def examine(seen: Seen, *, version: str, cluster: Cluster | None = None) -> tupl
         *check_release(seen),
         *check_scheduler(seen),
         *check_high_availability(seen),
+        *check_native_mode(seen),
+        *check_autoscaler(seen),
         *check_task_managers(seen),
         *check_slots(seen, cluster),
         *check_jobs(seen),

@@ -162,8 +162,7 @@ def look(client: FlinkClient, now_s: float, plans: str | Path | None = None) -> 
     folder, no_plans = _folder(live, plans)
     registered = client.get("/taskmanagers")
     task_managers = live.task_managers()
-    overview = client.get("/jobs/overview")
-    schedulers = {j.get("jid"): j.get("schedulerType") for j in overview.get("jobs", ())}
+    schedulers = live.scheduler_kinds()
     unreadable: list[InvalidInputError] = []
     jobs = []
     for job in live.jobs():

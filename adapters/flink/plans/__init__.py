@@ -1,5 +1,6 @@
 """The folder of plans, which edgeplace and the agent share."""
 
+from edgeplace.adapters.flink.plans.agent_files import Written, read_written
 from edgeplace.adapters.flink.plans.cordons import (
     Cordon,
     CordonChange,
@@ -7,7 +8,7 @@ from edgeplace.adapters.flink.plans.cordons import (
     cordons,
     cordons_of,
 )
-from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan, clock, key
+from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan, clock, key, key_of
 from edgeplace.adapters.flink.plans.location import find_plans_folder
 from edgeplace.adapters.flink.plans.parallelism import rescaled
 from edgeplace.adapters.flink.plans.plan_file import (
@@ -32,6 +33,7 @@ __all__ = [
     "PlansFolder",
     "Schedulercfg",
     "UntilPlan",
+    "Written",
     "clock",
     "cordoned",
     "cordons",
@@ -39,6 +41,7 @@ __all__ = [
     "find_plans_folder",
     "is_schedulercfg",
     "key",
+    "key_of",
     "locations",
     "meant_by_host",
     "plan_of_jobs",
@@ -46,6 +49,7 @@ __all__ = [
     "planned_places",
     "read_plan",
     "read_real_plan",
+    "read_written",
     "refuse_supposed",
     "rescaled",
 ]

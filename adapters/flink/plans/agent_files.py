@@ -13,13 +13,13 @@ _DEAD_AFTER_S = 30.0
 _LARGEST_BYTES = 64 * 2**20
 
 
-class _Written(BaseModel):
+class Written(BaseModel):
     """Fields that a later agent adds are left alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class AgentTaskManager(_Written):
+class AgentTaskManager(Written):
     """A TaskManager as the agent sees it."""
 
     id: str
@@ -27,7 +27,7 @@ class AgentTaskManager(_Written):
     slots: int
 
 
-class AgentCordon(_Written):
+class AgentCordon(Written):
     """A cordon that the agent has seen."""
 
     file: str
@@ -37,7 +37,15 @@ class AgentCordon(_Written):
     """Why the file is of no use; the former of its name stays in force."""
 
 
-class AgentInfo(_Written):
+class RefusedTaskManager(Written):
+    """A TaskManager that may not register: one at another host has its resource id."""
+
+    id: str
+    host: str
+    registered_host: str
+
+
+class AgentInfo(Written):
     """`agent.json`"""
 
     edgeplace_agent: Literal[1]
@@ -55,6 +63,10 @@ class AgentInfo(_Written):
     """None: it changes the parallelism of running jobs."""
     task_managers: tuple[AgentTaskManager, ...] = ()
     cordons: tuple[AgentCordon, ...] = ()
+    refused: tuple[RefusedTaskManager, ...] = ()
+    """In the last two minutes."""
+    settings: tuple[str, ...] = ()
+    """Names of the settings of plans that it knows: it refuses a plan with others."""
 
     def alive(self, now_s: float) -> bool:
         """Tell whether the agent wrote this less than 30 s before a Unix time.
@@ -71,7 +83,7 @@ class AgentInfo(_Written):
         return f"has not written for {ago_s:,.0f} s"
 
 
-class Away(_Written):
+class Away(Written):
     """A subtask that runs elsewhere because its TaskManager is lost."""
 
     task: str
@@ -79,7 +91,7 @@ class Away(_Written):
     runs_at: str
 
 
-class JobStatus(_Written):
+class JobStatus(Written):
     """`JOBID.status.json`"""
 
     edgeplace_status: Literal[1]
@@ -108,7 +120,7 @@ def read_agent_info(path: Path) -> AgentInfo | None:
     InvalidInputError
         If the file is not what an agent of this version writes.
     """
-    return _read(path, AgentInfo, "edgeplace_agent")
+    return read_written(path, AgentInfo, "edgeplace_agent")
 
 
 def read_job_status(path: Path) -> JobStatus | None:
@@ -119,7 +131,7 @@ def read_job_status(path: Path) -> JobStatus | None:
     InvalidInputError
         If the file is not what an agent of this version writes.
     """
-    return _read(path, JobStatus, "edgeplace_status")
+    return read_written(path, JobStatus, "edgeplace_status")
 
 
 def read_regular(path: Path, most_bytes: int) -> bytes:
@@ -155,10 +167,17 @@ def _out_of_place(path: Path, what: str) -> InvalidInputError:
     return InvalidInputError(f"{path}: it is {what}", "remove it, or put a regular file there")
 
 
-_File = TypeVar("_File", bound=_Written)
+_File = TypeVar("_File", bound=Written)
 
 
-def _read(path: Path, kind: type[_File], version_field: str) -> _File | None:
+def read_written(path: Path, kind: type[_File], version_field: str) -> _File | None:
+    """Return what a file of the agent, or of a split aggregate, says; None: it is not there.
+
+    Raises
+    ------
+    InvalidInputError
+        If it is not of the kind.
+    """
     cure = "use the agent of this release: `edgeplace flink install`, then restart the JobManager"
     try:
         return kind.model_validate_json(read_regular(path, _LARGEST_BYTES))

@@ -217,6 +217,18 @@ class PlansFolder:
         """
         return read_agent_info(self.path / "agent.json")
 
+    def shown(self, promised: Mapping[str, int]) -> dict[str, int]:
+        """Return those settings that say what a plan promises, and that the agent has metrics for.
+
+        Raises
+        ------
+        InvalidInputError
+            As `agent`.
+        """
+        agent = self.agent()
+        known = agent.settings if agent else ()
+        return {name: n for name, n in promised.items() if name in known}
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other commands of edgeplace from writing plans while the block runs.

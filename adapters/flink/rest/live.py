@@ -261,6 +261,11 @@ class LiveFlink:
         except FlinkNotFoundError:
             return {}
 
+    def scheduler_kinds(self) -> dict[str, str | None]:
+        """Return job id -> `Default`, `Adaptive`, ...; None in releases that do not tell."""
+        answer = self._client.get("/jobs/overview")
+        return {str(j.get("jid")): j.get("schedulerType") for j in answer.get("jobs", ())}
+
     def configuration(self) -> dict[str, str]:
         """Return the JobManager's configuration; Flink hides the secrets in it."""
         answer = self._client.get("/jobmanager/config")

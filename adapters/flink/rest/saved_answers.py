@@ -45,7 +45,8 @@ class SavedAnswers:
                 + (f" of job {job!r}" if job else ""),
                 f"the jobs there are {sorted(names.values())}"
                 if names
-                else "save /jobs/:jobid of the running job",
+                else "save that answer of the running job there, or give a job file, a log of "
+                "`edgeplace flink collect`, or the URL of a JobManager",
             )
         if len({names[jid] for jid in fit}) > 1:
             raise InvalidInputError(

@@ -4,6 +4,8 @@ from edgeplace.adapters.flink.schedulercfg.parser import Dialect, parse, read
 from edgeplace.adapters.flink.schedulercfg.settings import (
     CHECKPOINT_INTERVAL_MS,
     EPOCH,
+    predictions,
+    promised,
     settings_of,
     without_settings,
 )
@@ -14,6 +16,8 @@ __all__ = [
     "EPOCH",
     "Dialect",
     "parse",
+    "predictions",
+    "promised",
     "read",
     "render",
     "settings_of",

@@ -6,6 +6,8 @@ Grammar (UTF-8, lines end in LF, nothing is escaped, there are no comments)::
     setting  = "# epoch: " number        ; dialect "modern" only; each once. The number of whoever
                                          ; wrote the plan: the agent refuses a lower one than before
              / "# checkpoint-interval-ms: " number
+             / "# predicted-wan-bytes-per-s: " number   ; of the job, on all links together
+             / "# predicted-headroom-percent: " number  ; the agent shows both as metrics
     line     = task "; " location
     task     = name " (" i "/" n ")"     ; dialects "modern" and "bu": one line for each subtask
              / part                      ; dialect "capsys": any part of a task's full name

@@ -1,11 +1,16 @@
-"""The settings at the top of a plan: `# epoch: N` and `# checkpoint-interval-ms: N`."""
+"""The settings at the top of a plan: lines `# name: number`."""
 
 import re
 from collections.abc import Mapping, Set
 
+from edgeplace.model import Plan
+
 _SETTING = re.compile(r"# ([a-z-]{1,40}): ([0-9]{1,15})")
 EPOCH = "epoch"
 CHECKPOINT_INTERVAL_MS = "checkpoint-interval-ms"
+PREDICTED_WAN_BYTES_PER_S = "predicted-wan-bytes-per-s"
+PREDICTED_HEADROOM_PERCENT = "predicted-headroom-percent"
+_NAMES = (EPOCH, CHECKPOINT_INTERVAL_MS, PREDICTED_WAN_BYTES_PER_S, PREDICTED_HEADROOM_PERCENT)
 _SHORTEST_INTERVAL_MS = 10
 _LONGEST_INTERVAL_MS = 365 * 24 * 3600 * 1000
 
@@ -24,6 +29,27 @@ def settings_of(text: str) -> dict[str, int]:
         hit = _SETTING.fullmatch(line)
         if hit:
             found.setdefault(hit[1], int(hit[2]))
+    return found
+
+
+def predictions(plan: Plan, job: str) -> dict[str, int]:
+    """Return the settings that say what a plan promises of a job; empty: the plan does not say it.
+
+    The agent shows them as metrics, beside what is.
+    """
+    wan = None
+    if job in plan.uses:
+        wan = sum(sum(ends.values()) for ends in plan.uses[job].bytes_per_s.values())
+    return promised(wan, plan.headroom)
+
+
+def promised(wan_bytes_per_s: float | None, headroom: float | None) -> dict[str, int]:
+    """Return the settings that say what is promised of a job; None: it is not known."""
+    found = {}
+    if wan_bytes_per_s is not None:
+        found[PREDICTED_WAN_BYTES_PER_S] = round(wan_bytes_per_s)
+    if headroom is not None:
+        found[PREDICTED_HEADROOM_PERCENT] = round(100 * headroom)
     return found
 
 
@@ -49,11 +75,8 @@ def problem_of(line: str, above: Set[str]) -> tuple[str, str] | None:
         Names of the settings in the lines above.
     """
     hit = _SETTING.fullmatch(line)
-    if not hit or hit[1] not in (EPOCH, CHECKPOINT_INTERVAL_MS):
-        return (
-            "it is no setting",
-            f"there are `# {EPOCH}: N` and `# {CHECKPOINT_INTERVAL_MS}: N`",
-        )
+    if not hit or hit[1] not in _NAMES:
+        return "it is no setting", "there are " + ", ".join(f"`# {name}: N`" for name in _NAMES)
     if hit[1] in above:
         return f"the setting {hit[1]} has a line already", "keep one of the two"
     shortest, longest = _SHORTEST_INTERVAL_MS, _LONGEST_INTERVAL_MS

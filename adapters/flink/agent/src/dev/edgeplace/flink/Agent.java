@@ -32,6 +32,7 @@ public final class Agent {
     public final Options options;
     public final PlansFolder plans;
     public final Cordons cordons;
+    public final Twins twins = new Twins();
     public final Turns turns = new Turns();
     /** Why this release of Flink cannot rescale jobs; empty if it can. */
     private final List<String> noRescaling;
@@ -224,6 +225,8 @@ public final class Agent {
         said.put("resource_manager", seen.active);
         said.put("task_managers", taskManagers);
         said.put("cordons", cordons.described());
+        said.put("refused", twins.described());
+        said.put("settings", PlanSettings.NAMES);
         return said;
     }
 

@@ -18,7 +18,8 @@ import org.apache.flink.shaded.asm9.org.objectweb.asm.Type;
  * job. The agent wraps three objects there: the strategy that says which subtasks share a slot, the
  * factory that is called before slots are allocated, and the provider of slots. {@code
  * FineGrainedSlotManager} serves slot requests. The agent wraps its strategy that chooses
- * TaskManagers, and is called when it starts.
+ * TaskManagers, and is called when it starts. {@code ResourceManager.registerTaskExecutorInternal}
+ * registers a TaskManager: the agent may refuse it first.
  *
  * <p>Rescaling has its own hooks. If a release of Flink lacks their places, the agent places jobs
  * and does not rescale them. {@code DefaultSchedulerFactory.createInstance} makes a scheduler from a
@@ -34,6 +35,9 @@ final class HookPoints {
 
     private static final String FACTORY = SCHEDULER + "SlotSharingExecutionSlotAllocatorFactory";
     private static final String MANAGER = SLOT_MANAGER + "FineGrainedSlotManager";
+    private static final String RESOURCE_MANAGERS = "org/apache/flink/runtime/resourcemanager/";
+    private static final String RESOURCE_MANAGER = RESOURCE_MANAGERS + "ResourceManager";
+    private static final String REGISTRATION = "org/apache/flink/runtime/registration/";
     private static final String STRATEGY = SLOT_MANAGER + "ResourceAllocationStrategy";
 
     private static final String JOB_MASTERS = "org/apache/flink/runtime/jobmaster/";
@@ -47,7 +51,8 @@ final class HookPoints {
             "org/apache/flink/runtime/executiongraph/JobStatusListener";
 
     /** The classes that placement hooks into, each with its number of hooks. */
-    static final Map<String, Integer> PLACEMENT = Map.of(FACTORY, 3, MANAGER, 2);
+    static final Map<String, Integer> PLACEMENT = 
+            Map.of(FACTORY, 3, MANAGER, 2, RESOURCE_MANAGER, 1);
     /** The same for rescaling. */
     static final Map<String, Integer> RESCALING =
             Map.of(SCHEDULER_FACTORY, 1, SCHEDULER_UTILS, 2, JOB_MASTER, 2);
@@ -102,6 +107,9 @@ final class HookPoints {
                 case MANAGER + ".start":
                     // start(ResourceManagerId, Executor of the main thread, ...)
                     return new HookedStart(next, hooks, HookPoints::slotManagerStarts);
+                case RESOURCE_MANAGER + ".registerTaskExecutorInternal":
+                    // registerTaskExecutorInternal(TaskExecutorGateway, TaskExecutorRegistration)
+                    return new HookedStart(next, hooks, HookPoints::taskManagerRegisters);
                 case SCHEDULER_FACTORY + ".createInstance":
                     return new HookedSchedulerFactory(next, hooks);
                 case SCHEDULER_UTILS + ".createCompletedCheckpointStoreIfCheckpointingIsEnabled":
@@ -147,18 +155,22 @@ final class HookPoints {
         method.call(RESCALE_HOOKS, "started", "(L" + JOB_MASTER + ";)V");
     }
 
+    private static void taskManagerRegisters(HookedMethod method) {
+        String type = REGISTRATION + "RegistrationResponse";
+        method.load(2);
+        method.call(
+                SLOT_MANAGER + "SteeringHooks",
+                "refusal",
+                "(L" + RESOURCE_MANAGERS + "TaskExecutorRegistration;)L" + type + ";");
+        method.returnUnlessNull(type);
+    }
+
     /** Returns what a former scheduler of the job, the first argument, has left, unless null. */
     private static void returnLeft(HookedMethod method, String hook, String className) {
         String type = CHECKPOINTS + className;
-        Label nothingLeft = new Label();
         method.load(0);
         method.call(RESCALE_HOOKS, hook, "(L" + JOB_GRAPH + ";)L" + type + ";");
-        method.visitInsn(Opcodes.DUP);
-        method.visitJumpInsn(Opcodes.IFNULL, nothingLeft);
-        method.visitInsn(Opcodes.ARETURN);
-        method.visitLabel(nothingLeft);
-        method.visitFrame(Opcodes.F_SAME1, 0, null, 1, new Object[] {type});
-        method.visitInsn(Opcodes.POP);
+        method.returnUnlessNull(type);
     }
 
     /** A method of Flink that gets calls of the agent's methods. It counts them. */
@@ -179,6 +191,17 @@ final class HookPoints {
         final void call(String owner, String name, String descriptor) {
             hooks[0]++;
             super.visitMethodInsn(Opcodes.INVOKESTATIC, owner, name, descriptor, false);
+        }
+
+        /** Returns what is on the stack, at the start of a method, unless it is null. */
+        final void returnUnlessNull(String type) {
+            Label nothing = new Label();
+            super.visitInsn(Opcodes.DUP);
+            super.visitJumpInsn(Opcodes.IFNULL, nothing);
+            super.visitInsn(Opcodes.ARETURN);
+            super.visitLabel(nothing);
+            super.visitFrame(Opcodes.F_SAME1, 0, null, 1, new Object[] {type});
+            super.visitInsn(Opcodes.POP);
         }
     }
 

@@ -36,6 +36,8 @@ public final class PlacementAgent {
         }
         List<String> noRescaling =
                 FlinkCheck.rescalingProblems(PlacementAgent.class.getClassLoader());
+        // For split aggregates: their coordinators are in this JVM, too.
+        System.setProperty("edgeplace.plans", options.plans.toString());
         Agent.install(options, noRescaling);
         instrumentation.addTransformer(new Hooking(noRescaling.isEmpty()));
         try {

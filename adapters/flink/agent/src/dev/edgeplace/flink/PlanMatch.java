@@ -21,10 +21,7 @@ public final class PlanMatch {
      * problems. The length of an array is the planned parallelism.
      */
     public final List<String[]> locations = new ArrayList<>();
-    /** The epoch of the plan's writer, 0 if the plan has none. */
-    public final long epoch;
-    /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
-    public final long checkpointIntervalMs;
+    public final PlanSettings settings;
 
     private final JobTasks tasks;
     private final Problems problems;
@@ -33,8 +30,7 @@ public final class PlanMatch {
         this.file = file;
         this.tasks = tasks;
         this.problems = text.problems;
-        this.epoch = text.epoch();
-        this.checkpointIntervalMs = text.checkpointIntervalMs();
+        this.settings = text.settings;
         for (int i = 0; i < tasks.all.size(); i++) {
             locations.add(null);
         }

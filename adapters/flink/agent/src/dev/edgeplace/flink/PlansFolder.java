@@ -23,6 +23,8 @@ public final class PlansFolder {
     private static final String HOLDERS = ".holders";
     private static final long MOST_BYTES_OF_HOLDERS = 1_000_000;
     private static final String STATUS = ".status.json";
+    private static final String SHARES = ".shares";
+    private static final String KEYS = ".keys.json";
     private static final Pattern UNTIL = Pattern.compile("(.+)\\.until-([0-9]{1,12})");
     private static final int LONGEST_KEY = 150;
     private static final int KEPT_OF_LONG_KEY = 100;
@@ -89,6 +91,26 @@ public final class PlansFolder {
             }
         }
         return null;
+    }
+
+    /** Returns the path of the weights that count for a job, or null. It may be any file. */
+    Path sharesPath(String jobId, String jobName) {
+        for (String each : new String[] {jobId, key(jobName)}) {
+            Path file = folder.resolve(each + SHARES);
+            if (PlanFile.isThere(file)) {
+                return file;
+            }
+        }
+        return null;
+    }
+
+    /** Writes what the routers of a job report. */
+    void writeKeys(String jobId, Map<String, Object> report) throws IOException {
+        write(jobId + KEYS, json(report));
+    }
+
+    void forgetKeys(String jobId) throws IOException {
+        Files.deleteIfExists(folder.resolve(jobId + KEYS));
     }
 
     /** Returns the cordons, of whatever kind. */

@@ -4,18 +4,14 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
  * The text of a plan, dialect "modern": one line {@code Task name (i/n); location} per subtask.
  *
- * <p>Lines at its top may be settings, {@code # name: number}: {@code epoch} and {@code
- * checkpoint-interval-ms}.
+ * <p>Lines at its top may be {@link PlanSettings}.
  *
  * <p>{@code adapters/flink/schedulercfg/parser.py} states the grammar and reads the same. Problems
  * name lines and quote nothing: a file that is not a plan may be confidential.
@@ -41,41 +37,40 @@ public final class Schedulercfg {
         }
     }
 
-    private static final Pattern INDEXED =
+    static final Pattern INDEXED =
             Pattern.compile("(.*) \\(([0-9]{1,9})/([0-9]{1,9})\\)", Pattern.DOTALL);
 
-    private static final Pattern SETTING = Pattern.compile("# ([a-z-]{1,40}): ([0-9]{1,15})");
-    /** The shortest that Flink allows. */
-    private static final long SHORTEST_INTERVAL_MS = 10;
-    private static final long LONGEST_INTERVAL_MS = 365L * 24 * 3600 * 1000;
-    private static final String EPOCH = "epoch";
-    private static final String CHECKPOINT_INTERVAL_MS = "checkpoint-interval-ms";
-
     public final List<Line> lines = new ArrayList<>();
-    private final Map<String, Long> settings = new HashMap<>();
+    public final PlanSettings settings;
     /** What is wrong, with line and cure. If there is a problem, the lines are not used. */
     public final Problems problems = new Problems();
 
-    private Schedulercfg() {}
+    /** What stands behind a task. */
+    private final String value;
 
-    /** Returns the epoch of the plan's writer, 0 if the plan has none. */
-    public long epoch() {
-        return settings.getOrDefault(EPOCH, 0L);
-    }
-
-    /** Returns the checkpoint interval that the plan asks for, 0 if it asks for none. */
-    public long checkpointIntervalMs() {
-        return settings.getOrDefault(CHECKPOINT_INTERVAL_MS, 0L);
+    private Schedulercfg(String value, PlanSettings settings) {
+        this.value = value;
+        this.settings = settings;
     }
 
     /** Returns the text of a file that could not be read. */
     static Schedulercfg ofNothing() {
-        return new Schedulercfg();
+        return new Schedulercfg("location", new PlanSettings(PlanSettings.NAMES));
     }
 
     /** Reads the bytes of a file as a whole. */
     public static Schedulercfg parse(byte[] bytes) {
-        Schedulercfg read = new Schedulercfg();
+        return parse(bytes, "location", PlanSettings.NAMES);
+    }
+
+    /**
+     * Reads a file that says something else of each task.
+     *
+     * @param value what stands where a plan has the location
+     * @param known names of the settings that it can have
+     */
+    static Schedulercfg parse(byte[] bytes, String value, List<String> known) {
+        Schedulercfg read = new Schedulercfg(value, new PlanSettings(known));
         String text;
         try {
             text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
@@ -112,14 +107,17 @@ public final class Schedulercfg {
 
     private void add(int number, String line) {
         if (line.startsWith("# ") && lines.isEmpty() && line.lastIndexOf("; ") < 0) {
-            addSetting(number, line);
+            String problem = settings.add(line);
+            if (problem != null) {
+                problem(number, problem);
+            }
             return;
         }
         int split = line.lastIndexOf("; ");
         if (isBlank(line)) {
             problem(number, "the line is blank: remove it");
         } else if (split < 0) {
-            problem(number, "it has no '; ': write `Task name (i/n); location`");
+            problem(number, "it has no '; ': write `Task name (i/n); " + value + "`");
         } else if (line.lastIndexOf("; ", split - 1) >= 0) {
             problem(
                     number,
@@ -129,31 +127,15 @@ public final class Schedulercfg {
         }
     }
 
-    private void addSetting(int number, String line) {
-        Matcher setting = SETTING.matcher(line);
-        if (!setting.matches()
-                || !Set.of(EPOCH, CHECKPOINT_INTERVAL_MS).contains(setting.group(1))) {
-            problem(
-                    number,
-                    "it is no setting: there are `# epoch: N` and `# checkpoint-interval-ms: N`");
-            return;
-        }
-        long value = Long.parseLong(setting.group(2));
-        if (settings.putIfAbsent(setting.group(1), value) != null) {
-            problem(number, "this setting has a line already: keep one of the two");
-        } else if (setting.group(1).equals(CHECKPOINT_INTERVAL_MS)
-                && (value < SHORTEST_INTERVAL_MS || value > LONGEST_INTERVAL_MS)) {
-            problem(number, "a checkpoint interval is " + SHORTEST_INTERVAL_MS + " ms to a year");
-        }
-    }
-
     private void add(int number, String task, String location) {
         if (hasBlankEnds(task) || hasBlankEnds(location)) {
             problem(number, "blanks at the ends or around '; ' count as part of names: remove them");
             return;
         }
         if (location.isEmpty()) {
-            problem(number, "no location stands behind '; ': write `Task name (i/n); location`");
+            problem(
+                    number,
+                    "no " + value + " stands behind '; ': write `Task name (i/n); " + value + "`");
             return;
         }
         Matcher indexed = INDEXED.matcher(task);

@@ -1,5 +1,7 @@
 package org.apache.flink.runtime.scheduler;
 
+import static dev.edgeplace.flink.PlanSettings.UNKNOWN;
+
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -65,6 +67,8 @@ final class JobMove {
     private Step step = Step.NONE;
     private int count;
     private long lastNanos;
+    /** For how long not all subtasks ran at the last move; -1 until they run. */
+    private long lastMs = UNKNOWN;
     /** Where each subtask ran before the last move. */
     private Map<ExecutionVertexID, String> formerPlaces = Map.of();
     /** Present until all subtasks have run under this scheduler, which has replaced another. */
@@ -95,6 +99,15 @@ final class JobMove {
     /** Returns how often the job has moved. */
     int count() {
         return count;
+    }
+
+    /** Returns for how long not all subtasks ran at the last move; -1: it is not over, or none was. */
+    long lastMs() {
+        if (lastMs == UNKNOWN && count > 0 && step == Step.NONE && subtasks.areAllUp()) {
+            long beganMs = System.currentTimeMillis() - msSince(lastNanos);
+            lastMs = Math.max(0, subtasks.allRunSinceMs() - beganMs);
+        }
+        return lastMs;
     }
 
     boolean isUnderWay() {
@@ -257,6 +270,7 @@ final class JobMove {
         step = Step.REDEPLOYMENT;
         count++;
         lastNanos = System.nanoTime();
+        lastMs = UNKNOWN;
     }
 
     /** Replaces the scheduler by one for the plan. If that fails, one like this one follows. */

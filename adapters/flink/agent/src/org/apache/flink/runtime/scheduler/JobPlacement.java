@@ -45,6 +45,7 @@ final class JobPlacement implements PlannedJob {
     private final Agent agent;
     private final ExecutionGraph graph;
     private final StatusReport report;
+    private final JobGauges gauges;
     private final PlanReader reader;
     private final Subtasks subtasks;
     private final JobPlans plans;
@@ -67,6 +68,7 @@ final class JobPlacement implements PlannedJob {
         this.agent = agent;
         this.graph = scheduler.getExecutionGraph();
         this.report = new StatusReport(agent.plans, jobId(), jobName());
+        this.gauges = JobGauges.of(scheduler.jobManagerJobMetricGroup);
         String fixedBecause = agent.noRescalingBecause();
         this.reader = new PlanReader(() -> JobShape.of(graph, context, fixedBecause));
         this.subtasks = new Subtasks(scheduler, context);
@@ -403,6 +405,7 @@ final class JobPlacement implements PlannedJob {
                     }
                 });
         int all = subtasks().size();
+        int exact = adopted == null ? 0 : all - away.size();
         report.write(
                 stateName(away.isEmpty()),
                 plans.judged(),
@@ -411,8 +414,11 @@ final class JobPlacement implements PlannedJob {
                 slots.waitingFor(),
                 elsewhere,
                 all,
-                adopted == null ? 0 : all - away.size(),
+                exact,
                 move.count());
+        gauges.setPlaces(all, adopted == null ? 0 : all, exact, elsewhere.size());
+        gauges.setMoves(move.count(), move.lastMs());
+        gauges.setPlan(adopted);
     }
 
     private List<String> reasons() {

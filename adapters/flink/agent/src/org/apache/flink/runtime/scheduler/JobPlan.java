@@ -14,6 +14,7 @@ import org.apache.flink.runtime.scheduler.strategy.ExecutionVertexID;
 
 import dev.edgeplace.flink.PlanFile;
 import dev.edgeplace.flink.PlanMatch;
+import dev.edgeplace.flink.PlanSettings;
 
 /** A plan that fits a job: where each subtask shall run, and which subtasks share its slot. */
 final class JobPlan {
@@ -22,10 +23,7 @@ final class JobPlan {
     final Map<ExecutionVertexID, String> locations;
     /** The parallelism of each vertex. */
     final Map<JobVertexID, Integer> parallelism;
-    /** The epoch of the plan's writer, 0 if the plan has none. */
-    final long epoch;
-    /** The checkpoint interval that the plan asks for, 0 if it asks for none. */
-    final long checkpointIntervalMs;
+    final PlanSettings settings;
 
     private final Iterable<SlotSharingGroup> sharing;
     private final SharedSlots slots;
@@ -35,8 +33,7 @@ final class JobPlan {
             Map<ExecutionVertexID, String> locations,
             Iterable<SlotSharingGroup> sharing) {
         this.file = match.file;
-        this.epoch = match.epoch;
-        this.checkpointIntervalMs = match.checkpointIntervalMs;
+        this.settings = match.settings;
         this.locations = locations;
         this.parallelism = new HashMap<>();
         locations.keySet().forEach(each -> parallelism.merge(each.getJobVertexId(), 1, Integer::sum));
@@ -46,8 +43,7 @@ final class JobPlan {
 
     private JobPlan(JobPlan plan, SharedSlots slots) {
         this.file = plan.file;
-        this.epoch = plan.epoch;
-        this.checkpointIntervalMs = plan.checkpointIntervalMs;
+        this.settings = plan.settings;
         this.locations = plan.locations;
         this.parallelism = plan.parallelism;
         this.sharing = plan.sharing;

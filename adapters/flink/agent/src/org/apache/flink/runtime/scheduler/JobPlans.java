@@ -187,10 +187,10 @@ final class JobPlans {
 
     /** Sets the checkpoint interval of the adopted plan, and keeps it for the next JobManager. */
     void settle() {
-        if (adopted.checkpointIntervalMs > 0
+        if (adopted.settings.checkpointIntervalMs() > 0
                 && subtasks.areCheckpointed()
                 && agent.noRescalingBecause() == null) {
-            CheckpointInterval.set(graph, adopted.checkpointIntervalMs);
+            CheckpointInterval.set(graph, adopted.settings.checkpointIntervalMs());
         }
         try {
             agent.plans.writeApplied(job.jobId(), adopted.file.bytes);
@@ -226,12 +226,13 @@ final class JobPlans {
     }
 
     private List<String> problems(JobPlan plan, boolean isRunning) {
-        if (plan.epoch > 0 && plan.epoch < epoch) {
+        long planned = plan.settings.epoch();
+        if (planned > 0 && planned < epoch) {
             return List.of(
-                    "the plan's epoch is " + plan.epoch + ", and a plan of epoch " + epoch
+                    "the plan's epoch is " + planned + ", and a plan of epoch " + epoch
                             + " was here before: another controller has taken over, end this one");
         }
-        epoch = Math.max(epoch, plan.epoch);
+        epoch = Math.max(epoch, planned);
         // The way back is open, for example to a job that fails after it has left a TaskManager.
         boolean leadsBack = former != null && plan.locations.equals(former.locations);
         return PlanJudge.problems(

@@ -65,6 +65,19 @@ final class Subtasks {
                 .allMatch(each -> state(each) == ExecutionState.INITIALIZING || isUp(state(each)));
     }
 
+    /** Returns when the last of all subtasks began to run, if all do. */
+    long allRunSinceMs() {
+        return all().stream()
+                .mapToLong(
+                        each ->
+                                scheduler
+                                        .getExecutionVertex(each)
+                                        .getCurrentExecutionAttempt()
+                                        .getStateTimestamp(ExecutionState.RUNNING))
+                .max()
+                .orElse(0);
+    }
+
     boolean isAnyRunning() {
         return all().stream().anyMatch(each -> state(each) == ExecutionState.RUNNING);
     }

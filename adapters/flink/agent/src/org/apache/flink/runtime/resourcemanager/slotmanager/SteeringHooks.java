@@ -13,7 +13,10 @@ import java.util.concurrent.Executor;
 import org.apache.flink.api.common.JobID;
 import org.apache.flink.runtime.clusterframework.types.ResourceProfile;
 import org.apache.flink.runtime.instance.InstanceID;
+import org.apache.flink.runtime.registration.RegistrationResponse;
+import org.apache.flink.runtime.resourcemanager.TaskExecutorRegistration;
 import org.apache.flink.runtime.resourcemanager.registration.TaskExecutorConnection;
+import org.apache.flink.util.FlinkException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,7 +24,9 @@ import dev.edgeplace.flink.Agent;
 import dev.edgeplace.flink.ReflectedMember;
 import dev.edgeplace.flink.TaskManagers;
 
-/** The hooks in {@code FineGrainedSlotManager}, in the ResourceManager, call these methods. */
+/**
+ * The hooks in {@code FineGrainedSlotManager} and in the {@code ResourceManager} call these methods.
+ */
 public final class SteeringHooks {
     private static final Logger LOG = LoggerFactory.getLogger(SteeringHooks.class);
 
@@ -43,6 +48,45 @@ public final class SteeringHooks {
         mainThread = itsMainThread;
         Agent.get().probeResourceManager(SteeringHooks::probe);
         LOG.info("edgeplace: slot requests are steered, plans are in {}", Agent.get().plans);
+    }
+
+    /**
+     * Returns why a TaskManager cannot register, or null. Called in the ResourceManager's main
+     * thread. If two TaskManagers have one resource id, Flink lets the second take the place of the
+     * first, whose subtasks fail, and then the first that of the second, and so on. At the same host
+     * it is the first one, restarted. At another host it has to wait until the first is gone.
+     */
+    public static RegistrationResponse refusal(TaskExecutorRegistration asks) {
+        try {
+            FineGrainedSlotManager of = slotManager;
+            if (of == null || !(boolean) read(of, ReflectedMember.SLOT_MANAGER_STARTED)) {
+                return null;
+            }
+            TaskManagerTracker tracker =
+                    (TaskManagerTracker) read(of, ReflectedMember.TASK_MANAGER_TRACKER);
+            for (TaskManagerInfo each : tracker.getRegisteredTaskManagers()) {
+                TaskExecutorConnection known = each.getTaskExecutorConnection();
+                String host = host(asks.getTaskExecutorAddress());
+                if (known.getResourceID().equals(asks.getResourceId())
+                        && !host(known).equals(host)) {
+                    return refused(known, host);
+                }
+            }
+        } catch (RuntimeException e) {
+            LOG.warn("edgeplace: whether a TaskManager's id is taken is not known", e);
+        }
+        return null;
+    }
+
+    private static RegistrationResponse refused(TaskExecutorConnection known, String host) {
+        String id = known.getResourceID().toString();
+        String why =
+                "a TaskManager at " + host(known) + " has the taskmanager.resource-id " + id
+                        + ", and is registered: give each TaskManager its own";
+        if (Agent.get().twins.refuse(id, host, host(known))) {
+            LOG.warn("edgeplace: the TaskManager {} at {} is refused: {}", id, host, why);
+        }
+        return new RegistrationResponse.Failure(new FlinkException(why));
     }
 
     /** Publishes the ResourceManager's TaskManagers, from its main thread. */
@@ -106,7 +150,10 @@ public final class SteeringHooks {
 
     /** Returns the host in an address such as {@code pekko.tcp://flink@10.0.1.11:6122/user/...}. */
     static String host(TaskExecutorConnection connection) {
-        String address = connection.getTaskExecutorGateway().getAddress();
+        return host(connection.getTaskExecutorGateway().getAddress());
+    }
+
+    private static String host(String address) {
         String behind = address.substring(address.indexOf('@') + 1);
         if (behind.startsWith("[")) {
             return behind.substring(0, behind.indexOf(']') + 1);
