@@ -5,12 +5,16 @@ import signal
 import sys
 from pathlib import Path
 
+from edgeplace.control.rehearsal import read_rehearsal
+from edgeplace.model import InvalidInputError
 from testbed.errors import TestbedError
 from testbed.experiments.headline import WAN_MBIT_PER_S, headline
+from testbed.experiments.mqtt import mqtt
 from testbed.experiments.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
 from testbed.experiments.soak import KILLS, MOVES, soak
 from testbed.experiments.workloads import WORKLOADS
 from testbed.flink.home import FLINK_VERSION
+from testbed.rehearsal.rehearse import rehearse
 from testbed.up import down, run, run_jar, up
 from testbed.world import Wan
 
@@ -27,6 +31,18 @@ def main() -> int:
     soaking.add_argument("--flink", default=FLINK_VERSION, metavar="VERSION")
     soaking.add_argument("--moves", type=int, default=MOVES)
     soaking.add_argument("--kills", type=int, default=KILLS, help="of TaskManagers")
+    telling = commands.add_parser("mqtt", help="data born at the edge, and a site that is away")
+    telling.add_argument("--flink", default=FLINK_VERSION, metavar="VERSION")
+    telling.add_argument(
+        "--away", type=_at_least_one, default=30, metavar="SECONDS", help="default: 30"
+    )
+    telling.add_argument(
+        "--rate",
+        type=_at_least_one,
+        default=400,
+        metavar="N",
+        help="messages/s of a site; default: 400",
+    )
     heading = commands.add_parser("headline", help="does placement pay? (needs root)")
     heading.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the results")
     heading.add_argument("--workloads", nargs="*", default=[], metavar="NAME", help="default: all")
@@ -63,6 +79,11 @@ def main() -> int:
         "--rate",
         help="of a workload: records/s of each source subtask, or max; default: 500",
     )
+    rehearsing = commands.add_parser(
+        "rehearse", help="let a schedule of failures happen to a job that is watched (needs root)"
+    )
+    rehearsing.add_argument("schedule", type=Path, metavar="SCHEDULE")
+    rehearsing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     commands.add_parser("down", help="take it down, and remove what a killed one has left")
     arguments = parser.parse_args()
     if arguments.command == "run":
@@ -72,6 +93,9 @@ def main() -> int:
     except TestbedError as error:
         print(f"testbed: {error}", file=sys.stderr)
         return 1
+    except InvalidInputError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
 
@@ -82,6 +106,8 @@ def _run(arguments: argparse.Namespace) -> int:
             record(arguments.out, arguments.seconds, arguments.warm_up)
         case "soak":
             return 0 if soak(arguments.flink, arguments.moves, arguments.kills) else 1
+        case "mqtt":
+            return 0 if mqtt(arguments.flink, arguments.away, arguments.rate) else 1
         case "headline":
             headline(arguments.out, arguments.workloads, arguments.wan)
         case "up":
@@ -91,6 +117,8 @@ def _run(arguments: argparse.Namespace) -> int:
                 run_jar(arguments.jar, arguments.main_class, arguments.args)
             else:
                 run(arguments.workload, arguments.rate or "500")
+        case "rehearse":
+            rehearse(read_rehearsal(arguments.schedule), arguments.out)
         case "down":
             down()
     return 0
@@ -104,6 +132,13 @@ def _check_run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -
         parser.error("--rate is a workload's: your own job goes at its own rate")
     if arguments.workload and (arguments.main_class or arguments.args):
         parser.error("--class and --args belong to --jar")
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
 
 
 def _seconds(text: str) -> float:

@@ -4,12 +4,16 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from testbed.errors import TestbedError
 
 _STOP_SECONDS = 30.0
+_READY_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+_LOG_LINES = 20
 # Once the kernel is asked to kill us with our parent: a parent that died before that is seen here.
 _ONLY_UNDER_PARENT = '[ "$PPID" = "$0" ] && exec "$@"'
 
@@ -50,6 +54,31 @@ def launch(
             env=dict(environment),
             cwd=log.parent,
         )
+
+
+def launch_server(
+    name: str, command: Sequence[str], log: Path, is_ready: Callable[[], bool]
+) -> subprocess.Popen[bytes]:
+    """Start a server as `launch` does, and wait until it is ready.
+
+    Parameters
+    ----------
+    name
+        Of the server, for people.
+
+    Raises
+    ------
+    TestbedError
+        If it ends, or is not ready in a minute; with the end of its log.
+    """
+    process = launch(command, log, {"PATH": os.environ["PATH"]})
+    deadline = time.monotonic() + _READY_SECONDS
+    while not is_ready():
+        if time.monotonic() > deadline or process.poll() is not None:
+            stop(process)
+            raise TestbedError(f"{name} is not ready:\n{log_end(log, _LOG_LINES)}")
+        time.sleep(_POLL_SECONDS)
+    return process
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

@@ -1,7 +1,10 @@
-"""Two sites with a Pi each, a cloud with a server, and a thin WAN between: a real Flink over it."""
+"""Sites with machines, and a thin WAN between: a real Flink over it.
+
+By default there are two sites with a Pi each, and a cloud with a server.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +24,8 @@ SERVER = "server-1"
 PIS = {site: f"pi-{site}" for site in EDGE_SITES}
 CORES = {**dict.fromkeys(PIS.values(), 0.3), SERVER: 0.8}
 """CPU quotas. All of them together leave some reserve on the two cores of a small machine."""
-_PI_SLOTS = 6
-_SERVER_SLOTS = 14
 # Relative speeds under the quotas, approximately; see testbed/README.md.
-_PI_SPEED = 0.5
+_SPEEDS = {"pi": 0.5, "server": 1.0}
 _SETTINGS = {
     "jobmanager.memory.process.size": "1000m",
     "taskmanager.memory.managed.fraction": "0.1",
@@ -56,8 +57,45 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
+class QuotaMachine:
+    """A machine with one TaskManager of its name."""
+
+    name: str
+    site: str
+    node_class: str
+    slots: int
+    process_memory: str
+    cores: float
+    """CPU quota."""
+
+
+@dataclass(frozen=True)
+class TestbedLayout:
+    """The machines, and which sites are joined; the JobManager is in the cloud."""
+
+    machines: tuple[QuotaMachine, ...]
+    joined: tuple[tuple[str, str], ...]
+    """Pairs of sites, joined in both directions."""
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The sites of the machines."""
+        return tuple(dict.fromkeys(m.site for m in self.machines))
+
+
+STAR = TestbedLayout(
+    (
+        *(QuotaMachine(pi, site, "pi", 6, "720m", CORES[pi]) for site, pi in PIS.items()),
+        QuotaMachine(SERVER, CLOUD, "server", 14, "980m", CORES[SERVER]),
+    ),
+    tuple((site, CLOUD) for site in EDGE_SITES),
+)
+"""Two sites with a Pi each."""
+
+
+@dataclass(frozen=True)
 class Wan:
-    """The properties of the links between the edge sites and the cloud, equal for all."""
+    """The properties of all links, equal for all."""
 
     mbit_per_s: float
     """In each direction; 0: no limit."""
@@ -66,9 +104,9 @@ class Wan:
     jitter_ms: float = 0.0
     loss: float = 0.0
 
-    def links(self) -> list[LinkSpec]:
+    def links(self, layout: TestbedLayout = STAR) -> list[LinkSpec]:
         """Return the directed links."""
-        ends = [(site, CLOUD) for site in EDGE_SITES] + [(CLOUD, site) for site in EDGE_SITES]
+        ends = [*layout.joined, *((b, a) for a, b in layout.joined)]
         rate = self.mbit_per_s * 1e6 / 8
         return [LinkSpec(a, b, rate, self.delay_ms, self.jitter_ms, self.loss) for a, b in ends]
 
@@ -82,6 +120,10 @@ class World:
         Flink home.
     wan
         The links at the start; see `set_wan`.
+    layout
+        The machines and sites.
+    settings
+        Flink options on top of the testbed's own.
 
     Attributes
     ----------
@@ -99,22 +141,31 @@ class World:
     cluster: LocalCluster
     network: Namespaces
 
-    def __init__(self, home: Path, wan: Wan) -> None:
+    def __init__(
+        self,
+        home: Path,
+        wan: Wan,
+        layout: TestbedLayout = STAR,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._home = home
-        self.wan = wan
+        self.layout = layout
+        self._settings = {**_SETTINGS, **(settings or {})}
+        self._set(wan.links(layout))
         self._cleanup = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
             folder = cleanup.enter_context(scratch_folder())
-            hosts = [Host(pi, site) for site, pi in PIS.items()]
-            hosts += [Host(SERVER, CLOUD), Host(JOB_MANAGER, CLOUD)]
-            self.network = cleanup.enter_context(
-                Namespaces(hosts, self.wan.links(), JOB_MANAGER, folder)
-            )
+            hosts = [Host(m.name, m.site) for m in self.layout.machines]
+            hosts.append(Host(JOB_MANAGER, CLOUD))
+            self.network = cleanup.enter_context(Namespaces(hosts, self.links, JOB_MANAGER, folder))
             self.cluster = cleanup.enter_context(
                 LocalCluster(
-                    self._home, self._task_managers(), _SETTINGS, job_manager=self._job_manager()
+                    self._home,
+                    self._task_managers(),
+                    self._settings,
+                    job_manager=self._job_manager(),
                 )
             )
             self._cleanup = cleanup.pop_all()
@@ -135,8 +186,15 @@ class World:
 
     def set_wan(self, wan: Wan) -> None:
         """Change all links, also for packets in flight."""
-        self.network.set_links(wan.links())
-        self.wan = wan
+        self.set_links(wan.links(self.layout))
+
+    def set_links(self, links: Sequence[LinkSpec]) -> None:
+        """Change the links, the same ones in the same order."""
+        self.network.set_links(links)
+        self._set(links)
+
+    def _set(self, links: Sequence[LinkSpec]) -> None:
+        self.links = list(links)
 
     def wan_counts(self) -> dict[tuple[str, str], LinkCount]:
         """Return the traffic of each directed link so far."""
@@ -144,10 +202,17 @@ class World:
 
     def sites_file(self) -> str:
         """Return the content of a user's file for ``edgeplace flink discover --sites``."""
-        sites: list[dict[str, Any]] = [
-            {"id": site, "hosts": [pi], "node_class": "pi"} for site, pi in PIS.items()
-        ]
-        sites.append({"id": CLOUD, "hosts": [SERVER], "node_class": "server", "tier": "cloud"})
+        sites: list[dict[str, Any]] = []
+        for name in self.layout.sites:
+            here = [m for m in self.layout.machines if m.site == name]
+            sites.append(
+                {
+                    "id": name,
+                    "hosts": [m.name for m in here],
+                    "node_class": here[0].node_class,
+                    **({"tier": "cloud"} if name == CLOUD else {}),
+                }
+            )
         links = [
             {
                 "source": link.source,
@@ -155,9 +220,9 @@ class World:
                 "delay_ms": link.delay_ms,
                 **({"bandwidth_bytes_per_s": link.bytes_per_s} if link.bytes_per_s else {}),
             }
-            for link in self.wan.links()
+            for link in self.links
         ]
-        classes = [{"id": "pi", "speed": _PI_SPEED}, {"id": "server", "speed": 1.0}]
+        classes = [{"id": name, "speed": speed} for name, speed in _SPEEDS.items()]
         return json.dumps(
             {
                 "format": "edgeplace/sites",
@@ -171,19 +236,16 @@ class World:
         )
 
     def _task_managers(self) -> Sequence[TaskManagerSpec]:
-        sizes = {
-            **dict.fromkeys(PIS.values(), (_PI_SLOTS, "720m")),
-            SERVER: (_SERVER_SLOTS, "980m"),
-        }
         return [
             TaskManagerSpec(
-                name,
-                self.network.address(name),
-                *size,
-                cores=CORES[name],
-                namespace=self.network.namespace(name),
+                m.name,
+                self.network.address(m.name),
+                m.slots,
+                m.process_memory,
+                cores=m.cores,
+                namespace=self.network.namespace(m.name),
             )
-            for name, size in sizes.items()
+            for m in self.layout.machines
         ]
 
     def _job_manager(self) -> JobManagerSpec:

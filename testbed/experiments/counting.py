@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.experiments.paced_run import PacedRun
 from testbed.flink.agent_cluster import AgentCluster
 
 KEYS = 24
@@ -10,10 +11,9 @@ PARALLELISM = 3
 # Enough for dozens of numbers on the way at any time. What is left of them when a run finishes
 # comes at full speed, and takes processor time by their number.
 PER_SECOND = 600
-_FINISH_SECONDS = 180.0
 
 
-class CountingRun:
+class CountingRun(PacedRun):
     """A running job with 12 subtasks in slots of their own.
 
     Parameters
@@ -31,41 +31,20 @@ class CountingRun:
     def __init__(
         self, flink: AgentCluster, seconds: int, name: str = "counting", more: Sequence[str] = ()
     ) -> None:
-        self._flink = flink
         step = 2 * KEYS * PARALLELISM
-        self._records = -(-PER_SECOND * seconds // step) * step
-        folder = flink.cluster.scratch / name
-        self._out = folder / "out"
-        self._finish = folder / "finish"
-        self._out.mkdir(parents=True)
+        super().__init__(flink, -(-PER_SECOND * seconds // step) * step, name)
         self.job_id = flink.submit(
             "CountingJob",
-            f"records={self._records}",
+            *self._arguments,
             f"per-second={PER_SECOND}",
             f"keys={KEYS}",
             f"parallelism={PARALLELISM}",
-            f"finish={self._finish}",
-            f"out={self._out}",
-            f"name={name}",
             "chaining=false",
             "sharing=false",
             *more,
         )
 
-    def finish(self) -> list[str]:
-        """Let the job finish and return the faults of its result, empty if there are none.
-
-        Raises
-        ------
-        TestbedError
-            If the job does not finish in time.
-        """
-        self._finish.touch()
-        self._flink.wait_until(
-            lambda: self._flink.rest.state(self.job_id) == "FINISHED",
-            f"end of job {self.job_id}",
-            _FINISH_SECONDS,
-        )
+    def _wrong(self) -> list[str]:
         return wrong_results(self._out, self._records, KEYS)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.experiments.paced_run import PacedRun
 from testbed.flink.agent_cluster import AgentCluster
 
 JOINED = ("listed", "union", "checked", "committed: Writer", "committed: Committer")
@@ -11,11 +12,10 @@ TASKS = ("Source: numbers", *JOINED, "keyed", "odd", "Source: rules", "sink")
 PARALLELISM = 2
 KEY_GROUPS = 4
 """Of ``keyed``: its max parallelism."""
-_FINISH_SECONDS = 180.0
 _WORD = 1 << 64
 
 
-class KindsRun:
+class KindsRun(PacedRun):
     """A running job with each kind of state.
 
     Parameters
@@ -37,26 +37,14 @@ class KindsRun:
         name: str,
         more: Sequence[str] = (),
     ) -> None:
-        self._flink = flink
-        self._records = records
-        self.name = name
+        super().__init__(flink, records, name)
         self._more = more
-        folder = flink.cluster.scratch / name
-        self._out = folder / "out"
-        self._finish = folder / "finish"
-        self._out.mkdir(parents=True)
         self.job_id = self._submit(None)
 
     def _submit(self, savepoint: str | None) -> str:
+        parallelism = f"parallelism={PARALLELISM}"
         return self._flink.submit(
-            "KindsOfState",
-            f"records={self._records}",
-            f"finish={self._finish}",
-            f"out={self._out}",
-            f"parallelism={PARALLELISM}",
-            f"name={self.name}",
-            *self._more,
-            savepoint=savepoint,
+            "KindsOfState", *self._arguments, parallelism, *self._more, savepoint=savepoint
         )
 
     def stop_and_resume(self) -> None:
@@ -64,24 +52,7 @@ class KindsRun:
         folder = self._out.with_name("savepoints")
         self.job_id = self._submit(self._flink.rest.stop_with_savepoint(self.job_id, folder))
 
-    def hurry(self) -> None:
-        """Let the rest of the numbers come at full speed."""
-        self._finish.touch()
-
-    def finish(self) -> list[str]:
-        """Let the job finish and return the faults of its result, empty if there are none.
-
-        Raises
-        ------
-        TestbedError
-            If the job does not finish in time.
-        """
-        self.hurry()
-        self._flink.wait_until(
-            lambda: self._flink.rest.state(self.job_id) == "FINISHED",
-            f"end of job {self.job_id}",
-            _FINISH_SECONDS,
-        )
+    def _wrong(self) -> list[str]:
         return wrong_totals(self._out, self._records)
 
 

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -46,11 +46,14 @@ class Loop:
         The cluster; its JobManager has the agent.
     folder
         Existing folder for all files.
+    cores
+        CPU quota of each machine, which Flink does not know.
     """
 
-    def __init__(self, world: Reached, folder: Path) -> None:
+    def __init__(self, world: Reached, folder: Path, cores: Mapping[str, float] = CORES) -> None:
         self._world = world
         self._folder = folder
+        self._cores = cores
 
     def discover(self) -> FoundCase:
         """Return the only job, without costs, and the cluster."""
@@ -64,7 +67,7 @@ class Loop:
         )
         found = read(job, JobGraph)
         timed = found.revised(watermark_interval_ms=_WATERMARK_MS, notes=found.notes)
-        return FoundCase(timed, _with_cores(read(cluster, Cluster)))
+        return FoundCase(timed, self._with_cores(read(cluster, Cluster)))
 
     def record(self, name: str, seconds: int) -> Path:
         """Return a metric log of the next seconds of the only job."""
@@ -98,6 +101,10 @@ class Loop:
         write(cluster, cluster_file)
         self._edgeplace("flink", "apply", str(plan_file), "--cluster", str(cluster_file))
 
+    def _with_cores(self, cluster: Cluster) -> Cluster:
+        nodes = tuple(n.model_copy(update={"cores": self._cores[n.id]}) for n in cluster.nodes)
+        return cluster.model_copy(update={"nodes": nodes})
+
     def _edgeplace(self, *arguments: str) -> str:
         command = [sys.executable, "-m", "edgeplace", *arguments]
         if arguments[0] == "flink":
@@ -117,9 +124,3 @@ class Loop:
                 f"edgeplace {' '.join(arguments)} ended with {done.returncode}:\n{said}"
             )
         return done.stdout
-
-
-def _with_cores(cluster: Cluster) -> Cluster:
-    """Return the cluster with the CPU quotas, which Flink does not know."""
-    nodes = tuple(n.model_copy(update={"cores": CORES[n.id]}) for n in cluster.nodes)
-    return cluster.model_copy(update={"nodes": nodes})

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from testbed.errors import TestbedError
 from testbed.flink.local_cluster import JOB_MANAGER
 from testbed.network.cpu_quota import machine_busy_s
-from testbed.world import PIS, SERVER, World
+from testbed.world import World
 
 Floats = NDArray[np.float64]
 _STALL_S = 10.0
@@ -73,7 +73,8 @@ def look(world: World) -> Moment:
         link_bytes={ends: count.carried_bytes for ends, count in counts.items()},
         dropped=sum(count.dropped_packets for count in counts.values()),
         cpu_s={
-            name: world.cluster.cpu_use(name).cpu_s for name in (JOB_MANAGER, SERVER, *PIS.values())
+            name: world.cluster.cpu_use(name).cpu_s
+            for name in (JOB_MANAGER, *(machine.name for machine in world.layout.machines))
         },
         machine_s=machine_busy_s(),
     )

@@ -16,6 +16,7 @@ EDGEPLACE = "edgeplace"
 OBJECTIVE = ("throughput:2%", "wan", "latency", "server_cores")
 _SOLVE_SECONDS = 60.0
 _ROUNDS = 20
+_CONVERGED = 1e-5
 _PLANS = 5
 _COMMITTER = ": Committer"
 
@@ -207,5 +208,7 @@ def sustained_per_subtask(job: JobGraph, cluster: Cluster, plan: Plan) -> tuple[
     rate = sum(source.cost.demand.rates_per_s) / source.parallelism
     for _ in range(_ROUNDS):
         verdict = evaluate(with_rate(job, rate), cluster, plan)
-        rate *= verdict.headroom
+        rate *= verdict.sustained
+        if abs(verdict.sustained - 1) < _CONVERGED:
+            break
     return rate, verdict

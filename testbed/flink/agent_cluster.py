@@ -114,6 +114,7 @@ class AgentCluster:
         *arguments: str,
         savepoint: str | None = None,
         options: Mapping[str, str] | None = None,
+        libraries: Sequence[Path] = (),
     ) -> str:
         """Start one of the testbed's jobs and return its id.
 
@@ -125,13 +126,15 @@ class AgentCluster:
             See the class.
         savepoint, options
             As for `FlinkRest.run`.
+        libraries
+            As for `compile_job`.
         """
-        return self.rest.run(self.upload(job), arguments, savepoint, options)
+        return self.rest.run(self.upload(job, libraries), arguments, savepoint, options)
 
-    def upload(self, job: str) -> str:
+    def upload(self, job: str, libraries: Sequence[Path] = ()) -> str:
         """Compile one of the testbed's jobs, unless that was done before; return its jar's id."""
         if job not in self._jars:
-            self._jars[job] = compile_own_job(job, self._home, self.cluster.scratch)
+            self._jars[job] = compile_own_job(job, self._home, self.cluster.scratch, libraries)
         return self.rest.upload(self._jars[job])
 
     def write_plan(self, key: str, places: Mapping[str, str]) -> str:
@@ -157,6 +160,10 @@ class AgentCluster:
     def status(self, job_id: str) -> dict[str, Any] | None:
         """Return the agent's status of a job, ``None`` while there is none."""
         return _json(self.plans / f"{job_id}.status.json")
+
+    def keys(self, job_id: str) -> dict[str, Any] | None:
+        """Return what the routers of a job report, ``None`` while there is nothing."""
+        return _json(self.plans / f"{job_id}.keys.json")
 
     def agent(self) -> dict[str, Any] | None:
         """Return the content of the agent's file, ``None`` while it does not exist."""
@@ -256,7 +263,7 @@ class AgentCluster:
             raise TestbedError(f"{error}\nend of the JobManager's log:\n{log}") from None
 
     def reset(self) -> None:
-        """Cancel all jobs, start what has been killed and remove all plans and cordons.
+        """Cancel all jobs, start what has been killed and remove all plans, cordons and weights.
 
         Raises
         ------
@@ -268,8 +275,9 @@ class AgentCluster:
         # Flink 2.3.0 never starts again where a JobManager was killed before this end: the plan of
         # a job that has ended is still there, its dispatcher is not ready for it, and it exits.
         self.wait_until(self.cluster.nothing_to_clean_up, "clean-up of what has ended")
-        for plan in (*self.plans.glob("*.schedulercfg"), *self.plans.glob("*.cordon")):
-            plan.unlink()
+        for kind in ("schedulercfg", "cordon", "shares"):
+            for file in self.plans.glob(f"*.{kind}"):
+                file.unlink()
 
     def let_go(self) -> None:
         """Ask all jobs to end, if the JobManager answers; nobody waits for it."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.errors import TestbedError
@@ -20,10 +21,19 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def build(home: Path, jar: Path = JAR) -> Path:
-    """Compile the agent and write its jar.
+    """Compile the agent and write its jar; see `build_jar`."""
+    return build_jar([AGENT / "src"], _MANIFEST, home, jar)
+
+
+def build_jar(roots: Sequence[Path], manifest: str, home: Path, jar: Path) -> Path:
+    """Compile sources and write their jar.
 
     Parameters
     ----------
+    roots
+        Folders that hold the outermost packages.
+    manifest
+        Text of the jar's manifest.
     home
         Flink home to compile against; what differs between releases is used by reflection.
 
@@ -32,12 +42,12 @@ def build(home: Path, jar: Path = JAR) -> Path:
     TestbedError
         If there is no ``javac`` or it finds errors.
     """
-    with tempfile.TemporaryDirectory(prefix="edgeplace-agent-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="edgeplace-jar-") as scratch:
         classes = Path(scratch)
-        _compile(home, classes)
+        _compile(roots, home, classes)
         draft = jar.with_name(jar.name + ".part")
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _NO_TIME), _MANIFEST)
+            archive.writestr(zipfile.ZipInfo("META-INF/MANIFEST.MF", _NO_TIME), manifest)
             for file in sorted(classes.rglob("*.class")):
                 name = file.relative_to(classes).as_posix()
                 archive.writestr(zipfile.ZipInfo(name, _NO_TIME), file.read_bytes())
@@ -46,8 +56,8 @@ def build(home: Path, jar: Path = JAR) -> Path:
     return jar
 
 
-def _compile(home: Path, classes: Path) -> None:
-    sources = sorted(str(path) for path in (AGENT / "src").rglob("*.java"))
+def _compile(roots: Sequence[Path], home: Path, classes: Path) -> None:
+    sources = [str(path) for root in roots for path in sorted(root.rglob("*.java"))]
     # Annotations of libraries that Flink shades away are not found, and not needed.
     command = ["javac", "--release", "11", "-g:source,lines", "-proc:none"]
     command += ["-Xlint:all,-classfile,-processing,-deprecation"]
@@ -59,7 +69,7 @@ def _compile(home: Path, classes: Path) -> None:
     except FileNotFoundError:
         raise TestbedError("no javac found: JDK 17 is needed") from None
     except subprocess.CalledProcessError as error:
-        raise TestbedError(f"javac failed on the agent:\n{error.stderr}") from error
+        raise TestbedError(f"javac failed on {roots[0]}:\n{error.stderr}") from error
 
 
 if __name__ == "__main__":

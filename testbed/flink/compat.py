@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from testbed.errors import TestbedError
+from testbed.flink import split_jar
 from testbed.flink.agent_jar import JAR
 from testbed.flink.home import flink_home
 
@@ -25,10 +26,11 @@ every member of Flink's that it uses exists, and the JVM has verified the hooked
 (`-Xverify:all`). 2.3.0 and 1.20.3 also run the live tests of every build. The last row is a release
 that the agent must refuse.
 
-A release that the agent fits and that does not rescale is one in which it places jobs only.
+A release that the agent fits and that does not rescale is one in which it places jobs only. The
+jar of split aggregates is built against 2.3.0, and compiles against the others.
 
-| Flink | agent | rescales | what the check said |
-|---|---|---|---|
+| Flink | agent | rescales | split aggregates | what the check said |
+|---|---|---|---|---|
 """
 _NO_RESCALING = "no rescaling: "
 
@@ -45,6 +47,17 @@ def problems_with(home: Path) -> tuple[list[str], list[str]]:
     return [line.strip() for line in said if line.startswith("  ")] or said[-3:], []
 
 
+def split_compiles(home: Path) -> bool:
+    """Return whether the sources of split aggregates compile against a Flink."""
+    with tempfile.TemporaryDirectory(prefix="edgeplace-compat-") as scratch:
+        try:
+            split_jar.build(home, Path(scratch) / "split.jar")
+        except TestbedError as error:
+            print(error, file=sys.stderr)
+            return False
+    return True
+
+
 def main() -> int:
     """Check all releases, write the table and return the exit code."""
     rows = []
@@ -54,8 +67,10 @@ def main() -> int:
         wrong |= bool(problems or for_rescaling) == (release != TOO_OLD)
         word = "refuses" if problems else "fits"
         rescales = "no" if problems or for_rescaling else "yes"
+        splits = "compile" if split_compiles(flink_home(release)) else "no"
+        wrong |= splits == "no" and release != TOO_OLD
         said = (*problems, *for_rescaling, "nothing is missing")[0]
-        rows.append(f"| {release} | {word} | {rescales} | {said} |")
+        rows.append(f"| {release} | {word} | {rescales} | {splits} | {said} |")
         print(rows[-1], flush=True)
     TABLE.write_text(_HEAD + "\n".join(rows) + "\n")
     return int(wrong)

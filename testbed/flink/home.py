@@ -5,11 +5,14 @@ The download mirrors of Flink hold only recent releases and are slow; PyPI has e
 configuration.
 """
 
+import fcntl
 import os
 import shutil
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -52,6 +55,23 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
     home = cache_dir() / f"flink-{version}"
     if home.is_dir():
         return home
+    cache_dir().mkdir(parents=True, exist_ok=True)
+    with _one_at_a_time(cache_dir() / f"flink-{version}.lock"):
+        # Another process may have assembled it meanwhile.
+        if not home.is_dir():
+            _assemble(version, home)
+    return home
+
+
+@contextmanager
+def _one_at_a_time(file: Path) -> Iterator[None]:
+    """Wait until no other process is here; the kernel lets the next one in if one is killed."""
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _assemble(version: str, home: Path) -> None:
     downloads = cache_dir() / "downloads"
     jars = download("apache-flink-libraries", version, downloads)
     scripts = download("apache-flink", version, downloads, _ANY_WHEEL)
@@ -63,7 +83,6 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
             script.chmod(0o755)
         # A rename, so that an interrupted run never leaves half a home behind.
         draft.rename(home)
-    return home
 
 
 def _extract(package: Path, folders: tuple[str, ...], home: Path) -> None:

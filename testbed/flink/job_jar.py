@@ -13,7 +13,9 @@ _COMPILE_SECONDS = 120
 _SHORT_RUN = ("-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
 
 
-def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Path:
+def compile_job(
+    source: Path, main_class: str, home: Path, scratch: Path, libraries: Sequence[Path] = ()
+) -> Path:
     """Return the jar of a job, built in a scratch folder.
 
     Parameters
@@ -26,6 +28,8 @@ def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Pat
         Flink home to compile against.
     scratch
         Existing folder that gets the classes and the jar.
+    libraries
+        Jars whose classes go into the job's.
 
     Raises
     ------
@@ -35,12 +39,19 @@ def compile_job(source: Path, main_class: str, home: Path, scratch: Path) -> Pat
     # The folder that holds the outermost package.
     root = source.parents[main_class.count(".")]
     manifest = f"Main-Class: {main_class}\n"
-    return _compile([source], root, manifest, home, scratch / f"{source.stem}.jar")
+    jar = _compile([source], root, manifest, home, scratch / f"{source.stem}.jar", libraries)
+    with zipfile.ZipFile(jar, "a") as archive:
+        for library in libraries:
+            with zipfile.ZipFile(library) as classes:
+                for name in classes.namelist():
+                    if name.endswith(".class"):
+                        archive.writestr(name, classes.read(name))
+    return jar
 
 
-def compile_own_job(name: str, home: Path, scratch: Path) -> Path:
+def compile_own_job(name: str, home: Path, scratch: Path, libraries: Sequence[Path] = ()) -> Path:
     """Return the jar of one of the testbed's jobs, e.g. ``CountingJob``; see `compile_job`."""
-    return compile_job(JOBS / f"{name}.java", f"testbed.jobs.{name}", home, scratch)
+    return compile_job(JOBS / f"{name}.java", f"testbed.jobs.{name}", home, scratch, libraries)
 
 
 def compile_file_system(name: str, home: Path, scratch: Path) -> Path:
@@ -63,12 +74,20 @@ def compile_own_jobs(names: Sequence[str], home: Path, scratch: Path) -> Path:
     return _compile(sources, JOBS.parents[1], "", home, scratch / "testbed-jobs.jar")
 
 
-def _compile(sources: Sequence[Path], root: Path, manifest: str, home: Path, jar: Path) -> Path:
+def _compile(
+    sources: Sequence[Path],
+    root: Path,
+    manifest: str,
+    home: Path,
+    jar: Path,
+    libraries: Sequence[Path] = (),
+) -> Path:
     """Build a jar and return its path; the classes stay beside it."""
     classes = jar.with_name(f"{jar.stem}-classes")
     classes.mkdir()
     command = ["javac", *_SHORT_RUN, "--release", "11", "-nowarn", "-proc:none"]
-    command += ["-sourcepath", str(root), "-cp", f"{home}/lib/*", "-d", str(classes)]
+    class_path = ":".join([f"{home}/lib/*", *map(str, libraries)])
+    command += ["-sourcepath", str(root), "-cp", class_path, "-d", str(classes)]
     command += [str(source) for source in sources]
     try:
         subprocess.run(

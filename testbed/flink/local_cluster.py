@@ -32,6 +32,8 @@ from testbed.scratch import scratch_folder
 JOB_MANAGER = "jobmanager"
 _ZOOKEEPER = "zookeeper"
 _START_SECONDS = 240.0
+_REGISTERED = b"Successful registration at resource manager"
+"""What a TaskManager says in its log, in all releases from 1.17 to 2.3."""
 _POLL_SECONDS = 0.2
 _HOST = "127.0.0.1"
 _LOG_LINES = 40
@@ -147,6 +149,7 @@ class LocalCluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log_starts: dict[str, int] = {}
         self._options: dict[str, dict[str, str]] = {}
+        self._common: Mapping[str, str] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as cleanup:
@@ -199,6 +202,12 @@ class LocalCluster:
         if self._quotas:
             self._quotas.add(name, self._processes[name].pid)
 
+    def add(self, spec: TaskManagerSpec) -> None:
+        """Start one more TaskManager; its options may give it another resource id than its name."""
+        self._task_managers = (*self._task_managers, spec)
+        self._write_config(spec.name, self._options_of(spec))
+        self.start(spec.name)
+
     def start_missing(self) -> None:
         """Start all processes that do not run, whatever has ended them, and wait for them."""
         for name in (JOB_MANAGER, *(spec.name for spec in self._task_managers)):
@@ -223,6 +232,12 @@ class LocalCluster:
     def freeze(self, name: str) -> None:
         """Stop a process without closing its connections, like a cut link: nothing answers."""
         self._processes[name].send_signal(signal.SIGSTOP)
+
+    def limit(self, name: str, cores: float) -> None:
+        """Set the CPU quota of a process; only if a TaskManager has one."""
+        if self._quotas is None:
+            raise ValueError("no TaskManager of this cluster has a CPU quota")
+        self._quotas.limit(name, cores)
 
     def cpu_use(self, name: str) -> CpuUse:
         """Return the CPU use of a process so far; only if a TaskManager has a quota."""
@@ -263,7 +278,10 @@ class LocalCluster:
             time.sleep(_POLL_SECONDS)
 
     def wait_for_task_managers(self) -> None:
-        """Wait until exactly the TaskManagers that run are registered.
+        """Wait until exactly the TaskManagers that run are registered, each since its last start.
+
+        One that was killed stays in REST for some time, and its successor has the same id: each
+        must have said in its own log that it is registered.
 
         Raises
         ------
@@ -273,9 +291,15 @@ class LocalCluster:
         expected = self._processes.keys() - {JOB_MANAGER, _ZOOKEEPER}
 
         def registered() -> bool:
-            return {tm["id"] for tm in self.rest.get("/taskmanagers")["taskmanagers"]} == expected
+            listed = {tm["id"] for tm in self.rest.get("/taskmanagers")["taskmanagers"]}
+            return listed == expected and all(map(self._has_registered, expected))
 
         self.wait_until(registered, "registration of the TaskManagers", _START_SECONDS)
+
+    def _has_registered(self, name: str) -> bool:
+        with self._log(name).open("rb") as log:
+            log.seek(self._log_starts[name])
+            return any(_REGISTERED in line for line in log)
 
     def _configure(self) -> None:
         """Write every process's configuration, and start ZooKeeper if wanted."""
@@ -305,15 +329,20 @@ class LocalCluster:
             **where.options,
         }
         self._write_config(JOB_MANAGER, {_JOB_MANAGER_MEMORY: "1000m", **common, **job_manager})
+        self._common = common
         for spec in self._task_managers:
-            task_manager = {
-                "taskmanager.resource-id": spec.name,
-                "taskmanager.host": spec.host,
-                "taskmanager.bind-host": spec.host,
-                "taskmanager.numberOfTaskSlots": str(spec.slots),
-                "taskmanager.memory.process.size": spec.process_memory,
-            }
-            self._write_config(spec.name, {**common, **task_manager, **spec.options})
+            self._write_config(spec.name, self._options_of(spec))
+
+    def _options_of(self, spec: TaskManagerSpec) -> dict[str, str]:
+        return {
+            **self._common,
+            "taskmanager.resource-id": spec.name,
+            "taskmanager.host": spec.host,
+            "taskmanager.bind-host": spec.host,
+            "taskmanager.numberOfTaskSlots": str(spec.slots),
+            "taskmanager.memory.process.size": spec.process_memory,
+            **spec.options,
+        }
 
     def _write_config(self, name: str, options: Mapping[str, str]) -> None:
         own_folder = {"io.tmp.dirs": str(self.scratch / name)}

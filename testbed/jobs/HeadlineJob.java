@@ -21,6 +21,8 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
  *   <li>{@code parallelism}: of the operators behind a HASH, default 2
  *   <li>{@code per-second}: records of one source subtask, or max; default 1000
  *   <li>{@code rate-file}: changes that while the job runs, see {@link Pace}
+ *   <li>{@code offered}: a file with what is offered instead, see {@link Offered}: a job that stood
+ *       still makes up for it
  *   <li>{@code records}: of one source subtask until it ends; default: it never does
  *   <li>{@code clock}, {@code synthetic-per-second}: see {@link Clock}
  *   <li>{@code checkpoint-ms}: interval, default 5000; 0 for no checkpoints
@@ -68,7 +70,8 @@ final class HeadlineJob {
                         arguments.whole("records", ENDLESS),
                         arguments.text("per-second", "1000"),
                         arguments.text("rate-file", null),
-                        arguments.text("out"));
+                        arguments.text("out"),
+                        arguments.text("offered", null));
         return env.fromSource(
                         source,
                         WatermarkStrategy.forMonotonousTimestamps(),

@@ -27,6 +27,7 @@ import org.apache.flink.core.io.SimpleVersionedSerializer;
 final class RatedSource<T>
         implements Source<T, NumberSequenceSplit, Collection<NumberSequenceSplit>> {
     private static final long serialVersionUID = 1L;
+    private static final long LOG_WAIT_NANOS = 5_000_000;
 
     private final Recipe<T> recipe;
     private final Clock clock;
@@ -34,6 +35,7 @@ final class RatedSource<T>
     private final String rate;
     private final String rateFile;
     private final String folder;
+    private final String offered;
 
     /**
      * Describes the source.
@@ -42,6 +44,7 @@ final class RatedSource<T>
      * @param rate of a subtask, see {@link Pace}
      * @param rateFile see {@link Pace}, may be null
      * @param folder where subtasks tell how many records they have emitted, see {@link Emissions}
+     * @param offered see {@link Offered}, in place of the rate; may be null
      */
     RatedSource(
             Recipe<T> recipe,
@@ -49,13 +52,15 @@ final class RatedSource<T>
             long records,
             String rate,
             String rateFile,
-            String folder) {
+            String folder,
+            String offered) {
         this.recipe = recipe;
         this.clock = clock;
         this.records = records;
         this.rate = rate;
         this.rateFile = rateFile;
         this.folder = folder;
+        this.offered = offered;
     }
 
     @Override
@@ -96,6 +101,7 @@ final class RatedSource<T>
     private final class Reader implements SourceReader<T, NumberSequenceSplit> {
         private final SourceReaderContext context;
         private final Pace pace = new Pace(rate, rateFile, System.nanoTime());
+        private final Offered log = offered == null ? null : new Offered(offered);
         private CompletableFuture<Void> available = new CompletableFuture<>();
         private String range;
         private int site;
@@ -146,11 +152,13 @@ final class RatedSource<T>
                 emissions = new Emissions(folder, site, now);
             }
             emissions.count(next, now);
-            if (!pace.take(now)) {
+            boolean due =
+                    log == null ? pace.take(now) : next < log.until(System.currentTimeMillis());
+            if (!due) {
+                long waitNanos = log == null ? pace.waitNanos(now) : LOG_WAIT_NANOS;
                 available =
                         new CompletableFuture<Void>()
-                                .completeOnTimeout(
-                                        null, pace.waitNanos(now), TimeUnit.NANOSECONDS);
+                                .completeOnTimeout(null, waitNanos, TimeUnit.NANOSECONDS);
                 return InputStatus.NOTHING_AVAILABLE;
             }
             long timeMs = clock.timeMs(next);

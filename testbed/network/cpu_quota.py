@@ -1,5 +1,6 @@
 """CPU quotas of processes, by the kernel's cgroups (version 1, root needed)."""
 
+import math
 import os
 import signal
 import time
@@ -12,8 +13,10 @@ from edgeplace.model import lock
 from testbed.errors import TestbedError
 
 _ROOT_NAME = "edgeplace-testbed"
-# Short, so that a throttled thread crawls evenly; and the quota must be 1 ms or more.
+# Short, so that a throttled thread crawls evenly. The kernel's least quota is 1 ms, so below a
+# quarter of a core the period is longer.
 _PERIOD_US = 4_000
+_LONGEST_PERIOD_US = 100_000
 _MIN_QUOTA_US = 1_000
 # The kernel weighs a group like a single thread (1024) unless told otherwise, so a busy machine
 # would slow the whole cluster as if by another quota.
@@ -70,13 +73,19 @@ class CpuQuotas:
         (self._root / name).mkdir()
 
     def limit(self, name: str, cores: float) -> None:
-        """Set the maximum number of cores of a group."""
-        quota = round(cores * _PERIOD_US)
-        if quota < _MIN_QUOTA_US:
-            raise ValueError(f"a quota of {cores} cores is below {_MIN_QUOTA_US / _PERIOD_US}")
+        """Set the maximum number of cores of a group.
+
+        Raises
+        ------
+        ValueError
+            If it is below 0.01. The kernel would take one below 0 for no limit.
+        """
+        if not cores >= _MIN_QUOTA_US / _LONGEST_PERIOD_US:
+            raise ValueError(f"a quota of {cores} cores is below 0.01")
+        period = max(_PERIOD_US, math.ceil(_MIN_QUOTA_US / cores))
         group = self._root / name
-        (group / "cpu.cfs_period_us").write_text(str(_PERIOD_US))
-        (group / "cpu.cfs_quota_us").write_text(str(quota))
+        (group / "cpu.cfs_period_us").write_text(str(period))
+        (group / "cpu.cfs_quota_us").write_text(str(round(cores * period)))
 
     def add(self, name: str, pid: int) -> None:
         """Move a process into a group; its later children follow it."""

@@ -21,7 +21,7 @@ class LinkSpec:
     jitter_ms
         Largest additional delay, uniformly distributed. Packets are never reordered.
     loss
-        Share of the packets that is lost at random.
+        Share of the packets that is lost at random; 1: the link is cut.
     queue_ms
         Longest time of a packet in the queue; a packet that would wait longer is dropped.
     """
@@ -36,7 +36,7 @@ class LinkSpec:
 
     def __post_init__(self) -> None:
         times = (self.bytes_per_s, self.delay_ms, self.jitter_ms, self.queue_ms)
-        if min(times) < 0 or not 0 <= self.loss < 1:
+        if min(times) < 0 or not 0 <= self.loss <= 1:
             raise TestbedError(f"link {self.source} -> {self.target}: {self} makes no sense")
 
 

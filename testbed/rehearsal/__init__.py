@@ -1,0 +1,1 @@
+"""Rehearsals: a schedule of failures on the testbed, and what the model says of them."""
