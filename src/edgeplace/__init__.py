@@ -4,6 +4,7 @@
 >>> result = solve(read("job.json", JobGraph), read("cluster.yaml", Cluster))  # doctest: +SKIP
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -62,4 +63,25 @@ def __getattr__(name: str) -> Any:
     # Names load on first use, so that `import edgeplace` needs neither a solver nor Spark.
     if name not in __all__:
         raise AttributeError(f"module 'edgeplace' has no attribute {name!r}")
-    return getattr(import_module(_ROOMS.get(name, "edgeplace.model")), name)
+    from edgeplace.model import needing
+
+    with needing("solve"):
+        return getattr(import_module(_ROOMS.get(name, "edgeplace.model")), name)
+
+
+def _show_in_notebooks() -> None:
+    """Let notebooks show answers as parts of the report, which loads when one is shown."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None:
+        return
+    html = shell.display_formatter.formatters["text/html"]
+    for name in ("Result", "Evaluation", "Conflict"):
+
+        def shown(found: Any, part: str = f"{name.lower()}_html") -> str:
+            return str(getattr(import_module("edgeplace.report.notebook"), part)(found))
+
+        html.for_type_by_name("edgeplace.model.result", name, shown)
+
+
+_show_in_notebooks()

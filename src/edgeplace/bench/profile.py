@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from edgeplace.views.svg import text_at
+from edgeplace.views.pictures.svg import text_at
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 60, 170, 20, 50

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edgeplace.bench.record import NEGLIGIBLE_BYTES_PER_S, RunAnswer, RunOutcome
 from edgeplace.cli.quantities import exact
 from edgeplace.instances.index import BestKnown
-from edgeplace.views.tables import limit
+from edgeplace.views.terms import Terms
 
 RECORD = "the record"
 
@@ -81,7 +81,9 @@ def _by_itself(answer: RunAnswer) -> tuple[str, ...]:
     if answer.exact and answer.evaluation is not None and not answer.evaluation.feasible:
         broken = answer.evaluation.violations
         more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
-        found.append(f"its plan breaks {limit(broken[0])}{more}")
+        found.append(
+            f"its plan breaks {Terms(rates=answer.evaluation.rates_in).limit(broken[0])}{more}"
+        )
     if answer.claimed_wan is not None and answer.evaluation is not None:
         actual = answer.evaluation.wan_cost
         if _above(actual, answer.claimed_wan) or _above(answer.claimed_wan, actual):

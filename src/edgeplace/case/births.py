@@ -1,7 +1,5 @@
 """Sources of a job that are born at all places of a pattern, such as `depot-*`."""
 
-from fnmatch import fnmatchcase
-
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 
 
@@ -40,21 +38,14 @@ def places_of(op: Operator, cluster: Cluster) -> tuple[str, ...]:
             f"source {op.name!r}: born_at has the pattern {pattern!r} among other places",
             "give one pattern alone, or name every place",
         )
-    for kind, names in (
-        ("sites", [s.id for s in cluster.sites]),
-        ("nodes", [n.id for n in cluster.nodes]),
-        ("TaskManagers", [t.id for t in cluster.task_managers]),
-    ):
-        fitting = tuple(name for name in names if fnmatchcase(name, pattern))
-        if fitting and len(fitting) != op.parallelism:
-            raise InvalidInputError(
-                f"source {op.name!r}: born_at {pattern!r} fits {len(fitting)} {kind}, and the "
-                f"source has {op.parallelism} subtasks",
-                f"set its parallelism to {len(fitting)}, or name the places",
-            )
-        if fitting:
-            return fitting
-    raise InvalidInputError(
-        f"source {op.name!r}: born_at {pattern!r} fits no site, node or TaskManager of the cluster",
-        "correct the pattern",
-    )
+    try:
+        kind, fitting = cluster.places_like(pattern)
+    except InvalidInputError as e:
+        raise InvalidInputError(f"source {op.name!r}: born_at {e.what}", e.cure) from e
+    if len(fitting) != op.parallelism:
+        raise InvalidInputError(
+            f"source {op.name!r}: born_at {pattern!r} fits {len(fitting)} {kind}, and the "
+            f"source has {op.parallelism} subtasks",
+            f"set its parallelism to {len(fitting)}, or name the places",
+        )
+    return fitting

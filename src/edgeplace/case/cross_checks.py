@@ -2,18 +2,22 @@
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from edgeplace.case.births import places_of
 from edgeplace.model import (
+    ANY_SITE,
     Cluster,
     Costs,
     InvalidInputError,
     JobGraph,
     Match,
     Mistake,
+    OwnData,
     Pin,
     Rules,
+    SourceFactor,
     load,
     mistake_at,
     some,
@@ -79,26 +83,63 @@ def rules_of_case(
         None: the names of places are not checked.
     """
     known = list(jobs)
-    for i, rule in enumerate(rules.rules):
+    listed = [
+        *((("rules", i), rule) for i, rule in enumerate(rules.rules)),
+        *((("wishes", i), wish) for i, wish in enumerate(rules.wishes)),
+        *(
+            (("demand", i, "sources", j), own)
+            for i, period in enumerate(rules.demand)
+            for j, own in enumerate(period.sources)
+        ),
+    ]
+    for at, rule in listed:
         own = [job for job in known if rule.job in ("", job.name)]
         if not own:
             what = f"there is no job {rule.job!r}"
-            yield _at(file, ("rules", i, "job"), what, rule.job, [job.name for job in known])
+            yield _at(file, (*at, "job"), what, rule.job, [job.name for job in known])
             continue
         names = [name for job in own for op in job.operators for name in (op.name, op.id)]
         for j, ref in enumerate(rule.operators):
-            yield from _operator(file, ("rules", i, "operators", j), ref, own, names)
+            yield from _operator(file, (*at, "operators", j), ref, own, names)
+        if isinstance(rule, SourceFactor):
+            sources = [name for job in own for op in job.sources() for name in (op.name, op.id)]
+            for j, ref in enumerate(rule.operators):
+                if ref in names and ref not in sources:
+                    what = f"operator {ref!r} is no source: its rate follows from the sources"
+                    yield _at(file, (*at, "operators", j), what, ref, sources)
+            continue
         if cluster is None:
             continue
-        if isinstance(rule, Pin) and rule.to not in _places(cluster):
+        if isinstance(rule, Pin) and "*" in rule.to:
+            try:
+                cluster.places_like(rule.to)
+            except InvalidInputError as e:
+                yield Misfit(file, mistake_at(load(file), (*at, "to"), file, e.what, e.cure))
+        elif isinstance(rule, Pin) and rule.to not in _places(cluster):
             what = f"the cluster has no site, node or TaskManager {rule.to!r}"
-            yield _at(file, ("rules", i, "to"), what, rule.to, _names_of_places(cluster))
+            yield _at(file, (*at, "to"), what, rule.to, _names_of_places(cluster))
+        if isinstance(rule, OwnData):
+            sites = [site.id for site in cluster.sites]
+            for j, pattern in enumerate(rule.open_sites):
+                if not any(fnmatchcase(site, pattern) for site in sites):
+                    what = f"the cluster has no site {pattern!r}"
+                    yield _at(file, (*at, "open_sites", j), what, pattern, sites)
         if isinstance(rule, Match):
-            labels = {key: value for node in cluster.nodes for key, value in node.labels.items()}
+            own_labels = [node.labels_and_class for node in cluster.nodes]
+            labels = {key: value for of in own_labels for key, value in of.items()}
             for key, value in rule.labels.items():
-                if not any(node.labels.get(key) == value for node in cluster.nodes):
+                if not any(of.get(key) == value for of in own_labels):
                     what = f"no node of the cluster has the label {key}: {value}"
-                    yield _at(file, ("rules", i, "labels", key), what, key, labels)
+                    yield _at(file, (*at, "labels", key), what, key, labels)
+
+
+def survived_sites(file: str, rules: Rules, cluster: Cluster) -> Iterator[Misfit]:
+    """Yield the sites of `survive` that the cluster does not have."""
+    sites = [site.id for site in cluster.sites]
+    for i, pattern in enumerate(rules.survive):
+        if pattern != ANY_SITE and not any(fnmatchcase(site, pattern) for site in sites):
+            what = f"the cluster has no site {pattern!r}"
+            yield _at(file, ("survive", i), what, pattern, [*sites, ANY_SITE])
 
 
 def unknown_classes(

@@ -13,6 +13,7 @@ from edgeplace.adapters.flink.plans import (
     rescaled,
 )
 from edgeplace.case.births import with_births
+from edgeplace.case.foreign_data import closed
 from edgeplace.case.taken import left_by
 from edgeplace.instances.caps_json import is_caps, read_caps
 from edgeplace.model import (
@@ -40,14 +41,15 @@ def inputs_of(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def read_case(args: argparse.Namespace) -> Case:
-    """Return the files that the arguments of `add_inputs` name.
+    """Return the files that the arguments of `add_inputs` name; of a project, with closed edges.
 
     Raises
     ------
     InvalidInputError
         If a file is not what it should be.
     """
-    return case_of(args.jobs, args.cluster, args.costs, args.rules, args.current, args.taken)
+    case = case_of(args.jobs, args.cluster, args.costs, args.rules, args.current, args.taken)
+    return closed(case) if args.project_file else case
 
 
 def case_of(

@@ -227,7 +227,7 @@ def _pandas(path: str) -> Any:
     except ImportError as e:
         raise MissingExtraError(
             f"{path}: Parquet needs pandas and pyarrow, and {e.name} is not installed",
-            "pip install pandas pyarrow, or use CSV",
+            "pip install 'edgeplace[spark]', or use CSV",
         ) from e
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from edgeplace.model import (
@@ -11,6 +12,7 @@ from edgeplace.model import (
     Costs,
     InvalidInputError,
     JobGraph,
+    OwnData,
     load,
     looks_like,
     read,
@@ -120,9 +122,14 @@ def project_text(
     return "\n".join(lines) + "\n"
 
 
-def rules_text(stay_on_site: Sequence[str], never_move: Sequence[str]) -> str:
+def rules_text(
+    stay_on_site: Sequence[str], never_move: Sequence[str], own_data: Sequence[OwnData] = ()
+) -> str:
     """Return the text of a rules file."""
     lines = ["rules:"]
+    if own_data:
+        lines.append("  # An edge site serves another site's data only if open_sites names it.")
+    lines += [f"  - {own_data_text(rule)}" for rule in own_data]
     if stay_on_site:
         lines += [
             "  # Their input does not leave the site where it is produced.",
@@ -134,6 +141,44 @@ def rules_text(stay_on_site: Sequence[str], never_move: Sequence[str]) -> str:
             f"  - {{kind: never_move, operators: {_flow(never_move)}}}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def own_data_text(rule: OwnData) -> str:
+    """Return a rule as YAML on one line."""
+    opened = f", open_sites: {_flow(rule.open_sites)}" if rule.open_sites else ""
+    job = f"job: {_flow(rule.job)}, " if rule.job else ""
+    return f"{{kind: own_data, {job}operators: {_flow(rule.operators)}{opened}}}"
+
+
+def own_data_rules(jobs: Sequence[JobGraph], cluster: Cluster | None) -> tuple[OwnData, ...]:
+    """Return rules that keep data away from edge sites where other data is born.
+
+    Edge sites where nothing is born serve others: regional servers, for one. Without an open site
+    there is no such rule: what gets data of several sites would have no place.
+    """
+    if cluster is None or any(not op.born_at for job in jobs for op in job.sources()):
+        return ()
+    site_of = {n.id: n.site for n in cluster.nodes}
+    there = [s for s in cluster.sites if s.id in site_of.values()]
+    site_of |= {t.id: site_of[t.node] for t in cluster.task_managers} | {s.id: s.id for s in there}
+    named = {p for job in jobs for op in job.sources() for p in op.born_at}
+    births = {s for place, s in site_of.items() if any(fnmatchcase(place, p) for p in named)}
+    opened = tuple(s.id for s in there if s.tier == "edge" and s.id not in births)
+    if not opened and all(s.tier == "edge" for s in there):
+        return ()
+    found = []
+    for job in jobs:
+        sources = {op.id for op in job.sources()}
+        names = [op.name for op in job.operators]
+        others = tuple(
+            op.name if names.count(op.name) == 1 else op.id
+            for op in job.operators
+            if op.id not in sources
+        )
+        name = job.name if len(jobs) > 1 else ""
+        if others:
+            found.append(OwnData(operators=others, job=name, open_sites=opened))
+    return tuple(found)
 
 
 def example_cluster(jobs: Sequence[JobGraph], paid: bool) -> str:

@@ -3,8 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from edgeplace.cli.quantities import count, counted, size
-from edgeplace.model import Cluster, InvalidInputError, JobUse, Plan, first_few, without_use
+from edgeplace.cli.quantities import count, counted
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobUse,
+    Plan,
+    RateUnit,
+    first_few,
+    without_use,
+)
 
 
 def left_by(
@@ -39,7 +47,8 @@ def left_by(
             _check(uses[job], cluster, job, path)
     if not uses:
         return cluster, ()
-    notes = [f"{_names(uses)} {_holds(uses)}; the limits here are what that leaves"]
+    held = _holds(uses, cluster.rates_in)
+    notes = [f"{_names(uses)} {held}; the limits here are what that leaves"]
     if unknown:
         notes.append(
             f"the plan of {_names(unknown)} does not say which cores, memory and links the job "
@@ -79,7 +88,7 @@ def _check(use: JobUse, cluster: Cluster, job: str, path: str) -> None:
         )
 
 
-def _holds(uses: Mapping[str, JobUse]) -> str:
+def _holds(uses: Mapping[str, JobUse], rates: RateUnit) -> str:
     slots = sum(n for use in uses.values() for n in use.slots.values())
     machines = {t for use in uses.values() for t in use.slots}
     cores = sum(n for use in uses.values() for n in use.cores.values())
@@ -88,7 +97,7 @@ def _holds(uses: Mapping[str, JobUse]) -> str:
     )
     return (
         f"{'hold' if len(uses) > 1 else 'holds'} {counted(slots, 'slots')} of "
-        f"{count(len(machines))} TaskManagers, {counted(cores, 'cores')} and {size(sent, '/s')} "
+        f"{count(len(machines))} TaskManagers, {counted(cores, 'cores')} and {rates.text(sent)} "
         "of links"
     )
 

@@ -14,6 +14,7 @@ from edgeplace.case.cross_checks import (
     born_in_cluster,
     costs_of_jobs,
     rules_of_case,
+    survived_sites,
     unknown_classes,
 )
 from edgeplace.case.files import case_of, load_any_job
@@ -28,6 +29,7 @@ from edgeplace.model import (
     Plan,
     Project,
     Rules,
+    is_installed,
     load,
     looks_like,
     missing_files,
@@ -67,16 +69,18 @@ class Validation:
     notes: list[str] = field(default_factory=list)
 
 
-def validate(paths: Sequence[str]) -> Validation:
+def validate(paths: Sequence[str], environment: str | None = None) -> Validation:
     """Return what is wrong with files, each alone and with one another.
 
     Parameters
     ----------
     paths
         Files of a case, or one project file, which names them.
+    environment
+        The environment in which the project file is meant; None: as its fields say.
     """
     found = Validation()
-    given = _Given(found)
+    given = _Given(found, environment)
     for path in paths:
         given.read(path)
     given.compare()
@@ -84,8 +88,9 @@ def validate(paths: Sequence[str]) -> Validation:
 
 
 class _Given:
-    def __init__(self, found: Validation) -> None:
+    def __init__(self, found: Validation, environment: str | None) -> None:
         self._found = found
+        self._environment = environment
         self._jobs: dict[str, JobGraph] = {}
         self._clusters: dict[str, Cluster] = {}
         self._costs: dict[str, Costs] = {}
@@ -111,8 +116,10 @@ class _Given:
                 self._read_as(kind, path)
 
     def _read_project(self, path: str) -> None:
-        project = read_project(path)
-        missing = list(missing_files(path))
+        project = read_project(path, self._environment)
+        asked = [self._environment] if self._environment else [None, *project.environments]
+        # What an environment takes from the project is missing once.
+        missing = dict.fromkeys(m for name in asked for m in missing_files(path, environment=name))
         self._found.misfits += [Misfit(path, mistake) for mistake in missing]
         absent = [f for f in ("jobs", "cluster") if not getattr(project, f)]
         if absent:
@@ -187,11 +194,11 @@ class _Given:
         cluster = next(iter(self._clusters.values()), None)
         for file, rules in self._rules.items():
             yield from rules_of_case(file, rules, self._jobs.values(), cluster)
+            if cluster is not None:
+                yield from survived_sites(file, rules, cluster)
 
     def _compare_all(self) -> None:
         """Put all together as `solve` does, without the search."""
-        from edgeplace.solver import assumptions
-
         cluster_file = next(iter(self._clusters))
         try:
             case = case_of(
@@ -211,6 +218,13 @@ class _Given:
                     "edgeplace costs measures them"
                 )
                 return
+            if not is_installed("solve"):
+                self._found.notes.append(
+                    "not checked: what solve assumes of them; pip install 'edgeplace[solve]'"
+                )
+                return
+            from edgeplace.solver import assumptions
+
             self._found.compared.append("all together, as solve reads them")
             self._found.notes += assumptions(case.jobs, case.cluster, case.rules, case.current)
         except InvalidInputError as e:

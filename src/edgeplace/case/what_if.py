@@ -1,14 +1,21 @@
 """Figures and what-if questions given on the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 
 from edgeplace.model import Case, InvalidInputError
 
 KINDS = (
-    "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, site:ID=lost, link:A-B=FACTOR, "
-    "class:OLD=NEW or node+=CLASS@SITE"
+    "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, period:NAME=xFACTOR, demand=PERIOD, "
+    "site:ID=lost, node:ID=lost, link:A-B=lost, "
+    "link:A-B=FACTOR, price:A-B=PRICE, slots:PLACE=N, cores:PLACE=N, class:OLD=NEW, "
+    "node+=CLASS@SITE, node+=N*CLASS@SITE or site+=NEW@LIKE"
 )
 """What `--set` understands."""
+_LARGEST = 1e12
+"""Records/s, and factors, that one supposes at most."""
+_NODES = range(1, 1001)
+"""How many nodes one setting adds."""
 
 
 def rates(texts: Sequence[str], option: str) -> dict[str, float]:
@@ -37,7 +44,7 @@ def _rate(figure: str) -> float | None:
         rate = float(figure)
     except ValueError:
         return None
-    return rate if 0 <= rate < float("inf") else None
+    return rate if 0 <= rate <= _LARGEST else None
 
 
 def apply(case: Case, settings: Sequence[str]) -> Case:
@@ -81,44 +88,98 @@ def _applied(case: Case, text: str) -> Case:
                     "multiply what it sends",
                 )
             return case.with_rate(name, rate)
+        case ("period", True) if name and value[:1] == "x":
+            return case.with_period_times(name, _factor(text, value[1:]))
+        case ("demand", False) if value:
+            return case.with_demand_of(value)
         case ("site", True) if value == "lost":
             return case.without_site(name)
+        case ("node", True) if value == "lost":
+            return case.without_node(name)
+        case ("link", True) if value == "lost":
+            return case.without_links(_ways(case, "link", name))
         case ("link", True) if name:
-            return _slower(case, name, _factor(text, value.removeprefix("x")))
+            factor = _factor(text, value.removeprefix("x"))
+            for a, b in _ways(case, "link", name):
+                case = case.with_bandwidth_times(a, b, factor)
+            return case
+        case ("price", True) if name:
+            return case.with_price(_ways(case, "price", name), value)
+        case ("slots", True) if name:
+            return case.with_slots(name, _change(text, value))
+        case ("cores", True) if name:
+            return case.with_cores(name, _change(text, value))
         case ("class", True) if name and value:
             return case.with_class(name, value)
         case ("node+", False) if value:
-            node_class, _, site = value.partition("@")
-            return case.with_node(node_class, site)
+            return _with_nodes(case, value)
+        case ("site+", False) if "@" in value:
+            new, _, like = value.partition("@")
+            if new:
+                return case.with_site_like(new, like)
     raise InvalidInputError(f"--set {text!r} is not understood", f"write {KINDS}")
+
+
+def _with_nodes(case: Case, value: str) -> Case:
+    """Return the case with the nodes of `CLASS@SITE` or `N*CLASS@SITE`."""
+    node_class, _, site = value.partition("@")
+    number, times, rest = node_class.partition("*")
+    # The name of a class may hold `*`.
+    if not (times and number.removeprefix("-").isdecimal()):
+        return case.with_node(node_class, site)
+    if int(number) not in _NODES:
+        raise InvalidInputError(
+            f"{number} nodes of class {rest!r} cannot be added",
+            f"add {_NODES[0]} to {_NODES[-1]:,} nodes by one setting",
+        )
+    for _ in range(int(number)):
+        case = case.with_node(rest, site)
+    return case
 
 
 def _factor(text: str, figure: str) -> float:
     try:
-        return float(figure)
+        factor = float(figure)
     except ValueError:
         raise InvalidInputError(
             f"--set {text!r} is not understood: {figure!r} is no factor",
             "give a number above 0, such as 0.5",
         ) from None
+    # Written so that nan is refused too.
+    if not abs(factor) <= _LARGEST:
+        raise InvalidInputError(
+            f"--set {text!r}: {figure} is out of all proportion", f"give at most {_LARGEST:g}"
+        )
+    return factor
 
 
-def _slower(case: Case, name: str, factor: float) -> Case:
-    """Return the case with the bandwidth of link `A-B`, or of direction `A->B`, multiplied."""
+def _change(text: str, figure: str) -> Callable[[float], float]:
+    """Return what `8`, `+8`, `-8` or `x2` makes of an amount."""
+    number = _factor(text, figure.removeprefix("x"))
+    if figure[:1] == "x":
+        return lambda now: now * number
+    if figure[:1] in ("+", "-"):
+        return lambda now: now + number
+    return lambda now: number
+
+
+def _ways(case: Case, kind: str, name: str) -> list[tuple[str, str]]:
+    """Return the directions of link `A-B`, direction `A->B`, or all links of a pattern of these."""
     plain = name.replace(" ", "")
     ways = [(a.source, a.target) for a in case.cluster.directed_links()]
     named = [
         (a, b)
         for a, b in ways
-        if plain in {w.replace(" ", "") for w in (f"{a}->{b}", f"{a}-{b}", f"{b}-{a}")}
+        if any(
+            fnmatchcase(w.replace(" ", ""), plain) for w in (f"{a}->{b}", f"{a}-{b}", f"{b}-{a}")
+        )
     ]
-    if not named or len({frozenset(way) for way in named}) > 1:
-        found = "several links are" if named else "no link is"
+    several = len({frozenset(way) for way in named}) > 1 and "*" not in name
+    if not named or several:
         raise InvalidInputError(
-            f"--set link:{name}: {found} named so in the cluster",
-            "write link:A-B=0.5 for both directions, link:A->B=0.5 for one; the links are "
+            f"--set {kind}:{name}: {'several links are' if named else 'no link is'} named so in "
+            "the cluster",
+            f"write {kind}:A-B=... for both directions, {kind}:A->B=... for one; the links are "
             f"{[f'{a}->{b}' for a, b in ways][:8]}",
         )
-    for a, b in named:
-        case = case.with_bandwidth_times(a, b, factor)
-    return case
+    return named

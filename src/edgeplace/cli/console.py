@@ -1,11 +1,13 @@
 """Output of a command: tables with colours on a terminal, plain text elsewhere."""
 
 import json
+import math
+import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
 from unicodedata import category
 
 from rich import box
@@ -28,6 +30,15 @@ class Console:
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self.out = self._documents = _rich(out or sys.stdout)
         self.err = _rich(err or sys.stderr)
+        self.quiet = False
+        """Whether to leave out progress and notices."""
+        self.steps = False
+        """Whether to keep a line of each step of the work."""
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether people read the output at once; colours alone may be asked of files, too."""
+        return self.out.file.isatty()
 
     def print_to_standard_error(self) -> None:
         """Reserve standard output for one document."""
@@ -40,9 +51,14 @@ class Console:
     def text(self, text: str = "", style: str = "") -> None:
         """Print a text; a terminal breaks it into lines between words."""
         shown = visible(text, keep="\n")
-        if self.out.is_terminal:
+        if self.on_terminal:
             shown = "\n".join(_wrapped(line, self.out.width) for line in shown.split("\n"))
         self.out.print(Text(shown, style=style), soft_wrap=True)
+
+    def notes(self, notes: Iterable[str]) -> None:
+        """Print notes for the reader of what stands above."""
+        for note in notes:
+            self.text(f"note: {note}", style="dim")
 
     def raw(self, text: str) -> None:
         """Print text for programs, unchanged."""
@@ -50,7 +66,7 @@ class Console:
 
     def json(self, document: object) -> None:
         """Print a document for programs as JSON, names as they are written."""
-        self.raw(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+        self.raw(json.dumps(_finite(document), indent=1, ensure_ascii=False) + "\n")
 
     def heading(self, text: str) -> None:
         """Print the title of a section."""
@@ -67,7 +83,7 @@ class Console:
         styles
             Style of each row; used on terminals only.
         """
-        if self.out.is_terminal:
+        if self.on_terminal:
             widths = self._widths(columns, rows)
             if widths is None:
                 self._stacked(columns, rows, styles)
@@ -126,7 +142,7 @@ class Console:
         styles: Sequence[str] = (),
         widths: Sequence[int] | None = None,
     ) -> Table:
-        edge = box.SIMPLE_HEAD if self.out.is_terminal else None
+        edge = box.SIMPLE_HEAD if self.on_terminal else None
         table = Table(box=edge, pad_edge=False, show_edge=False)
         for i, title in enumerate(columns):
             right = title.startswith(">")
@@ -147,32 +163,44 @@ class Console:
         self.err.print(Text(visible(text, keep="\n"), style="red"), soft_wrap=True)
 
     def notice(self, text: str) -> None:
-        """Print a dim line on standard error."""
+        """Print a dim line on standard error, unless this is quiet."""
+        if self.quiet:
+            return
         self.err.print(Text(visible(text), style="dim"), soft_wrap=True)
 
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
-        """Show a progress bar while the block runs, if standard error is a terminal."""
+        """Show a progress bar while the block runs, if standard error is a terminal.
+
+        With `steps`, each step is a line too.
+        """
         with Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TimeElapsedColumn(),
             console=self.err,
             transient=True,
-            disable=not self.err.is_terminal,
+            disable=self.quiet or not self.err.file.isatty(),
         ) as progress:
-            yield Bar(progress, title)
+            yield Bar(progress, title, self.notice if self.steps else None)
 
 
 class Bar:
     """One progress bar."""
 
-    def __init__(self, progress: Progress, title: str) -> None:
+    def __init__(
+        self, progress: Progress, title: str, keep: Callable[[str], None] | None = None
+    ) -> None:
         self._progress = progress
+        self._keep = keep
+        self._last = ""
         self._task = progress.add_task(title, total=1.0)
 
     def __call__(self, text: str, share: float | None = None) -> None:
         """Show the current step, and the completed share of the work."""
+        if self._keep and text != self._last:
+            self._keep(text)
+        self._last = text
         self._progress.update(self._task, description=text, completed=share)
 
 
@@ -214,12 +242,22 @@ class _Rich(RichConsole):
 
 def _rich(file: TextIO) -> RichConsole:
     plain = not file.isatty()
+    coloured = not plain or bool(os.environ.get("FORCE_COLOR"))
     return _Rich(
         file=file,
-        force_terminal=not plain,
+        force_terminal=coloured,
         markup=False,
         highlight=False,
         emoji=False,
         width=_PLAIN_WIDTH if plain else None,
-        no_color=plain or None,
+        no_color=None if coloured else True,
     )
+
+
+def _finite(document: Any) -> Any:
+    """Return plain data with null in place of what is infinite: JSON has no infinity."""
+    if isinstance(document, dict):
+        return {key: _finite(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_finite(value) for value in document]
+    return None if isinstance(document, float) and not math.isfinite(document) else document

@@ -19,7 +19,7 @@ class ExitStatus(IntEnum):
     NO_PLAN = 5
     """Stopped before a plan was found or shown impossible."""
     MISSING_EXTRA = 6
-    """An optional part, or Java, is not installed."""
+    """An extra, such as `edgeplace[solve]`, or Java is not installed."""
     NOT_APPLIED = 7
     """`flink apply` or `drain` refused or rolled back: the former placement runs."""
     UNREACHABLE = 8
@@ -47,7 +47,10 @@ EXIT_CODES = "exit codes:\n" + "\n".join(
         (ExitStatus.INFEASIBLE, "no plan exists, proved; the conflict says why"),
         (ExitStatus.NOT_PROVED, "a valid plan, stopped before it was proved best"),
         (ExitStatus.NO_PLAN, "stopped before a plan was found or shown impossible"),
-        (ExitStatus.MISSING_EXTRA, "Spark, Java or pyarrow is not installed"),
+        (
+            ExitStatus.MISSING_EXTRA,
+            "an extra of edgeplace, or Java, is not installed; the message has the cure",
+        ),
         (
             ExitStatus.NOT_APPLIED,
             "flink apply/drain: refused or rolled back, the former placement runs",

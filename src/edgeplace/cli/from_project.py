@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,11 +35,22 @@ _TAKEN = {
     FLINK: ("jobmanager", "cluster", "credentials", "ca_file", "plans"),
 }
 """Fields that a command takes, if it has an option of that name."""
+_INSTEAD = {
+    CASE: "JOB and CLUSTER",
+    BENCH: "instances",
+    COSTS: "--cluster",
+    FLINK: "--jobmanager, --prometheus or --whisper",
+}
+"""What of the command line stands alone."""
 _EXAMPLES = {
     "jobs": "jobs: [job.yaml]",
     "cluster": "cluster: cluster.yaml",
     "jobmanager": "jobmanager: http://localhost:8081",
 }
+
+
+_JOBMANAGER, _ENVIRONMENT = "EDGEPLACE_JOBMANAGER", "EDGEPLACE_ENV"
+"""Variables of the environment that stand for --jobmanager and --env."""
 
 
 def take_project(args: argparse.Namespace, console: Console) -> None:
@@ -57,6 +69,14 @@ def take_project(args: argparse.Namespace, console: Console) -> None:
     args.given = copy.copy(args)
     args.project_file = None
     wanted = getattr(args, "project", None)
+    if wanted == FLINK:
+        _take_variable(args, console)
+    if wanted is not None and args.env and _stands_alone(args, wanted):
+        raise InvalidInputError(
+            f"--env {args.env} is of {PROJECT_FILE}, and nothing is taken from that if the command "
+            f"line has {_INSTEAD[wanted]}",
+            "give one of the two",
+        )
     if wanted is not None and not _stands_alone(args, wanted):
         _take(args, wanted, console)
     args.objective_chosen = getattr(args, "objective", None) is not None
@@ -64,9 +84,23 @@ def take_project(args: argparse.Namespace, console: Console) -> None:
         args.objective = ",".join(DEFAULT_OBJECTIVE)
 
 
+def environment_of(args: argparse.Namespace) -> str | None:
+    """Return the environment of the project file that is asked for; None: none."""
+    return args.env or os.environ.get(_ENVIRONMENT) or None
+
+
+def _take_variable(args: argparse.Namespace, console: Console) -> None:
+    """Take the JobManager of the shell's environment, if the command line leads nowhere else."""
+    url = os.environ.get(_JOBMANAGER)
+    if url and not args.env and not _stands_alone(args, FLINK):
+        args.jobmanager = url
+        console.notice(f"jobmanager: {url} ({_JOBMANAGER})")
+
+
 def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
     if wanted == FLINK:
-        return args.jobmanager is not None or getattr(args, "prometheus", None) is not None
+        places = ("jobmanager", "prometheus", "whisper")
+        return any(getattr(args, place, None) is not None for place in places)
     if wanted == COSTS:
         return args.cluster is not None
     if wanted == BENCH:
@@ -75,13 +109,14 @@ def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
 
 
 def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
+    environment = environment_of(args)
     if not Path(PROJECT_FILE).is_file():
-        if wanted in _WITHOUT:
+        if wanted in _WITHOUT and not args.env:
             return
         raise _no_project(wanted)
-    project = read_project(PROJECT_FILE)
+    project = read_project(PROJECT_FILE, environment)
     taken = [f for f in _TAKEN[wanted] if hasattr(args, f) and getattr(args, f) in (None, [])]
-    _check(project, _NEEDED[wanted], taken)
+    _check(project, _NEEDED[wanted], taken, environment)
     for field in taken:
         value = getattr(project, field)
         setattr(args, field, list(value) if isinstance(value, tuple) else value)
@@ -90,7 +125,9 @@ def _take(args: argparse.Namespace, wanted: str, console: Console) -> None:
     if getattr(args, "objective", "") is None:
         _take_objective(args, project)
     args.project_file = PROJECT_FILE
-    at = f" (jobmanager {project.jobmanager})" if wanted == FLINK else ""
+    said = [f"environment {environment}"] if environment else []
+    said += [f"jobmanager {project.jobmanager}"] if wanted == FLINK else []
+    at = f" ({', '.join(said)})" if said else ""
     console.notice(f"project file: {Path(PROJECT_FILE).resolve()}{at}")
 
 
@@ -113,7 +150,9 @@ def _no_project(wanted: str) -> InvalidInputError:
     )
 
 
-def _check(project: Project, needed: Sequence[str], taken: Sequence[str]) -> None:
+def _check(
+    project: Project, needed: Sequence[str], taken: Sequence[str], environment: str | None
+) -> None:
     """Refuse a project file that lacks what a command needs, or names files that are not there."""
     lacking = [field for field in needed if not getattr(project, field)]
     if lacking:
@@ -124,7 +163,7 @@ def _check(project: Project, needed: Sequence[str], taken: Sequence[str]) -> Non
     # The folder of plans may be on another machine.
     files = (set(needed) | set(taken)) & set(PROJECT_FILES) - {"plans"}
     for mistake in missing_files(
-        PROJECT_FILE, [field for field in PROJECT_FILES if field in files]
+        PROJECT_FILE, [field for field in PROJECT_FILES if field in files], environment
     ):
         line = f":{mistake.line}" if mistake.line else ""
         raise InvalidInputError(f"{PROJECT_FILE}{line}: {mistake.what}", mistake.cure)

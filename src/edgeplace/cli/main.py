@@ -24,6 +24,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     console
         Output of the command; None: standard output and standard error.
     """
+    import sys
     import traceback
 
     from edgeplace.adapters.flink.errors import (
@@ -38,6 +39,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     from edgeplace.cli.exit_status import ExitStatus
     from edgeplace.cli.from_project import take_project
     from edgeplace.cli.registry import parser
+    from edgeplace.cli.telling import telling
     from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
     from edgeplace.spark_stats import SparkUnavailableError
 
@@ -46,10 +48,15 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
         args = parser().parse_args(argv)
     except SystemExit as e:
         return ExitStatus.OK if not e.code else ExitStatus.INVALID_INPUT
+    if not hasattr(args.module, "run"):
+        args.parser.print_help()
+        return ExitStatus.OK
+    args.argv = sys.argv[1:] if argv is None else list(argv)
     try:
-        read_amounts(args)
-        take_project(args, console)
-        return _run(args, console)
+        with telling(args, console):
+            read_amounts(args)
+            take_project(args, console)
+            return _run(args, console)
     except MissingExtraError as e:
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
     except InvalidInputError as e:
@@ -81,14 +88,17 @@ def _run(args: "argparse.Namespace", console: "Console") -> "ExitStatus":
     from contextlib import nullcontext
     from importlib import import_module
 
+    from edgeplace.model import needing
+
     # An import that Ctrl-C interrupts may continue as if nothing had happened.
-    for name in getattr(args.module, "LOADS", ()):
-        import_module(name)
+    with needing():
+        for name in getattr(args.module, "LOADS", ()):
+            import_module(name)
     interruption.raises()
     status: ExitStatus
     # Commands that change Flink restore it before they end.
     asks_flink = args.command == "flink" or getattr(args, "control_command", "") == "run"
-    with nullcontext() if asks_flink else interruption.ends_soon():
+    with needing(), nullcontext() if asks_flink else interruption.ends_soon():
         status = args.module.run(args, console)
     return status
 

@@ -12,6 +12,21 @@ GAP_HELP = "gap that is good enough: 5%% or 0.05 (default: 0, proved best)"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+def add_project(command: argparse.ArgumentParser, wanted: str) -> None:
+    """Let a command take what the command line does not say from the project file."""
+    command.set_defaults(project=wanted)
+    add_environment(command)
+
+
+def add_environment(command: argparse.ArgumentParser) -> None:
+    """Add the choice of an environment of the project file."""
+    command.add_argument(
+        "--env",
+        metavar="NAME",
+        help="environment of edgeplace.yaml, such as prod (default: $EDGEPLACE_ENV)",
+    )
+
+
 _IN_PROJECT = "in a folder with edgeplace.yaml"
 
 
@@ -62,7 +77,8 @@ def add_inputs(command: argparse.ArgumentParser, with_plan: bool = False) -> Non
         "current folder"
         + (". PLAN is the plan to explain: a plan or a schedulercfg" if with_plan else ""),
     )
-    command.set_defaults(jobs=[], cluster=None, project=CASE)
+    command.set_defaults(jobs=[], cluster=None)
+    add_project(command, CASE)
     command.add_argument(
         "--costs",
         action="append",
@@ -161,7 +177,7 @@ def add_objective(command: argparse.ArgumentParser) -> None:
 
 
 _JOBMANAGER = "Flink's REST API, such as http://localhost:8081"
-_OF_PROJECT = "default: that of edgeplace.yaml in the current folder"
+_OF_PROJECT = "default: $EDGEPLACE_JOBMANAGER, or that of edgeplace.yaml in the current folder"
 
 
 def add_rest(command: argparse.ArgumentParser) -> None:
@@ -171,7 +187,7 @@ def add_rest(command: argparse.ArgumentParser) -> None:
 
 
 def add_rest_or_prometheus(command: argparse.ArgumentParser) -> None:
-    """Add the options for the connection to Flink's REST API or to Prometheus."""
+    """Add the options for the connection to Flink's REST API, Prometheus or Graphite's files."""
     where = command.add_mutually_exclusive_group()
     where.add_argument("--jobmanager", metavar="URL", help=f"{_JOBMANAGER}; {_OF_PROJECT}")
     where.add_argument(
@@ -179,6 +195,12 @@ def add_rest_or_prometheus(command: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="Prometheus, or another server with its HTTP API, that scrapes Flink: read the "
         "metrics of the past, such as http://localhost:9090",
+    )
+    where.add_argument(
+        "--whisper",
+        metavar="PLACE",
+        help="Graphite's folder of Whisper files, or a tar file of it: read the metrics of the "
+        "past, such as /var/lib/graphite/whisper",
     )
     _add_access(command, "; with --prometheus, EDGEPLACE_PROMETHEUS_TOKEN, _USER and _PASSWORD")
 
@@ -194,7 +216,7 @@ def _add_access(command: argparse.ArgumentParser, more: str = "") -> None:
     command.add_argument(
         "--ca-file", metavar="FILE", help="certificates to trust (PEM), in place of the system's"
     )
-    command.set_defaults(project=FLINK)
+    add_project(command, FLINK)
 
 
 def add_connection(command: argparse.ArgumentParser) -> None:

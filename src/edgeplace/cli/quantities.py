@@ -1,8 +1,6 @@
 """Quantities as text for people."""
 
-from edgeplace.model import digits
-
-_PREFIXES = ("", "k", "M", "G", "T", "P")
+from edgeplace.model import digits, with_prefix
 
 
 def count(value: float | None) -> str:
@@ -16,7 +14,11 @@ def count(value: float | None) -> str:
 
 def counted(value: float, unit: str) -> str:
     """Return a number with its unit, in the singular for one: `1 slot`, `2 slots`."""
-    number = count(value)
+    return with_unit(count(value), unit)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Return a number that is text with its unit, in the singular for one."""
     # Units that are words: neither `ms` nor `bytes/s`.
     one = number == "1" and len(unit) > 2 and unit.isalpha()
     return f"{number} {unit.removesuffix('s') if one else unit}"
@@ -29,13 +31,7 @@ def exact(value: float) -> str:
 
 def size(value: float | None, per: str = "") -> str:
     """Return bytes with a decimal prefix: `1.23 MB`, or `1.23 MB/s` for per="/s"."""
-    if value is None:
-        return "-"
-    step = 0
-    while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
-        value /= 1000
-        step += 1
-    return f"{digits(value)} {_PREFIXES[step]}B{per}"
+    return "-" if value is None else with_prefix(value, f"B{per}")
 
 
 def milliseconds(value: float) -> str:

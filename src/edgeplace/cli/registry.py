@@ -1,7 +1,8 @@
 """The table of commands. The module of a command loads when the command is called."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -29,6 +30,8 @@ COMMANDS = {
     "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
     "control": "watch: a running job for weeks, where it would run better; simulate a load",
     "flink": "apply: measure a running Flink, make it follow plans, drain machines",
+    "completion": "set up: complete commands, options and files in bash, zsh or fish",
+    "help": "help: of a command, as its --help",
 }
 """Command, which is also the name of its module in `edgeplace.commands` -> summary."""
 
@@ -47,8 +50,20 @@ class Command(Protocol):
         """Run the command. A group of commands does not have this function."""
 
 
+_EVERYWHERE = {
+    ("-q", "--quiet"): "no progress and no notices: the result, warnings and errors alone",
+    ("-v", "--verbose"): "say what is read, asked of Flink and searched",
+    ("--traceback",): "show where in the code an error arose",
+}
+"""Options that are accepted before and after a command's name -> their help."""
+
+
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line. Its result has the command's module as `module`."""
+    """Return the parser of the command line.
+
+    Its result has the command's module as `module`, None without a command, and the parser of the
+    command as `parser`.
+    """
     parser = _Parser(
         prog="edgeplace",
         description="Place the subtasks of a Flink job on edge nodes and servers, with a proof.",
@@ -56,10 +71,11 @@ def parser() -> argparse.ArgumentParser:
         + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"edgeplace {__version__}")
-    parser.add_argument(
-        "--traceback", action="store_true", help="show where in the code an error arose"
-    )
+    version = f"edgeplace {__version__}"
+    parser.add_argument("-V", "--version", action="version", version=version)
+    for names, text in _EVERYWHERE.items():
+        parser.add_argument(*names, action="store_true", help=text)
+    parser.set_defaults(module=None, parser=parser)
     add_commands(parser, COMMANDS, "edgeplace.commands", dest="command")
     return parser
 
@@ -84,11 +100,26 @@ def add_commands(
     """
     commands = cast(
         "_Commands",
-        parser.add_subparsers(action=_Commands, dest=dest, metavar="COMMAND", required=True),
+        parser.add_subparsers(action=_Commands, dest=dest, metavar="COMMAND"),
     )
     commands.modules = {name: f"{package}.{modules.get(name, name)}" for name in summaries}
     for name, summary in summaries.items():
         commands.add_parser(name, help=summary)
+
+
+def walk(
+    parser: argparse.ArgumentParser, summary: str = ""
+) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    """Load and yield every command below a parser, the parser first, each with its summary.
+
+    The commands of a group load after the group was yielded.
+    """
+    yield parser, summary
+    for group in [a for a in parser._actions if isinstance(a, _Commands)]:
+        summaries = {a.dest: a.help or "" for a in group._choices_actions}
+        for name, command in group.choices.items():
+            group.load(name, command)
+            yield from walk(command, summaries[name])
 
 
 class _Parser(argparse.ArgumentParser):
@@ -98,6 +129,13 @@ class _Parser(argparse.ArgumentParser):
     """
 
     _apart = False
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as e:
+            e.message += _meant(str(value), map(str, action.choices or ()))
+            raise
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -129,14 +167,26 @@ class _Commands(_Subparsers):
         name = str(values[0]) if values else ""
         # `super` refuses an unknown name.
         if name in self.choices:
-            self._load(name, self.choices[name])
+            self.load(name, self.choices[name])
         super().__call__(parser, namespace, values, option_string)
+        strays = getattr(namespace, argparse._UNRECOGNIZED_ARGS_ATTR, [])
+        if strays:
+            # With the usage of this command; `parse_args` would show that of all.
+            command = self.choices[name]
+            meant = _meant(strays[0].partition("=")[0], command._option_string_actions)
+            command.error(f"unrecognized arguments: {' '.join(strays)}{meant}")
 
-    def _load(self, name: str, command: argparse.ArgumentParser) -> None:
+    def load(self, name: str, command: argparse.ArgumentParser) -> None:
+        """Add the arguments of a command to its parser."""
         module = cast("Command", import_module(self.modules[name]))
         module.add_arguments(command)
-        # The option is accepted before and after the command's name.
-        command.add_argument(
-            "--traceback", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-        )
-        command.set_defaults(module=module)
+        for names in _EVERYWHERE:
+            command.add_argument(
+                *names, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+            )
+        command.set_defaults(module=module, parser=command)
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1, 0.7)
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from edgeplace.control.rehearsal import Rehearsal
 from edgeplace.control.settings import ControlSettings
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
@@ -35,6 +36,7 @@ DOCUMENTS: dict[str, type[BaseModel]] = {
     "job": JobGraph,
     "plan": Plan,
     "project": Project,
+    "rehearsal": Rehearsal,
     "rules": Rules,
 }
 """Name of the file, without its suffix -> kind of document."""

@@ -9,9 +9,10 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_inputs
 from edgeplace.cli.outputs import Outputs
-from edgeplace.cli.quantities import exact, percent, size
+from edgeplace.cli.quantities import exact, percent
 from edgeplace.model import Case, InvalidInputError, Limit, Plan, Status
-from edgeplace.views.tables import limit, show_plan
+from edgeplace.views.tables import show_plan
+from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
     from edgeplace.solver.worker_load import Balance, FullestWorker
@@ -65,8 +66,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.json(_plain(status, found, before, after))
     else:
         _show(console, case, status, found, before, after)
-        for note in case.notes:
-            console.text(f"note: {note}", style="dim")
+        console.notes(case.notes)
         if unknown:
             console.text(f"note: the current placement is not compared: {unknown}", style="dim")
         if found.plan:
@@ -134,6 +134,7 @@ def _show(
         console.text("no plan found in the time", style="yellow")
         return
     show_plan(console, case.jobs, found.plan)
+    terms = Terms.of(case.cluster)
     console.heading("the fullest TaskManager")
     console.table(
         ("", "TaskManager", ">node's cores", ">checkpointed", ">sent", ">load"),
@@ -142,8 +143,8 @@ def _show(
                 name,
                 worker.task_manager,
                 percent(worker.node_share),
-                size(worker.checkpoint_bytes_per_s, "/s"),
-                size(worker.sent_bytes_per_s, "/s"),
+                terms.rate(worker.checkpoint_bytes_per_s),
+                terms.rate(worker.sent_bytes_per_s),
                 exact(worker.largest_load),
             )
             for name, worker in (("current", before), ("balanced", after))
@@ -158,4 +159,4 @@ def _show(
         style="green" if found.proved else "yellow",
     )
     for violation in _exceeded(found):
-        console.text(f"this plan exceeds {limit(violation)}", style="bold yellow")
+        console.text(f"this plan exceeds {terms.limit(violation)}", style="bold yellow")

@@ -13,9 +13,17 @@ from edgeplace.bench.record import Run, RunOutcome
 from edgeplace.bench.run import Bench, Settings
 from edgeplace.bench.summary import fastest_proofs, ratios, summarise
 from edgeplace.case.files import case_of
+from edgeplace.case.foreign_data import closed
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.options import BENCH, GAP_HELP, add_objective, add_taken, preset_of
+from edgeplace.cli.options import (
+    BENCH,
+    GAP_HELP,
+    add_objective,
+    add_project,
+    add_taken,
+    preset_of,
+)
 from edgeplace.instances.index import Index
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
@@ -60,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "JOB ... CLUSTER (default: jobs and cluster of edgeplace.yaml in the current folder; if "
         "there is none, all shipped instances)",
     )
-    parser.set_defaults(project=BENCH)
+    add_project(parser, BENCH)
     parser.add_argument(
         "--backends",
         metavar="LIST",
@@ -195,7 +203,8 @@ def _instances(args: argparse.Namespace, case: bool) -> list[Instance]:
         from edgeplace.bench.user_case import user_case
 
         *jobs, cluster = args.instances
-        return [user_case(case_of(jobs, cluster, args.costs, args.rules, taken=args.taken))]
+        own = case_of(jobs, cluster, args.costs, args.rules, taken=args.taken)
+        return [user_case(closed(own) if args.project_file else own)]
     if args.costs or args.rules or args.taken or args.objective != ",".join(DEFAULT_OBJECTIVE):
         raise InvalidInputError(
             "--costs, --rules, --taken, --objective and --optimise belong to a job of your own",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case import what_if
+from edgeplace.case.flushes import flushes
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
-from edgeplace.cli.options import COSTS, duration_s
+from edgeplace.cli.options import COSTS, add_project, duration_s
 from edgeplace.cli.outputs import Outputs
 from edgeplace.cli.quantities import count
 from edgeplace.cli.signals import ended_like_ctrl_c
@@ -24,6 +25,7 @@ from edgeplace.model import (
     dump,
     read,
 )
+from edgeplace.views.cpu_costs import show_doubt
 from edgeplace.views.tables import show_costs
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="says on which class of node each TaskManager runs (default: that of edgeplace.yaml "
         "in the current folder)",
     )
-    parser.set_defaults(project=COSTS)
+    add_project(parser, COSTS)
     parser.add_argument("--job", metavar="FILE", help="the job graph, for logs that hold no plan")
     parser.add_argument(
         "--placement",
@@ -76,6 +78,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="SOURCE=N",
         help="demand of a source in records/s, if the log shows it throttled",
+    )
+    parser.add_argument(
+        "--flushes",
+        action="append",
+        default=[],
+        metavar="OPERATOR=TIME[,records=N][,keys=N][,checkpoint=TIME]",
+        help="a combiner or mini-batch sends what it has gathered each TIME, or after N records: "
+        "from a log with three rates, its output at any rate (tumbling windows need no "
+        "--flushes). keys: of one record; checkpoint: interval of checkpoints, if the log has none",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="write the costs (JSON or YAML; -: standard output)"
@@ -107,12 +118,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("FROM", "TO"),
         help="costs between two times, such as 2026-11-01T08:00 (UTC)",
     )
-    spark = parser.add_argument_group("Spark", "the default is Spark on this machine")
+    spark = parser.add_argument_group(
+        "Spark",
+        "the default is no Spark for a log under 100 MB on this machine (a gzip file counts "
+        "tenfold), and else Spark on this machine; the costs are the same",
+    )
     place = spark.add_mutually_exclusive_group()
     place.add_argument(
         "--master",
         metavar="URL",
-        help="a cluster: spark://HOST:PORT, k8s://https://HOST:PORT, yarn",
+        help="a cluster: spark://HOST:PORT, k8s://https://HOST:PORT, yarn; local[*]: this machine",
     )
     place.add_argument("--remote", metavar="sc://HOST", help="a Spark Connect server")
     spark.add_argument(
@@ -127,8 +142,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    # A missing PySpark is said first.
-    from edgeplace.spark_stats import costs_from_ledger, is_ledger, measure
+    from edgeplace.spark_stats import costs_from_ledger, is_ledger, largest_doubt, measure
 
     outputs = Outputs(
         console,
@@ -159,6 +173,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         "job": job,
         "placement": placement,
         "rates": rates,
+        "flushes": flushes(args.flushes, "--flushes"),
     }
     if by_ledger:
         costs = _from_ledger(args, console, partial(costs_from_ledger, **case))
@@ -169,6 +184,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         console.raw(dump(costs))
         return ExitStatus.OK
     show_costs(console, costs)
+    if doubt := largest_doubt(costs):
+        show_doubt(console, doubt)
     outputs.say_written(_COSTS, "costs")
     return ExitStatus.OK
 
@@ -181,7 +198,7 @@ def _from_logs(
 ) -> Costs:
     """Measure logs, and write bad lines and Parquet."""
     # The JVM and its files end with the session.
-    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+    with ended_like_ctrl_c(), console.progress("reading the log") as report:
         session = _session(args)
         measured = measure(args.logs, spark=session, progress=report)
     if args.parquet:
@@ -211,7 +228,7 @@ def _from_ledger(
     from edgeplace.spark_stats import add_to_ledger
 
     if args.ledger:
-        with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+        with ended_like_ctrl_c(), console.progress("reading the log") as report:
             notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
         for note in notes:
             console.problem(note)
@@ -242,9 +259,10 @@ def _refuse_mixed(args: argparse.Namespace, by_ledger: bool) -> None:
 
 
 def _session(args: argparse.Namespace) -> "SparkSession | None":
-    """Return the session that the options ask for; None: the default one."""
+    """Return the session that the options ask for; None: the log decides whether it needs one."""
     settings = _settings(args.conf)
-    if not (args.master or args.remote or settings or "PYSPARK_GATEWAY_PORT" in os.environ):
+    asked = args.master or args.remote or settings or args.parquet
+    if not (asked or "PYSPARK_GATEWAY_PORT" in os.environ):
         return None
     from edgeplace.spark_stats import open_session
 

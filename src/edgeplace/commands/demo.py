@@ -6,9 +6,8 @@ from edgeplace.adapters.flink import load_job, schedulercfg
 from edgeplace.case.files import placed
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.cli.outcome import status_of
 from edgeplace.cli.quantities import count
-from edgeplace.cli.signals import ended_like_ctrl_c
-from edgeplace.commands.solve import status_of
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Rules, read
 from edgeplace.views.picture import show_job, show_sites
@@ -21,15 +20,18 @@ LOADS = ("edgeplace.solver",)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the help; the command has no arguments."""
     parser.description = (
-        "Measure a job recorded on a real Flink with Spark, place it on Pis at two "
-        "sites and a server, and show what was decided and why."
+        "Measure a job recorded on a real Flink, place it on Pis at two sites and a "
+        "server, and show what was decided and why."
     )
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Show the recorded job, measure it, place it, and explain the plan."""
-    from edgeplace.solver import policies, solve, why
+    console.text("edgeplace demo: a job recorded on a real Flink, placed on Pis and a server")
+    # Loaded behind the first line, so that it comes at once.
+    from edgeplace.solver import policies, site_kinds, solve, why, why_by_kind
     from edgeplace.spark_stats import measure
+    from edgeplace.views.kind_reasons import chained, show_kind_reasons
     from edgeplace.views.reasons import show_reasons
 
     log = path("demo/metrics.jsonl.gz")
@@ -38,15 +40,14 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     job, seen = load_job(log)
     current = placed(job, cluster, seen)
 
-    console.text("edgeplace demo: a job recorded on a real Flink, placed on Pis and a server")
     console.heading("1. the job and the sites")
     show_job(console, job)
     show_sites(console, [job], cluster)
     for rule in rules.rules:
         console.text(f"  rule: {rule.title()}")
 
-    console.heading("2. measure: what each operator costs, by Spark from the metric log")
-    with ended_like_ctrl_c(), console.progress("starting Spark") as report:
+    console.heading("2. measure: what each operator costs, from the metric log")
+    with console.progress("reading the log") as report:
         measured = measure([log], cluster, progress=report)
     values = sum(measured.samples.values.values())
     console.text(f"  {count(values)} metric values in {log.name}")
@@ -63,10 +64,15 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     show_proof(console, result)
     show_sites(console, [job], cluster, result.plan, result.evaluation)
 
+    terms = Terms.of(cluster)
+    by_kind = why_by_kind(job, cluster, result.plan, rules, current)
+    console.heading("why each kind of site runs what it runs")
+    show_kind_reasons(console, by_kind, terms)
     console.heading("why each operator is where it is")
-    show_reasons(console, why(job, cluster, result.plan, rules, current), Terms.of(cluster))
-    for note in result.notes:
-        console.text(f"note: {note}", style="dim")
+    kinds = site_kinds([job], cluster, result.plan)
+    reasons = why(job, cluster, result.plan, rules, current)
+    show_reasons(console, reasons, kinds, chained(by_kind, terms), terms)
+    console.notes(result.notes)
 
     console.heading("4. apply: the schedulercfg")
     console.text(schedulercfg.render(result.plan.of(job.name), job, cluster).rstrip())

@@ -13,7 +13,14 @@ from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case, preset_of
-from edgeplace.model import Case, Cluster, ObjectiveName, Plan, objective_levels
+from edgeplace.model import (
+    Case,
+    Cluster,
+    ObjectiveName,
+    PeriodEvaluation,
+    Plan,
+    objective_levels,
+)
 from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
@@ -59,11 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time-limit",
         default=10.0,
         metavar="S",
-        help="wall time of all searches for --prices or --parallelism (default: %(default)s)",
+        help="wall time of all searches for --prices, for --parallelism or for wishes that are not "
+        "met (default: %(default)s)",
     )
     add_backend(parser)
     question.add_argument(
         "--against", metavar="PLAN", help="show what differs: from this plan to PLAN"
+    )
+    question.add_argument(
+        "--split",
+        action="append",
+        metavar="OPERATOR",
+        help="the weights by which a router should deal records to the subtasks of an operator, "
+        "where the plan has them, with a bound (docs/splitting.md)",
     )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
@@ -81,6 +96,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = _against(args, console, case, plan, objective)
     elif args.parallelism:
         found = _parallelism(args, console, case, plan)
+    elif args.split:
+        found = _split(args, console, case, plan)
     elif args.subtask is not None:
         found = _subtask(args, console, case, plan, objective)
     else:
@@ -88,8 +105,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if not args.json:
         if said := Terms.of(case.cluster).explanation():
             console.text(said, style="dim")
-        for note in (*case.notes, *cluster_notes(case.cluster)):
-            console.text(f"note: {note}", style="dim")
+        console.notes((*case.notes, *cluster_notes(case.cluster)))
     else:
         console.json(found)
     return ExitStatus.OK
@@ -103,40 +119,74 @@ def _overview(
     objective: list[ObjectiveName],
 ) -> dict[str, Any]:
     from edgeplace.solver import (
+        Certainty,
+        KindReason,
         Prices,
         Reason,
         Tight,
+        WishPrice,
         assumptions,
+        certainty,
         evaluate,
         prices,
+        site_kinds,
         tightest,
         why,
+        why_by_kind,
+        wish_prices,
     )
     from edgeplace.views.bill import show_bill
+    from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certainty_rows
     from edgeplace.views.explain_tables import show_prices, show_terms, show_tightest
-    from edgeplace.views.reasons import because, show_reasons
+    from edgeplace.views.job_changes import job_changes, show_job_changes
+    from edgeplace.views.kind_reasons import chained, show_kind_reasons
+    from edgeplace.views.reasons import because, show_reasons, show_wish_prices
+    from edgeplace.views.tables import show_periods
 
     began = time.monotonic()
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     terms = Terms.of(cluster)
     evaluation = evaluate(jobs, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
+    by_kind = why_by_kind(jobs, cluster, plan, rules, current, objective)
     reasons = why(jobs, cluster, plan, rules, current, objective)
     notes = assumptions(jobs, cluster, rules, current)
+    sure = certainty(jobs, cluster, plan, rules, current)
+    changes = job_changes(case, plan)
     worth = None
     if args.prices:
         with console.progress("solving again for the prices"):
             seconds = args.time_limit
             if seconds > 0:
                 seconds = max(seconds - (time.monotonic() - began), 0.0)
+            if evaluation.unmet:
+                seconds /= 2  # The rest is for the wishes.
             worth = prices(jobs, cluster, plan, rules, current, objective, seconds, args.backend)
+    wished: tuple[WishPrice, ...] = ()
+    if evaluation.unmet:
+        with console.progress("solving again with each wish first"):
+            seconds = max(args.time_limit - (time.monotonic() - began), 0.0)
+            levels = args.objective.split(",")
+            wished = wish_prices(jobs, cluster, plan, rules, current, levels, seconds, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective, terms)
         show_bill(console, cluster, evaluation)
+        show_periods(console, evaluation, terms)
         console.heading("what binds, the tightest first")
-        show_tightest(console, tight)
+        show_tightest(console, tight, terms)
+        console.heading("why each kind of site runs what it runs")
+        show_kind_reasons(console, by_kind, terms)
         console.heading("why each operator is where it is")
-        show_reasons(console, reasons, terms)
+        kinds = site_kinds(jobs, cluster, plan)
+        show_reasons(console, reasons, kinds, chained(by_kind, terms), terms)
+        console.heading("how sure it is")
+        console.table(CERTAINTY_COLUMNS, certainty_rows(sure))
+        for line in certainty_lines(sure):
+            console.text(line)
+        if wished:
+            console.heading("wishes that are not met")
+            show_wish_prices(console, wished, terms)
+        show_job_changes(console, changes, terms)
         if worth:
             console.heading("what a little more would be worth")
             show_prices(console, worth, terms)
@@ -147,19 +197,23 @@ def _overview(
                 "what one more slot, core or Mbit/s is worth, --against PLAN for what differs",
                 style="dim",
             )
-        for note in notes:
-            console.text(f"note: {note}", style="dim")
+        console.notes(notes)
     return {
         "terms": {name: evaluation.value(name) for name in objective},
         "cost_per_month": evaluation.cost_per_month,
+        "periods": [_plain(PeriodEvaluation, p) for p in evaluation.periods],
         "holds": evaluation.feasible,
         "violations": _plain(tuple[Any, ...], evaluation.violations),
         "binding": [
             {**_plain(Tight, t), "utilisation": _plain(float, t.limit.utilisation)} for t in tight
         ],
+        "certainty": _plain(Certainty, sure),
+        "kinds_of_sites": [_plain(KindReason, r, _NO_CHAIN_PLANS) for r in by_kind],
         "operators": [
             {**_plain(Reason, r, _NO_PLANS), "because": because(r, terms)} for r in reasons
         ],
+        "job_changes": [_plain(type(c), c) for c in changes],
+        "wishes": [_plain(WishPrice, w) for w in wished],
         "prices": _plain(Prices, worth, _NO_PLAN) if worth else None,
         "notes": [*case.notes, *notes],
     }
@@ -225,6 +279,25 @@ def _parallelism(
     return {"parallelism": [_plain(OtherParallelism, f) for f in found]}
 
 
+def _split(args: argparse.Namespace, console: Console, case: Case, plan: Plan) -> dict[str, Any]:
+    from edgeplace.solver import split
+    from edgeplace.views.split import proof_of_weights, show_split
+
+    found = split(case.jobs, case.cluster, plan, args.split, case.rules, case.current)
+    if not args.json:
+        show_split(console, case.jobs, case.cluster, found)
+    return {
+        "weights": found.plan.weights,
+        "wan_cost": found.evaluation.wan_cost,
+        "wan_cost_of_even_weights": found.even.wan_cost,
+        "bound": found.bound if found.bound < float("inf") else None,
+        "gap": found.gap,
+        "proved": found.proved,
+        "holds": found.evaluation.feasible,
+        "said": proof_of_weights(found, Terms.of(case.cluster)),
+    }
+
+
 def _against(
     args: argparse.Namespace,
     console: Console,
@@ -244,6 +317,7 @@ def _against(
     return plain
 
 
+_NO_CHAIN_PLANS = {name: {"__all__": {"plan"}} for name in ("away", "here", "along")}
 _NO_PLANS = {"alternatives": {"__all__": {"plan"}}}
 _NO_PLAN = {"plan": True, "prices": {"__all__": {"plan"}}}
 

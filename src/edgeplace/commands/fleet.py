@@ -8,7 +8,7 @@ from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
-from edgeplace.cli.quantities import count, exact, percent, seconds
+from edgeplace.cli.quantities import exact, percent, seconds
 from edgeplace.model import (
     Cluster,
     Costs,
@@ -18,6 +18,7 @@ from edgeplace.model import (
     Status,
     read,
 )
+from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:
     from edgeplace.solver.fleet import FleetResult
@@ -206,9 +207,14 @@ def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
         ],
     )
     if result.prices:
-        console.heading("what one more unit of what all share would save of wan, at the margin")
+        terms = Terms.of(cluster)
+        console.heading(
+            "what one more unit (of links: one byte/s) of what all share would save of wan, at the "
+            "margin"
+        )
         console.table(
-            ("limit", ">bytes/s"), [(name, count(value)) for name, value in result.prices.items()]
+            ("limit", ">saves"),
+            [(name, terms.value("wan", value)) for name, value in result.prices.items()],
         )
     console.heading("proof")
     console.text(

@@ -15,6 +15,7 @@ from edgeplace.case.starter import (
     example_cluster,
     example_job,
     knows_where_it_runs,
+    own_data_rules,
     project_text,
     rules_text,
 )
@@ -50,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="their input must not leave the site where it is produced (names, with commas)",
     )
     parser.add_argument(
+        "--foreign-data",
+        choices=("yes", "no"),
+        help="whether an edge site may serve data that is born at another one (default: no, if the "
+        "jobs say where data is born and another site has room; the rule own_data says which)",
+    )
+    parser.add_argument(
         "--never-move",
         type=_names,
         metavar="OPERATORS",
@@ -74,7 +81,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     answers = _Answers(args, console, found)
     paid = answers.paid()
     stay, never = answers.rules(rules)
-    lacking += [RULES_FILE] if stay or never else []
+    at = found.clusters[cluster] if cluster else None
+    own = () if rules else own_data_rules(list(found.jobs.values()), at)
+    if own and answers.foreign_data():
+        own = tuple(rule.model_copy(update={"open_sites": ("*",)}) for rule in own)
+    lacking += [RULES_FILE] if stay or never or own else []
     for name in lacking:
         if Path(name).exists():
             raise InvalidInputError(
@@ -83,11 +94,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             )
     texts = {}
     if not jobs:
-        texts[JOB_FILE] = example_job(found.clusters[cluster] if cluster else None)
+        texts[JOB_FILE] = example_job(at)
     if cluster is None:
         texts[CLUSTER_FILE] = example_cluster(list(found.jobs.values()), paid)
-    if stay or never:
-        texts[RULES_FILE] = rules_text(stay, never)
+    if stay or never or own:
+        texts[RULES_FILE] = rules_text(stay, never, own)
         rules = RULES_FILE
     texts[PROJECT_FILE] = project_text(
         jobs or [JOB_FILE],
@@ -115,14 +126,23 @@ class _Answers:
 
     def paid(self) -> bool:
         """Return whether bytes are paid for."""
-        if self._args.paid is not None:
-            return bool(self._args.paid == "yes")
+        question = "Are the bytes between sites paid for?"
+        return self._yes(question, self._args.paid, default=True)
+
+    def foreign_data(self) -> bool:
+        """Return whether an edge site may serve data that is born at another one."""
+        question = "May an edge site serve data that is born at another one?"
+        return self._yes(question, self._args.foreign_data, default=False)
+
+    def _yes(self, question: str, given: str | None, default: bool) -> bool:
+        if given is not None:
+            return given == "yes"
         while self._asks:
-            said = self._ask("Are the bytes between sites paid for? [Y/n] ").lower()
+            said = self._ask(f"{question} {'[Y/n]' if default else '[y/N]'} ").lower()
             if said in ("", "y", "yes", "n", "no"):
-                return said[:1] != "n"
+                return said[0] == "y" if said else default
             self._console.notice("write y or n")
-        return True
+        return default
 
     def rules(self, file: str | None) -> tuple[Sequence[str], Sequence[str]]:
         """Return the operators whose input stays on its site, and those that never move.

@@ -6,9 +6,11 @@ from pathlib import Path
 from edgeplace.case.validation import Validation, validate
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.model import PROJECT_FILE, InvalidInputError
+from edgeplace.cli.from_project import environment_of
+from edgeplace.cli.options import add_environment
+from edgeplace.model import PROJECT_FILE, InvalidInputError, is_installed
 
-LOADS = ("edgeplace.solver",)
+LOADS = ("edgeplace.solver",) if is_installed("solve") else ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="jobs, cluster, costs, rules and plans in any order, or a project file (default: "
         "edgeplace.yaml in the current folder)",
     )
+    add_environment(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
@@ -44,7 +47,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 "name the files, or write a project file: edgeplace init",
             )
         files = [PROJECT_FILE]
-    found = validate(files)
+    found = validate(files, environment_of(args))
     if args.json:
         console.json(_plain(found))
     else:
@@ -71,8 +74,7 @@ def _show(found: Validation, console: Console) -> None:
     elif found.files:
         later = "; they are compared once each is right" if found.misfits else ""
         console.text(f"checked: each file alone{later}")
-    for note in dict.fromkeys(found.notes):
-        console.text(f"note: {note}", style="dim")
+    console.notes(dict.fromkeys(found.notes))
     for file, mistake in found.misfits:
         at = f"{file}:{mistake.line}: " if mistake.line else f"{file}: " if file else ""
         cure = f"\n  cure: {mistake.cure}" if mistake.cure else ""

@@ -23,6 +23,8 @@ def control_page(memory: Memory, now_s: float) -> str:
         Section("day", "The day", _day(memory)),
         Section("decisions", "The last decisions", _decisions(memory)),
     ]
+    if memory.advice:
+        sections.insert(2, Section("machines", "Other machines", _machines(memory)))
     if memory.lost or memory.losses or memory.loss_plans:
         sections.insert(1, Section("sites", "Sites that may be lost", _sites(memory)))
     if memory.proposal is not None:
@@ -65,9 +67,17 @@ def _proposal(memory: Memory) -> Markup:
     found = memory.proposal
     if found is None:
         return fragment([])
+    head = ("operator", "runs at", "would run at")
     rows = [
         (op, _counted(memory.places.get(op, ())), _counted(row)) for op, row in found.to.items()
     ]
+    if found.weights:
+        head = ("router", "shares of its workers", "would be")
+        rows = [
+            (f"{name} <- {r}", _shares(memory.weights.get(name, ())[r - 1 : r]), _shares((row,)))
+            for name, given in found.weights.items()
+            for r, row in enumerate(given, 1)
+        ]
     return fragment(
         [
             paragraph(f"{found.id}, {found.kind}: {found.why}."),
@@ -76,12 +86,16 @@ def _proposal(memory: Memory) -> Markup:
             ),
             table(
                 found.acts,
-                ("operator", "runs at", "would run at"),
+                head,
                 rows,
                 ["best" if now != then else "" for _, now, then in rows],
             ),
         ]
     )
+
+
+def _shares(rows: Sequence[Sequence[float]]) -> str:
+    return "; ".join(", ".join(map(percent, row)) for row in rows)
 
 
 def _plan(memory: Memory) -> Markup:
@@ -109,6 +123,15 @@ def _plan(memory: Memory) -> Markup:
                 ]
             ),
             where,
+        ]
+    )
+
+
+def _machines(memory: Memory) -> Markup:
+    return fragment(
+        [
+            paragraph("At the largest rates that are expected within a day; nothing is done."),
+            bullets([f"{advice.says}." for advice in memory.advice]),
         ]
     )
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
-from edgeplace.cli.quantities import size
 from edgeplace.model import first_few
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.placement import Box, Flow, Placement
+from edgeplace.views.pictures.label_places import short
 
 _MARGIN, _GAP_X, _GAP_Y = 10, 200, 18
 _WIDTH, _HEAD, _ROW, _FOOT = 270, 52, 32, 8
@@ -50,7 +50,7 @@ def drawing(placed: Placement) -> Markup:
         *arrows,
         *(_site(b, d, placed) for b, d in zip(placed.boxes, boxes, strict=True)),
         *inside,
-        *_labels(shown, boxes),
+        *_labels(placed, shown, boxes),
         class_="sites",
         viewBox=f"0 0 {width:g} {height:g}",
         style=f"min-width:{0.85 * width:.0f}px;max-width:{1.2 * width:.0f}px",
@@ -180,7 +180,7 @@ def _arrow(flow: Flow, placed: Placement, boxes: Sequence[_Drawn], largest: floa
     names = placed.operators
     said = (
         f"{names[flow.source]} at {placed.boxes[flow.start].title} → {names[flow.target]} at "
-        f"{placed.boxes[flow.end].title}: {size(flow.bytes_per_s, '/s')}"
+        f"{placed.boxes[flow.end].title}: {placed.rates.text(flow.bytes_per_s)}"
     )
     width = 1.5 + 4.5 * math.sqrt(flow.bytes_per_s / largest)
     return element(
@@ -193,7 +193,7 @@ def _arrow(flow: Flow, placed: Placement, boxes: Sequence[_Drawn], largest: floa
     )
 
 
-def _labels(arrows: Sequence[Flow], boxes: Sequence[_Drawn]) -> list[Markup]:
+def _labels(placed: Placement, arrows: Sequence[Flow], boxes: Sequence[_Drawn]) -> list[Markup]:
     """Return the bytes that leave each row, beside it."""
     rows: dict[tuple[float, float, str], list[Flow]] = {}
     for f in arrows:
@@ -205,7 +205,7 @@ def _labels(arrows: Sequence[Flow], boxes: Sequence[_Drawn]) -> list[Markup]:
     for (x, y, anchor), own in rows.items():
         # The label keeps away from the arrow, which rises where the largest stream rises.
         climbs = boxes[own[0].end].rows[own[0].target] < y
-        text = size(sum(f.bytes_per_s for f in own), "/s")
+        text = placed.rates.text(sum(f.bytes_per_s for f in own))
         labels.append(
             element(
                 "text", text, x=x, y=y + (14 if climbs else -5), text_anchor=anchor, class_="bytes"
@@ -238,18 +238,11 @@ def _head(name: str, class_: str, side: float) -> Markup:
     )
 
 
-def short(text: str, cells: int) -> str:
-    """Return text with at most so many characters, cut with an ellipsis."""
-    if cell_len(text) <= cells:
-        return text
-    return set_cell_size(text, cells - 1).rstrip() + "…"
-
-
 def _description(placed: Placement, across: Sequence[Flow]) -> str:
     parts = []
     for box in placed.boxes:
         there = [f"{placed.operators[o]} {many(box, o)}" for o in placed.order if box.subtasks[o]]
         parts.append(f"{box.title}: {first_few(there, _MOST_ROWS) or 'nothing'}.")
-    total = size(sum(f.bytes_per_s for f in across), "/s")
+    total = placed.rates.text(sum(f.bytes_per_s for f in across))
     parts.append(f"Streams between sites: {total}. The tables below have the same figures.")
     return " ".join(parts)

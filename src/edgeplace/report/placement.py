@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 
 from edgeplace.cli.quantities import percent
-from edgeplace.model import Cluster
+from edgeplace.model import Cluster, RateUnit
 from edgeplace.solver import Problem, Usage
 from edgeplace.solver.arrays import Floats, Ints
 
@@ -58,6 +58,8 @@ class Placement:
     box_of: dict[str, int]
     """The box of each site that has machines."""
     flows: tuple[Flow, ...]
+    rates: RateUnit
+    """What the picture writes them in."""
 
 
 def placement(verdict: Usage) -> Placement:
@@ -81,7 +83,8 @@ def placement(verdict: Usage) -> Placement:
         for job, op in p.subtasks.operators
     )
     named = {p.cluster.sites[s].id: i for i, lot in enumerate(lots) for s in lot.sites}
-    return Placement(names, _order(p), boxes, named, _flows(p, site, box_of, len(lots)))
+    flows = _flows(p, site, box_of, len(lots))
+    return Placement(names, _order(p), boxes, named, flows, p.cluster.rates_in)
 
 
 @dataclass(frozen=True)

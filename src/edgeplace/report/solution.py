@@ -7,13 +7,13 @@ from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Conflict,
     Evaluation,
+    JobGraph,
     LevelResult,
     ObjectiveName,
     Plan,
     Result,
     Status,
     StoppedBy,
-    first_few,
 )
 from edgeplace.report import drawing, usage
 from edgeplace.report.markup import Markup, element, fragment
@@ -29,12 +29,26 @@ from edgeplace.report.parts import (
     table,
 )
 from edgeplace.report.placement import Placement, placement
-from edgeplace.solver import Advice, Policy, build, measure_usage, why
+from edgeplace.report.plan_tables import Origin, moves_section, origin_section, plan_section
+from edgeplace.report.site_map import map_section
+from edgeplace.solver import (
+    Advice,
+    Policy,
+    build,
+    certainty,
+    measure_usage,
+    site_kinds,
+    why,
+    why_by_kind,
+)
 from edgeplace.solver.clock import unhurried
 from edgeplace.views.bill import bill, columns
-from edgeplace.views.reasons import because
-from edgeplace.views.tables import binding, holding, limit
-from edgeplace.views.terms import Terms
+from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certainty_rows
+from edgeplace.views.job_changes import HEADING, Change, said
+from edgeplace.views.kind_reasons import KIND_COLUMNS, chained, kind_rows
+from edgeplace.views.reasons import REASON_COLUMNS, reason_rows
+from edgeplace.views.tables import binding, holding
+from edgeplace.views.terms import Terms, at_demand
 
 _TERMS: dict[ObjectiveName, str] = {
     "wan": "WAN bytes per second, weighted by price",
@@ -43,9 +57,8 @@ _TERMS: dict[ObjectiveName, str] = {
     "moves": "subtasks that move",
     "throughput": "largest share of a limit in use",
     "cost": "cost of a month, in the currency of the cluster",
+    "wishes": "subtasks that break wishes, by weight",
 }
-_MOST_SITES = 6
-"""Most sites of an operator that are named."""
 
 
 def solution_page(
@@ -53,7 +66,11 @@ def solution_page(
     result: Result,
     others: Sequence[Policy],
     local: Sequence[Advice],
+    changes: Sequence[Change],
     objective: Sequence[str],
+    origin: Origin | None = None,
+    measured: Sequence[JobGraph] | None = None,
+    losses: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None,
 ) -> str:
     """Return the page of an answer of `solve`.
 
@@ -62,13 +79,21 @@ def solution_page(
     others
         The placements to compare with; the first one is `before`.
     local
-        Changes to the job that would help.
+        Ship strategies that would help.
+    changes
+        Other changes to the jobs.
     objective
         The levels of the objective, as `solve` takes them.
+    origin
+        What the page is made from; None: that is not said.
+    measured
+        The jobs with their costs as measured; None: those of the case.
+    losses
+        Columns and rows of what the loss of each site leaves; None: that was not asked for.
     """
     compared = [(p.name, p.evaluation) for p in others]
     terms = Terms.of(case.cluster)
-    lead = [_verdict(result)]
+    lead = [verdict(result)]
     sections: list[Section] = []
     if result.plan and result.evaluation:
         before = compared[0] if compared else None
@@ -79,19 +104,39 @@ def solution_page(
             Section(
                 "proof",
                 "Objective, bound and comparison",
-                fragment([_levels(result.levels), policies_table(compared, terms, "edgeplace")]),
+                fragment(
+                    [levels_table(result.levels), policies_table(compared, terms, "edgeplace")]
+                ),
             )
         )
+        if result.evaluation.periods:
+            each = [
+                (f"{p.name}, {percent(p.share)}", p.evaluation) for p in result.evaluation.periods
+            ]
+            body = policies_table(each, terms, what="period")
+            sections.append(Section("periods", "Over the day", body))
+        if losses:
+            body = table("The best plan after each loss, with the jobs placed anew", *losses)
+            sections.append(Section("losses", "What may be lost", body))
+        if result.plan.weights:
+            sections.append(_weights(case, result.plan))
         sections += bill_section(case, result.evaluation)
         sections.append(reasons(case, result.plan, objective))
+        sections.append(_certainty(case, measured or case.jobs, result.plan))
+        sections += [plan_section(case, result.plan), *moves_section(case, result.plan)]
     else:
         if result.conflict:
-            sections.append(_conflict(result.conflict))
+            sections.append(conflict_section(result.conflict, terms))
         if compared:
             sections.append(Section("compared", "For comparison", policies_table(compared, terms)))
-    remarks = [*map(_advice, local), *result.notes]
+    if changes:
+        lines = [" ".join(said(change, terms)) for change in changes]
+        sections.append(Section("job-changes", HEADING.capitalize(), bullets(lines)))
+    remarks = [*(_advice(a, terms) for a in local), *result.notes]
     if remarks:
         sections.append(Section("notes", "What to know", bullets(remarks)))
+    if origin:
+        sections.append(origin_section(origin))
     return page(f"Placement of {case.name}", fragment([*lead, _size_of(case)]), sections)
 
 
@@ -106,6 +151,7 @@ def plan_sections(
     placed = placement(verdict)
     return [
         Section("sites", "The job on the sites", _sites(placed)),
+        *map_section(case, plan, found),
         Section("links", "Links", usage.links(case.cluster, placed, found, before)),
         Section("nodes", "Nodes", usage.nodes(verdict)),
     ]
@@ -142,7 +188,7 @@ def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | 
     paid = terms.traffic
     cost = [(terms.title(paid), *pair(lambda e: terms.value(paid, e.value(paid))))]
     shown = [
-        ("WAN traffic", *pair(lambda e: size(e.wan_bytes_per_s, "/s"))),
+        ("WAN traffic", *pair(lambda e: terms.rate(e.wan_bytes_per_s))),
         *(cost if terms.currency else []),
         ("worst path", *pair(lambda e: milliseconds(e.latency_ms))),
         ("server cores in use", *pair(lambda e: count(e.server_cores))),
@@ -159,65 +205,78 @@ def bill_section(case: Instance, found: Evaluation) -> list[Section]:
     rows = bill(case.cluster, found)
     if not rows:
         return []
-    said = "An average month of 30.4 days at the stated demand"
+    said = f"An average month of 30.4 days {at_demand(found)}"
     body = table(said, columns(Terms.of(case.cluster)), rows)
     return [Section("cost", "What it costs a month", body)]
 
 
-def policies_table(rows: Sequence[tuple[str, Evaluation]], terms: Terms, best: str = "") -> Markup:
+def policies_table(
+    rows: Sequence[tuple[str, Evaluation]], terms: Terms, best: str = "", what: str = "placement"
+) -> Markup:
     """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
+    when = "of the day" if what == "period" else at_demand(rows[0][1])
     money = (f">{terms.money}",) if terms.currency else ()
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
         cells.append(
             (
                 name,
-                size(e.wan_bytes_per_s, "/s"),
+                terms.rate(e.wan_bytes_per_s),
                 *(terms.cost(e) for _ in money),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 f"{e.moves:,}",
                 factor(e.headroom),
                 binding(e.binding),
-                _holding(name, e, more),
+                _holding(name, e, more, terms),
             )
         )
-    titles = ("placement", ">WAN", *money, ">worst path", ">server cores", ">moves", ">headroom")
+    titles = (what, ">WAN", *money, ">worst path", ">server cores", ">moves", ">headroom")
     marks = ["best" if n == best else "" if e.feasible else "broken" for n, e in rows]
     return table(
-        "Placements at the stated demand, judged by one evaluator",
+        f"{what.capitalize()}s {when}, judged by one evaluator",
         (*titles, "bottleneck", "limits and rules"),
         cells,
         marks,
     )
 
 
-def _holding(name: str, found: Evaluation, more: str) -> str:
+def _holding(name: str, found: Evaluation, more: str, terms: Terms) -> str:
     if found.feasible:
         return "holds"
     doubt = ", within measurement" if holding(name, found) != "no" else ""
-    return f"breaks {limit(found.violations[0])}{more}{doubt}"
+    return f"breaks {terms.limit(found.violations[0])}{more}{doubt}"
 
 
 def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
-    """Return the reasons for the place of each operator."""
-    found = why(list(case.jobs), case.cluster, plan, case.rules, case.current, objective)
-    terms = Terms.of(case.cluster)
-    rows = []
-    for r in found:
-        sites = first_few(r.sites, _MOST_SITES)
-        name = r.name if len(case.jobs) == 1 else f"{r.job}: {r.name}"
-        rows.append((name, sites, because(r, terms)))
+    """Return the reasons for what each kind of site runs, and for the place of each operator."""
+    jobs, cluster, rules, current = list(case.jobs), case.cluster, case.rules, case.current
+    terms = Terms.of(cluster)
+    by_kind = why_by_kind(jobs, cluster, plan, rules, current, objective)
+    found = why(jobs, cluster, plan, rules, current, objective)
+    kinds = site_kinds(jobs, cluster, plan)
     said = "The cost of the nearest other place, or the limit that it breaks"
-    untold = sum(len(job.operators) for job in case.jobs) - len(found)
+    untold = sum(len(job.operators) for job in jobs) - len(found)
     if untold:
         said += f"; the time limit left no time for {untold:,} operators"
-    body = long_table(said, ("operator", "runs at", "because"), rows)
-    return Section("why", "Why each operator is where it is", body)
+    whats = kind_rows(by_kind, terms)
+    rows = reason_rows(found, kinds, chained(by_kind, terms), terms)
+    parts = [long_table("What if a chain were placed otherwise", KIND_COLUMNS, whats)]
+    parts = [*(parts if whats else []), long_table(said, REASON_COLUMNS, rows)]
+    return Section("why", "Why it is so", fragment(parts))
 
 
-def _verdict(result: Result) -> Markup:
+def _certainty(case: Instance, measured: Sequence[JobGraph], plan: Plan) -> Section:
+    """Return the section of the intervals behind a plan, and of the limits that they reach."""
+    found = certainty(measured, case.cluster, plan, case.rules, case.current)
+    costs = long_table("CPU costs of this plan", CERTAINTY_COLUMNS, certainty_rows(found))
+    return Section(
+        "certainty", "How sure it is", fragment([bullets(certainty_lines(found)), costs])
+    )
+
+
+def verdict(result: Result) -> Markup:
     """Return the answer in a sentence."""
     searched = (
         f" Stopped by {result.stopped_by.value} after {seconds(result.runtime_s)}"
@@ -273,7 +332,7 @@ def _sites(placed: Placement) -> Markup:
         (
             f"{placed.operators[f.source]} at {boxes[f.start].title}",
             f"{placed.operators[f.target]} at {boxes[f.end].title}",
-            size(f.bytes_per_s, "/s"),
+            placed.rates.text(f.bytes_per_s),
         )
         for f in across
     ]
@@ -288,7 +347,7 @@ def _sites(placed: Placement) -> Markup:
             element(
                 "details",
                 element("summary", f"Streams between sites ({len(across):,})"),
-                long_table("Streams between sites", ("from", "to", ">bytes/s"), streams),
+                long_table("Streams between sites", ("from", "to", ">traffic"), streams),
             )
             if across
             else paragraph("No stream leaves its site."),
@@ -296,7 +355,8 @@ def _sites(placed: Placement) -> Markup:
     )
 
 
-def _levels(levels: Sequence[LevelResult]) -> Markup:
+def levels_table(levels: Sequence[LevelResult]) -> Markup:
+    """Return what was proved of each term."""
     rows = [
         (
             _TERMS[v.name],
@@ -316,7 +376,8 @@ def _levels(levels: Sequence[LevelResult]) -> Markup:
     )
 
 
-def _conflict(found: Conflict) -> Section:
+def conflict_section(found: Conflict, terms: Terms) -> Section:
+    """Return why no plan exists, and what would help."""
     known = (
         "These cannot all hold; drop any one of them and the others can all hold:"
         if found.irreducible
@@ -327,13 +388,27 @@ def _conflict(found: Conflict) -> Section:
     if found.members:
         parts += [paragraph(known), bullets(found.members)]
     near = "The nearest placement" if found.nearest else "A placement that is near"
-    parts += [paragraph(f"{near} exceeds:"), bullets([*map(limit, found.shortfalls)])]
+    parts += [paragraph(f"{near} exceeds:"), bullets([*map(terms.limit, found.shortfalls)])]
     return Section("conflict", "Conflicting limits and rules", fragment(parts))
 
 
-def _advice(found: Advice) -> str:
+def _weights(case: Instance, plan: Plan) -> Section:
+    """Return the section of the weights by which routers deal records."""
+    rows = [
+        (source, f"{job.operator(op).name} ({j + 1}/{len(row)})", plan.of(job.name)[op][j], share)
+        for job in case.jobs
+        for op, weights in plan.weights.get(job.name, {}).items()
+        for source, row in weights.items()
+        for j, share in enumerate(map(percent, row))
+        if row[j] > 0
+    ]
+    columns = ("records of", "go to", "on", ">share")
+    return Section("weights", "Weights of the workers", table("Weights", columns, rows))
+
+
+def _advice(found: Advice, terms: Terms) -> str:
     return (
         f"A change to the job would help: with {found.source} → {found.target} as "
         f"{found.local.value} instead of {found.now.value}, the WAN would carry "
-        f"{size(found.local_wan_bytes_per_s, '/s')} instead of {size(found.wan_bytes_per_s, '/s')}."
+        f"{terms.rate(found.local_wan_bytes_per_s)} instead of {terms.rate(found.wan_bytes_per_s)}."
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind
+from edgeplace.model import AMOUNTS, Cluster, Evaluation, Limit, LimitKind, RateUnit
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, long_table, paragraph, table
 from edgeplace.report.placement import Placement
@@ -25,6 +25,7 @@ def links(
     if not found.links:
         return paragraph("The cluster has no links: all sites stand alone.")
     name, other = before or ("", None)
+    rate = cluster.rates_in.text
     was = {a.where: a for a in other.links} if other else {}
     before_column = [f">{name}"] if other else []
 
@@ -35,18 +36,18 @@ def links(
     rows = [
         (
             a.where,
-            *([_before(was[a.where])] if was else []),
-            size(a.used, "/s"),
-            "unlimited" if a.capacity is None else size(a.capacity, "/s"),
+            *([_before(was[a.where], cluster.rates_in)] if was else []),
+            rate(a.used),
+            "unlimited" if a.capacity is None else rate(a.capacity),
             "-" if a.capacity is None else bar(a.utilisation),
         )
         for a in ordered
     ]
-    said = f"{size(found.wan_bytes_per_s, '/s')} over all links"
+    said = f"{rate(found.wan_bytes_per_s)} over all links"
     if found.checkpoint_bytes_per_s:
-        said += f", {size(found.checkpoint_bytes_per_s, '/s')} of it checkpoints"
+        said += f", {rate(found.checkpoint_bytes_per_s)} of it checkpoints"
     if other:
-        said += f"; {name}: {size(other.wan_bytes_per_s, '/s')}"
+        said += f"; {name}: {rate(other.wan_bytes_per_s)}"
     grouped = len(placed.box_of) > len(placed.boxes)
     return fragment(
         [
@@ -74,6 +75,7 @@ def _together(
         )
         for a in cluster.directed_links()
     }
+    rate = cluster.rates_in.text
     lots: dict[tuple[str, str], list[Limit]] = {}
     for a in found.links:
         lots.setdefault(ends[a.where], []).append(a)
@@ -82,8 +84,8 @@ def _together(
         (
             f"{start} -> {end}",
             f"{len(own):,}",
-            *([size(sum(was[a.where].used for a in own), "/s")] if was else []),
-            size(sum(a.used for a in own), "/s"),
+            *([rate(sum(was[a.where].used for a in own))] if was else []),
+            rate(sum(a.used for a in own)),
             bar(max(a.utilisation for a in own)),
         )
         for (start, end), own in ordered
@@ -92,8 +94,8 @@ def _together(
     return long_table("Links as in the picture, summed", ("between", *columns), rows)
 
 
-def _before(link: Limit) -> str:
-    return size(link.used, "/s") + (f" ({percent(link.utilisation)})" if _over(link) else "")
+def _before(link: Limit, rates: RateUnit) -> str:
+    return rates.text(link.used) + (f" ({percent(link.utilisation)})" if _over(link) else "")
 
 
 def _over(link: Limit) -> bool:

@@ -1,11 +1,11 @@
 """What a plan costs a month, item by item, as an invoice has it."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import count, counted, size
-from edgeplace.model import HOUR_S, MONTH_S, Cluster, Evaluation
+from edgeplace.model import HOUR_S, MONTH_S, Cluster, Evaluation, Limit
 from edgeplace.views.terms import Terms
 
 Row = tuple[str, str, str, str]
@@ -38,8 +38,17 @@ def show_bill(console: Console, cluster: Cluster, found: Evaluation) -> None:
         console.table(columns(Terms.of(cluster)), rows)
 
 
+def _mean(found: Evaluation, listed: Callable[[Evaluation], Iterable[Limit]]) -> dict[str, float]:
+    """Return what is used on average: over a day, limits say what is used at most."""
+    used: dict[str, float] = defaultdict(float)
+    for share, each in [(p.share, p.evaluation) for p in found.periods] or [(1.0, found)]:
+        for limit in listed(each):
+            used[limit.where] += share * limit.used
+    return used
+
+
 def _links(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
-    used = {limit.where: limit.used * MONTH_S for limit in found.links}
+    used = _mean(found, lambda e: e.links)
     volumes = {(a.source, a.target) for a in cluster.directed_links() if a.included_bytes}
     carried: dict[tuple[float, float], dict[tuple[str, ...], float]] = defaultdict(dict)
     for link in cluster.directed_links():
@@ -47,7 +56,7 @@ def _links(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
         # Opposite links that share a volume are one item.
         item = tuple(sorted(ends)) if ends in volumes and ends[::-1] in volumes else ends
         of_price = carried[link.price_per_byte, link.included_bytes]
-        of_price[item] = of_price.get(item, 0.0) + used.get(" -> ".join(ends), 0.0)
+        of_price[item] = of_price.get(item, 0.0) + MONTH_S * used.get(" -> ".join(ends), 0.0)
     for (price, included), items in sorted(carried.items(), reverse=True):
         each = [bytes_ for bytes_ in items.values() if bytes_]
         if not price or not each:
@@ -61,7 +70,7 @@ def _links(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
 
 
 def _cores(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
-    used = {limit.where: limit.used for limit in found.nodes}
+    used = _mean(found, lambda e: e.nodes)
     by_price: dict[float, list[float]] = defaultdict(list)
     for node in cluster.nodes:
         if node.price_per_core_hour and used.get(node.id):

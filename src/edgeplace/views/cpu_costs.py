@@ -1,8 +1,13 @@
 """A table of CPU times: of a record, how each was found, and of a TaskManager without records."""
 
+from typing import TYPE_CHECKING
+
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import cores, milliseconds_or_less
 from edgeplace.model import ClassCost, Costs
+
+if TYPE_CHECKING:
+    from edgeplace.spark_stats import Doubt
 
 
 def show_cpu_costs(console: Console, costs: Costs) -> None:
@@ -29,6 +34,16 @@ def show_cpu_costs(console: Console, costs: Costs) -> None:
             f"background of a TaskManager on {background.node_class}: {cores(background.cores)} "
             f"cores (90 % interval {low} to {high})"
         )
+
+
+def show_doubt(console: Console, doubt: "Doubt") -> None:
+    """Print which further measurement narrows the doubt of plans most."""
+    ends = " to ".join(map(milliseconds_or_less, (doubt.low_ms, doubt.high_ms)))
+    console.text(
+        f"to know more: record 20 s at two thirds of the load with {doubt.operator} on "
+        f"{doubt.node_class}; its CPU time there is {ends} a record (90 %), which is "
+        f"{cores(doubt.cores)} cores at this rate"
+    )
 
 
 def _of_class(c: ClassCost) -> tuple[str, str, str, str]:

@@ -3,38 +3,29 @@
 from collections.abc import Sequence
 
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import count, counted, milliseconds, percent, size
+from edgeplace.cli.quantities import milliseconds, percent
 from edgeplace.model import Evaluation, Limit, ObjectiveName, Status, some
 from edgeplace.solver import Difference, Moves, OtherParallelism, Prices, Shift, Tight
 from edgeplace.solver.tolerances import SAME_VALUE, TIE
-from edgeplace.views.tables import limit, ranges
+from edgeplace.views.tables import ranges
 from edgeplace.views.terms import Terms
 
 _MOST_LIMITS = 10
 _MOST_SHIFTS = 40
 
 
-def show_tightest(console: Console, found: Sequence[Tight]) -> None:
+def show_tightest(console: Console, found: Sequence[Tight], terms: Terms) -> None:
     """Print the tightest limits: for each kind and site, the tightest one."""
     rows, styles = [], []
     for tight in found[:_MOST_LIMITS]:
         at = tight.limit
         more = f", the fullest of {tight.of:,} at {tight.site}" if tight.of > 1 else ""
-        rows.append((at.kind, at.where + more, _amount(at), _room(at), percent(at.utilisation)))
+        rows.append((at.kind, at.where + more, *terms.use(at), percent(at.utilisation)))
         styles.append("red" if at.shortfall else "")
     console.table(("limit", "where", ">used", ">of", ">in use"), rows, styles)
     if len(found) > _MOST_LIMITS:
         least = percent(found[_MOST_LIMITS].limit.utilisation)
         console.text(f"and {len(found) - _MOST_LIMITS:,} more, at most {least} in use", style="dim")
-
-
-def _amount(found: Limit) -> str:
-    return size(found.used, "/s") if found.unit == "bytes/s" else count(found.used)
-
-
-def _room(found: Limit) -> str:
-    room = found.capacity or 0.0
-    return size(room, "/s") if found.unit == "bytes/s" else counted(room, found.unit)
 
 
 def show_other_parallelism(
@@ -47,7 +38,7 @@ def show_other_parallelism(
 
     def said(other: OtherParallelism) -> str:
         if other.status is Status.INFEASIBLE:
-            broken = "; ".join(limit(v) for v in other.breaks)
+            broken = "; ".join(terms.limit(v) for v in other.breaks)
             return f"no plan holds: {broken}" if broken else "no plan holds"
         if other.status is Status.UNKNOWN:
             return "not known: the time was over"
@@ -81,8 +72,8 @@ def show_moves(
                 ),
                 "; ".join(
                     [
-                        *(f"breaks {text}" for text in _limits(option.breaks)),
-                        *(f"cures {text}" for text in _limits(option.cures)),
+                        *(f"breaks {text}" for text in _limits(option.breaks, terms)),
+                        *(f"cures {text}" for text in _limits(option.cures, terms)),
                     ]
                 ),
             )
@@ -102,10 +93,10 @@ def show_moves(
         )
 
 
-def _limits(found: Sequence[Limit], most: int = 2) -> list[str]:
+def _limits(found: Sequence[Limit], terms: Terms, most: int = 2) -> list[str]:
     more = len(found) - most
     rest = [f"{more} more limits"] if more > 0 else []
-    return [*(limit(v) for v in found[:most]), *rest]
+    return [*(terms.limit(v) for v in found[:most]), *rest]
 
 
 def _changed(terms: Terms, name: ObjectiveName, before: float, after: float) -> str:
@@ -188,19 +179,19 @@ def show_difference(
     rows.append(("holds", held, holds))
     console.table(("", *(f">{name}" for name in names)), rows)
     for word, limits in (("newly broken", found.breaks), ("cured", found.cures)):
-        for text in _limits(limits, most=10):
+        for text in _limits(limits, terms, most=10):
             console.text(f"{word}: {text}")
     console.heading(f"who moves, from {names[0]} to {names[1]}")
     show_shifts(console, found.shifts)
 
 
-def show_shifts(console: Console, found: Sequence[Shift]) -> None:
+def show_shifts(console: Console, found: Sequence[Shift], most: int = _MOST_SHIFTS) -> None:
     """Print the subtasks that move, by operator and site."""
     if not found:
         console.text("no subtask changes its TaskManager")
         return
     rows = []
-    for shift in found[:_MOST_SHIFTS]:
+    for shift in found[:most]:
         stays = shift.source == shift.target
         rows.append(
             (
@@ -211,8 +202,8 @@ def show_shifts(console: Console, found: Sequence[Shift]) -> None:
             )
         )
     console.table(("operator", "site", "subtasks", "TaskManager"), rows)
-    if len(found) > _MOST_SHIFTS:
-        rest = found[_MOST_SHIFTS:]
+    if len(found) > most:
+        rest = found[most:]
         moving = sum(len(shift.subtasks) for shift in rest)
         console.text(f"and {len(rest):,} more ways, of {moving:,} subtasks", style="dim")
 
@@ -223,5 +214,5 @@ def show_terms(
     """Print the objective terms of a plan in one line, and the limits that it breaks."""
     values = (f"{terms.title(n)} {terms.value(n, found.value(n))}" for n in objective)
     console.text(", ".join(values))
-    for text in _limits(found.violations, most=10):
+    for text in _limits(found.violations, terms, most=10):
         console.text(f"does not hold: {text}", style="red")

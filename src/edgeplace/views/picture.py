@@ -8,8 +8,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from edgeplace.cli.console import Console, visible
-from edgeplace.cli.quantities import counted, percent, size
-from edgeplace.model import Cluster, Evaluation, JobGraph, Plan
+from edgeplace.cli.quantities import counted, percent
+from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, RateUnit
 
 _BAR = 10
 _MOST_NODES = 12
@@ -55,13 +55,13 @@ def show_sites(
         line = Text(f"  {name}: ")
         if name in used:
             now = used[name]
-            line.append(f"{size(now.used, '/s')}", style="bold")
+            line.append(cluster.rates_in.text(now.used), style="bold")
             if now.capacity is not None:
                 share = now.utilisation
                 style = "red" if share > 1 else "green"
                 line.append(f" {_bar(share)} {percent(share)} of what plans may use", style=style)
         if room is not None:
-            line.append(f"   ({size(8 * room, 'it/s').replace('B', 'b')}, ", style="dim")
+            line.append(f"   ({RateUnit.BITS.text(room)}, ", style="dim")
             line.append(f"{link.delay_ms:g} ms)", style="dim")
         console.out.print(line, soft_wrap=True)
 

@@ -6,7 +6,7 @@ from itertools import takewhile
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import counted, factor, percent
 from edgeplace.model import Cluster, Evaluation, JobGraph, ObjectiveName, Plan, Rules
-from edgeplace.solver import Tight, sites_of, tightest
+from edgeplace.solver import KindOfSites, Tight, site_kinds, tightest
 from edgeplace.solver.tolerances import SAME_VALUE
 from edgeplace.views.terms import Terms
 
@@ -15,8 +15,6 @@ _MOST_NAMES = 3
 """Sites that are named one by one."""
 _MOST_LIMITS = 3
 _SHORTEST_PREFIX = 3
-Kind = tuple[bool, tuple[str, ...], tuple[tuple[str, str], ...]]
-"""Of a site: whether it is in the cloud, the classes of its machines, (job, operator) there."""
 
 
 def show_places(console: Console, jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan) -> None:
@@ -24,65 +22,43 @@ def show_places(console: Console, jobs: Sequence[JobGraph], cluster: Cluster, pl
 
     Sites are of one kind if they have the same classes of machines and the same operators.
     """
-    kinds = _kinds(jobs, cluster, plan)
-    more = kinds[_MOST_KINDS:] if len(kinds) > _MOST_KINDS + 1 else []
+    kinds = site_kinds(jobs, cluster, plan)
+    more = kinds[_MOST_KINDS:] if len(kinds) > _MOST_KINDS + 1 else ()
     several = len(jobs) > 1
     rows = []
-    for names, classes, by_job in kinds[: len(kinds) - len(more)]:
-        for i, (job, operators) in enumerate(by_job.items()):
-            sites = "" if i else _sites(names, classes)
+    for kind in kinds[: len(kinds) - len(more)]:
+        for i, (job, operators) in enumerate(operators_of(kind, jobs).items()):
+            sites = "" if i else name_of(kind)
             rows.append((sites, *([job] if several else []), operators))
     console.table(("sites", *(["job"] if several else []), "subtasks"), rows)
     if more:
         console.text(f"and {len(more)} more kinds of sites: --full has every subtask", style="dim")
 
 
-def _kinds(
-    jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan
-) -> list[tuple[list[str], tuple[str, ...], dict[str, str]]]:
-    """Return sites, classes of their machines, and what runs there by job; the cloud last."""
-    site_of = sites_of(cluster)
-    held: dict[str, dict[tuple[str, str], int]] = {}
-    for job in jobs:
-        for op in job.operators:
-            for tm in plan.of(job.name)[op.id]:
-                there = held.setdefault(site_of[tm], {})
-                there[job.name, op.name] = there.get((job.name, op.name), 0) + 1
-    classes: dict[str, set[str]] = {}
-    for node in cluster.nodes:
-        classes.setdefault(node.site, set()).add(node.node_class)
-    kinds: dict[Kind, list[str]] = {}
-    for site in cluster.sites:
-        if site.id in held:
-            kind = (site.tier == "cloud", tuple(sorted(classes[site.id])), tuple(held[site.id]))
-            kinds.setdefault(kind, []).append(site.id)
-    found = []
-    for _, sites in sorted(kinds.items(), key=lambda each: (each[0][0], -len(each[1]))):
-        total: dict[tuple[str, str], int] = {}
-        for site_id in sites:
-            for name, n in held[site_id].items():
-                total[name] = total.get(name, 0) + n
-        found.append((sites, tuple(sorted(classes[sites[0]])), _operators(total)))
-    return found
-
-
-def _operators(total: dict[tuple[str, str], int]) -> dict[str, str]:
-    """Return job -> its operators with their subtasks: `camera 30, decode 30`."""
+def operators_of(kind: KindOfSites, jobs: Sequence[JobGraph]) -> dict[str, str]:
+    """Return job -> its operators there, with their subtasks: `camera 30, decode 30`."""
+    names = {(job.name, op.id): op.name for job in jobs for op in job.operators}
     by_job: dict[str, list[str]] = {}
-    for (job, op), n in total.items():
-        by_job.setdefault(job, []).append(f"{op} {n:,}")
+    for (job, op), n in kind.runs.items():
+        by_job.setdefault(job, []).append(f"{names[job, op]} {n:,}")
     return {job: ", ".join(ops) for job, ops in by_job.items()}
 
 
-def _sites(names: Sequence[str], classes: Sequence[str]) -> str:
-    """Return one name for several sites: `30 depot-* (pi4)`."""
+def name_of(kind: KindOfSites) -> str:
+    """Return one name for the sites of a kind, with their machines: `30 depot-* (pi4)`."""
+    classes = kind.classes
     machines = f" ({', '.join(classes)})" if classes and classes != ("default",) else ""
-    if len(names) <= _MOST_NAMES:
-        return ", ".join(names) + machines
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(min(names), max(names), strict=False))
+    return one_name(kind.sites) + machines
+
+
+def one_name(sites: Sequence[str]) -> str:
+    """Return one name for several sites: `30 depot-*`."""
+    if len(sites) <= _MOST_NAMES:
+        return ", ".join(sites)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(min(sites), max(sites), strict=False))
     prefix = "".join(letter for letter, _ in same).rstrip("0123456789")
     alike = f"{prefix}*" if len(prefix) >= _SHORTEST_PREFIX else "sites"
-    return f"{len(names):,} {alike}{machines}"
+    return f"{len(sites):,} {alike}"
 
 
 def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import (
     count,
-    counted,
     exact,
     factor,
     milliseconds,
@@ -16,16 +15,17 @@ from edgeplace.cli.quantities import (
 from edgeplace.model import (
     RATED,
     Case,
+    Chosen,
     ClassCost,
     Costs,
     Evaluation,
     JobGraph,
     Limit,
-    LimitKind,
     Plan,
     Result,
     SourceDemand,
     Status,
+    StreamCost,
 )
 from edgeplace.views.cpu_costs import show_cpu_costs
 from edgeplace.views.terms import Terms
@@ -79,10 +79,25 @@ def show_costs(console: Console, costs: Costs) -> None:
                 console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
             if c.weak:
                 console.text(f"{name} on {c.node_class} is weak: {c.weak}", style="yellow")
+    for s in costs.streams:
+        if s.flush_law:
+            console.text(f"{names[s.source]} puts out by the {_flush_law(s)}")
     for note, subjects in _notes(costs, names).items():
         console.text(f"note on {', '.join(subjects)}: {note}", style="dim")
-    for note in costs.notes:
-        console.text(f"note: {note}", style="dim")
+    console.notes(costs.notes)
+
+
+def _flush_law(stream: StreamCost) -> str:
+    """Return the law of a stream behind a combiner or a window in words."""
+    law, seen = stream.flush_law, stream.by_rate
+    if law is None:
+        return ""
+    keys = f"{count(law.keys)} keys" if law.form == "zipf" else f"{count(law.keys)} hot keys"
+    shape = f"exponent {law.shape:.3g}" if law.form == "zipf" else f"{percent(law.shape)} cold"
+    return (
+        f"flush law ({law.form}: {keys}, {shape}), fitted to {len(seen)} rates of "
+        f"{count(seen[0].rate_per_s)} to {count(seen[-1].rate_per_s)} records/s into a subtask"
+    )
 
 
 def _of_class(c: ClassCost | None) -> tuple[str, str, str, str]:
@@ -90,6 +105,7 @@ def _of_class(c: ClassCost | None) -> tuple[str, str, str, str]:
     if c is None:
         return "-", "-", "-", "-"
     marks = [" drifts"] * (not c.stationary) + [" weak"] * bool(c.weak)
+    marks += [" estimated"] * (c.origin == "estimated")
     spread = "-" if c.relative_spread is None else percent(c.relative_spread)
     return c.node_class, count(c.true_rate_per_s) + "".join(marks), spread, count(c.samples)
 
@@ -146,24 +162,37 @@ def show_policies(
             turned = zip((c.lstrip(">") for c in columns), *lines, strict=True)
             (first, *names), *measures = turned
             console.table((first, *(f">{name}" for name in names)), measures)
-            _say_violations(console, rows)
+            _say_violations(console, rows, terms)
             return
         columns, lines = _policy_rows(rows, [], terms)
     styles = ["green" if name == best else "" if found.feasible else "dim" for name, found in rows]
     console.table(columns, lines, styles)
-    _say_violations(console, rows)
+    _say_violations(console, rows, terms)
+
+
+def show_periods(console: Console, found: Evaluation, terms: Terms) -> None:
+    """Print what a plan comes to in each period of a demand that varies over a day."""
+    if not found.periods:
+        return
+    console.heading("in each period")
+    rows = [(f"{p.name}, {percent(p.share)}", p.evaluation) for p in found.periods]
+    _show_briefly(console, rows, "", terms, "period")
 
 
 def _show_briefly(
-    console: Console, rows: Sequence[tuple[str, Evaluation]], best: str, terms: Terms
+    console: Console,
+    rows: Sequence[tuple[str, Evaluation]],
+    best: str,
+    terms: Terms,
+    what: str = "placement",
 ) -> None:
     cost = _cost_column(terms)
     console.table(
-        ("placement", ">WAN", *cost, ">latency", ">server cores", ">headroom", "holds"),
+        (what, ">WAN", *cost, ">latency", ">server cores", ">headroom", "holds"),
         [
             (
                 name,
-                size(e.wan_bytes_per_s, "/s"),
+                terms.rate(e.wan_bytes_per_s),
                 *(terms.cost(e) for _ in cost),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
@@ -174,7 +203,7 @@ def _show_briefly(
         ],
         ["green" if name == best else "" if e.feasible else "dim" for name, e in rows],
     )
-    _say_violations(console, rows)
+    _say_violations(console, rows, terms)
 
 
 def _cost_column(terms: Terms) -> tuple[str, ...]:
@@ -195,11 +224,11 @@ def _policy_rows(
         lines.append(
             (
                 name,
-                size(e.wan_bytes_per_s, "/s"),
+                terms.rate(e.wan_bytes_per_s),
                 *(terms.cost(e) for _ in cost),
                 # The links of a lost site are missing here; the placement to compare with has
                 # them.
-                *(size(used.get(link), "/s") for link in links),
+                *(terms.rate(used.get(link)) for link in links),
                 milliseconds(e.latency_ms),
                 count(e.server_cores),
                 factor(e.headroom),
@@ -210,12 +239,12 @@ def _policy_rows(
     return columns, lines
 
 
-def _say_violations(console: Console, rows: Sequence[tuple[str, Evaluation]]) -> None:
+def _say_violations(console: Console, rows: Sequence[tuple[str, Evaluation]], terms: Terms) -> None:
     for name, e in rows:
         if e.violations:
             more = f" and {len(e.violations) - 1} more" if len(e.violations) > 1 else ""
             how = "does not hold" if holding(name, e) == "no" else "holds within measurement only"
-            console.text(f"{name} {how}: {limit(e.violations[0])}{more}", style="dim")
+            console.text(f"{name} {how}: {terms.limit(e.violations[0])}{more}", style="dim")
 
 
 def holding(name: str, found: Evaluation) -> str:
@@ -241,14 +270,6 @@ def _busiest(evaluations: Sequence[Evaluation]) -> list[str]:
 def binding(found: Limit | None) -> str:
     """Return the limit that stops the sources from growing, in a few words."""
     return f"{found.kind} {found.where}" if found else "nothing"
-
-
-def limit(found: Limit) -> str:
-    """Return an exceeded limit, in numbers."""
-    if found.kind is LimitKind.RULE:
-        return f"rule “{found.where}”"
-    room = counted(found.capacity or 0.0, found.unit)
-    return f"{found.kind} {found.where} {count(found.used)} of {room}"
 
 
 def show_proof(console: Console, result: Result) -> None:
@@ -289,18 +310,22 @@ def parallelism(case: Case, result: Result) -> str:
     found = result.chosen
     if found is None:
         return ""
-    names = {(job.name, op.id): op.name for job in case.jobs for op in job.operators}
-    prefix = len(case.jobs) > 1
-    each = ", ".join(
-        f"{f'{job}: ' if prefix else ''}{names[job, op]} x{n}"
-        for job, own in found.parallelism.items()
-        for op, n in own.items()
-    )
     tried = f"{found.searched:,} of {found.vectors:,} combinations searched"
     left = (
         f"{found.open:,} neither searched nor ruled out" if found.open else "all others ruled out"
     )
-    return f"{each} ({tried}, {left})"
+    return f"{subtasks_chosen(case, found)} ({tried}, {left})"
+
+
+def subtasks_chosen(case: Case, chosen: Chosen) -> str:
+    """Return how many subtasks each operator has of which that was to choose."""
+    names = {(job.name, op.id): op.name for job in case.jobs for op in job.operators}
+    prefix = len(case.jobs) > 1
+    return ", ".join(
+        f"{f'{job}: ' if prefix else ''}{names[job, op]} x{n}"
+        for job, own in chosen.parallelism.items()
+        for op, n in own.items()
+    )
 
 
 def show_plan(console: Console, jobs: Sequence[JobGraph], plan: Plan) -> None:
@@ -329,7 +354,7 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join("-".join(map(str, p)) for p in parts)
 
 
-def show_conflict(console: Console, result: Result) -> None:
+def show_conflict(console: Console, result: Result, terms: Terms) -> None:
     """Print why there is no plan."""
     found = result.conflict
     if found is None:
@@ -339,7 +364,7 @@ def show_conflict(console: Console, result: Result) -> None:
     near = "the nearest plan exceeds:" if found.nearest else "a plan that is near exceeds:"
     console.heading(near)
     for v in found.shortfalls:
-        console.text(f"  {limit(v)}")
+        console.text(f"  {terms.limit(v)}")
     if not found.nearest:
         console.text("it was not proved that no other plan is nearer", style="dim")
     console.text()

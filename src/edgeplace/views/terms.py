@@ -1,10 +1,21 @@
-"""Names and units of the terms of the objective."""
+"""Names and units of the terms of the objective, of traffic and of limits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
-from edgeplace.cli.quantities import count, milliseconds, size
-from edgeplace.model import MONTH_S, Cluster, Evaluation, ObjectiveName
+from edgeplace.cli.quantities import count, exact, milliseconds, with_unit
+from edgeplace.model import (
+    MONTH_S,
+    Cluster,
+    Evaluation,
+    Limit,
+    LimitKind,
+    ObjectiveName,
+    RateUnit,
+    all_digits,
+    with_prefix,
+)
 
 _NAMES: dict[ObjectiveName, str] = {
     "wan": "WAN traffic",
@@ -13,11 +24,18 @@ _NAMES: dict[ObjectiveName, str] = {
     "moves": "moves",
     "throughput": "utilisation",
     "cost": "cost",
+    "wishes": "broken wishes",
 }
 _TITLES: dict[ObjectiveName, str] = {**_NAMES, "wan": "WAN", "latency": "worst path"}
 _WEIGHTED = "weighted WAN cost"
 _COST = "WAN cost"
+_WITH_PREFIX = ("bytes", RateUnit.BYTES)
 _NOTHING_INCLUDED = "WAN cost, nothing included"
+
+
+def at_demand(found: Evaluation) -> str:
+    """Return what demand the figures of a plan are for, as the end of a title."""
+    return "over the day" if found.periods else "at the stated demand"
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,8 @@ class Terms:
     """Whether links have bytes that cost nothing: `cost` knows it, the WAN term does not."""
     machines: bool = False
     """Whether cores or nodes have a price."""
+    rates: RateUnit = RateUnit.BYTES
+    """What traffic is in."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> Self:
@@ -42,6 +62,7 @@ class Terms:
             cluster.currency,
             any(link.included_bytes for link in cluster.links),
             any(n.price_per_core_hour or n.price_per_node_hour for n in cluster.nodes),
+            cluster.rates_in,
         )
 
     @property
@@ -64,10 +85,38 @@ class Terms:
                 f"{count(value * MONTH_S)} {self.money}" if self.currency else f"{count(value)}/s"
             )
         if objective == "wan":
-            return size(value, "/s")
+            return self.rate(value)
         if objective == "cost":
             return f"{count(value)} {self.money}"
         return milliseconds(value) if objective == "latency" else count(value)
+
+    def rate(self, bytes_per_s: float | None) -> str:
+        """Return traffic as text, `-` for None."""
+        return "-" if bytes_per_s is None else self.rates.text(bytes_per_s)
+
+    def limit(self, found: Limit) -> str:
+        """Return an exceeded limit, in numbers."""
+        if found.kind is LimitKind.RULE:
+            return f"rule “{found.where}”"
+        return f"{found.kind} {found.where} {' of '.join(self.use(found))}"
+
+    def use(self, found: Limit) -> tuple[str, str]:
+        """Return how much of a limit is used, and how much there is.
+
+        Both have three digits, or more where it is exceeded by less than these can tell.
+        """
+        room = found.capacity or 0.0
+        for number in (count, exact, all_digits):
+            texts = self._of_limit(found, found.used, number), self._of_limit(found, room, number)
+            if not found.shortfall or texts[0] != texts[1]:
+                break
+        used, of = texts
+        return used, with_unit(of, found.unit) if found.unit not in _WITH_PREFIX else of
+
+    def _of_limit(self, found: Limit, value: float, number: Callable[[float], str]) -> str:
+        if found.unit == RateUnit.BYTES:
+            return self.rates.text(value, number)
+        return with_prefix(value, "B", number) if found.unit == "bytes" else number(value)
 
     def cost(self, found: Evaluation) -> str:
         """Return what a plan costs a month, without its unit."""

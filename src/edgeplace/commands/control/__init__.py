@@ -15,6 +15,7 @@ COMMANDS = {
     "back": "undo the loop's last change",
     "replay": "fold a journal anew: the same has to come of it, to the byte",
     "simulate": "run scaling policies on a recorded load: how late, what in use, how many changes",
+    "rehearse": "let failures happen on the testbed: what the model predicts, and what is seen",
 }
 """Command -> summary."""
 MODULES = {"run": "watch", "explain": "history"}
@@ -34,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "  edgeplace control explain control.yaml c17\n"
         "  edgeplace control approve control.yaml c17   with `mode: approve`\n"
         "  edgeplace control replay control/journal.jsonl\n"
-        "  edgeplace control simulate --load load.csv --svg policies.svg\n\n" + EXIT_CODES
+        "  edgeplace control simulate --load load.csv --svg policies.svg\n"
+        "  edgeplace control rehearse schedule.yaml     on the testbed (root, JDK)\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_commands(

@@ -34,9 +34,10 @@ def run_loop(
     """
     from edgeplace.control.loop.simulated.simulated_flink import Outage, SimulatedFlink
     from edgeplace.control.loop.simulated.simulated_loop import SimulatedLoop
-    from edgeplace.control.settings import ControlSettings
+    from edgeplace.control.settings import ControlSettings, refuse_periods
     from edgeplace.solver import solve
 
+    refuse_periods(rules)
     settings = read(args.loop, ControlSettings)
     # The job, its costs and the cluster are those of the command line.
     settings = settings.model_copy(update={"job": job.name, "costs": settings.costs or "costs"})

@@ -135,7 +135,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Run every policy on every load, and compare lateness, units and changes."""
     from edgeplace.control.fluid import simulate
     from edgeplace.control.policies import POLICIES
-    from edgeplace.views.control_picture import Strip, as_svg
+    from edgeplace.views.pictures.control_picture import Strip, as_svg
 
     names = _names(args.policies)
     outputs = Outputs(console, {_PICTURE: args.svg}, (*args.loads, *args.case), args.json)

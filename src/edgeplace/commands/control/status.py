@@ -64,10 +64,13 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         "rate": f"{count(sum(rates.values()))} records/s" if rates else "",
         "load": f"{percent(load)} of what runs sustains" if load is not None else "",
         "held_back": percent(held_now(memory.recent)) if rates else "",
+        "others": memory.others,
         "lost_sites": ", ".join(memory.lost),
         "kept_out": ", ".join(memory.kept_out),
         "ready_for_loss_of": ", ".join(s for s, p in memory.loss_plans.items() if not p.problem),
+        "costs": _costs(memory),
         "decision": memory.decision,
+        "machines": "; ".join(advice.says for advice in memory.advice),
         "staying_has_cost": size(memory.regret_bytes) if memory.regret_bytes else "",
         "a_change_costs": size(memory.price_bytes) if memory.price_bytes else "",
         "proposed": f"{proposal.id}: {proposal.acts}, {proposal.why}" if proposal else "",
@@ -77,3 +80,13 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         if memory.voluntary or memory.urgent
         else "",
     }
+
+
+def _costs(memory: "Memory") -> str:
+    age_s = memory.costs_age_s
+    told = [
+        f"{age_s / 3600:.1f} hours old" if age_s is not None else "",
+        "of the loop's own log" if memory.measured else "",
+        f"not measured: {memory.not_measured}" if memory.not_measured else "",
+    ]
+    return ", ".join(text for text in told if text)

@@ -12,6 +12,7 @@ COMMANDS = {
     "doctor": "find what hinders placement on a running Flink",
     "apply": "move a running job to where a plan says, verified, or leave it where it is",
     "drain": "move all that runs on a node elsewhere for a time, and keep it empty",
+    "shares": "give the workers of a split aggregate other weights while the job runs",
     "uncordon": "let new subtasks be put on a drained node again",
 }
 """Command, which is also the name of its module here -> summary."""

@@ -28,14 +28,14 @@ from edgeplace.adapters.flink.plans import (
     rescaled,
 )
 from edgeplace.adapters.flink.rest import LiveFlink, RunningJob
-from edgeplace.adapters.flink.schedulercfg import EPOCH, settings_of
+from edgeplace.adapters.flink.schedulercfg import EPOCH, predictions, settings_of
 from edgeplace.cli.connection import connected
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_change, add_connection
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
-from edgeplace.model import Cluster, EdgeplaceError, Plan, read
+from edgeplace.model import Cluster, EdgeplaceError, InvalidInputError, Plan, read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +163,16 @@ class _Apply:
             else {name for row in self._plan.of(job.name).values() for name in row}
         )
         by_host = meant_by_host(names, task_managers, self._user)
-        return self._proposal(job, places, self._settings, by_host)
+        return self._proposal(job, places, {**self._settings, **self._promises(job)}, by_host)
+
+    def _promises(self, job: RunningJob) -> dict[str, int]:
+        """Return what the plan promises of a job, as far as the agent has metrics for it."""
+        if isinstance(self._plan, Schedulercfg):
+            return {}
+        try:
+            return self._folder.shown(predictions(self._plan, job.name))
+        except InvalidInputError:
+            return {}  # What is in the way of the plan will say so.
 
     def _proposal(
         self,

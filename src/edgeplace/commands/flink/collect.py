@@ -26,6 +26,7 @@ from edgeplace.commands.flink.collect_range import (
     check_not_polled,
     run_range,
 )
+from edgeplace.commands.flink.collect_whisper import run_whisper
 
 _INTERVAL_S = 10.0
 _BYTES = {"": 1, "k": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -38,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Poll Flink's REST API for a job's metrics, places and checkpoints into a "
         "metric log, until --duration is over or Ctrl-C. Restarts of the job and the JobManager "
         "and network cuts are gaps in the log, after which it goes on; so does a log in a folder "
-        "when this is started again. With --prometheus, read the metrics of the past from a "
-        "Prometheus server into a new log, and end."
+        "when this is started again. With --prometheus or --whisper, read the metrics of the past "
+        "from a Prometheus server or from Graphite's files into a new log, and end."
     )
     parser.epilog = (
         "examples:\n"
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o /var/log/edgeplace --max-bytes 200MB\n"
         "  edgeplace flink collect --prometheus http://localhost:9090 --job telemetry "
         "--duration 1h\n"
+        "  edgeplace flink collect --whisper /var/lib/graphite/whisper --job telemetry\n"
         "  edgeplace costs metrics --cluster cluster.yaml -o costs.json\n\n" + EXIT_CODES
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -103,8 +105,10 @@ def _log_bytes(text: str) -> int:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Collect until the end, and summarise the log."""
-    if args.prometheus:
+    if args.prometheus is not None:
         return run_range(args, console)
+    if args.whisper is not None:
+        return run_whisper(args, console)
     check_not_polled(args)
     name = None if args.job is None or is_job_id(args.job) else args.job
     with session(args) as client, ended_like_ctrl_c():

@@ -27,15 +27,15 @@ _SPAN_OPTIONS = ("from_s", "until_s", "header")
 
 
 def add_range_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that belong to --prometheus only."""
-    group = parser.add_argument_group("with --prometheus")
+    """Add the options that belong to the past only."""
+    group = parser.add_argument_group("with --prometheus or --whisper")
     group.add_argument(
         "--from",
         dest="from_s",
         type=_instant_s,
         metavar="TIME",
-        help="the first time, such as 2026-11-23T06:00Z (default: --duration, or an hour, before "
-        "--until)",
+        help="the first time, such as 2026-11-23T06:00Z (default: --duration before --until; "
+        "without both, an hour, or with --whisper all that the finest archives have)",
     )
     group.add_argument(
         "--until", dest="until_s", type=_instant_s, metavar="TIME", help="the last (default: now)"
@@ -45,12 +45,13 @@ def add_range_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_header,
         metavar="'NAME: VALUE'",
-        help="of each request, such as 'X-Scope-OrgID: plant-3' for a tenant; repeatable",
+        help="with --prometheus, of each request, such as 'X-Scope-OrgID: plant-3' for a tenant; "
+        "repeatable",
     )
 
 
 def check_not_polled(args: argparse.Namespace) -> None:
-    """Refuse the options of --prometheus without it.
+    """Refuse the options for the past if Flink itself is polled.
 
     Raises
     ------
@@ -60,7 +61,8 @@ def check_not_polled(args: argparse.Namespace) -> None:
     given = [name for name in _SPAN_OPTIONS if getattr(args, name) is not None]
     if given:
         raise InvalidInputError(
-            f"--{given[0].removesuffix('_s')} belongs to --prometheus",
+            f"--{given[0].removesuffix('_s')} belongs to --prometheus"
+            + (" and --whisper" if given[0].endswith("_s") else ""),
             "leave it out, or give --prometheus in place of --jobmanager",
         )
 

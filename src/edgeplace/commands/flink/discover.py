@@ -13,6 +13,7 @@ from edgeplace.adapters.flink.discover import (
     born_where_it_runs,
     cluster_yaml,
     discover,
+    discover_in,
     round_trips_ms,
 )
 from edgeplace.adapters.flink.plans import is_schedulercfg
@@ -23,6 +24,7 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest
 from edgeplace.cli.quantities import size
 from edgeplace.model import (
+    Cluster,
     InvalidInputError,
     JobGraph,
     check_writable,
@@ -49,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Ask a running Flink for its TaskManagers and a job: which machines there are, "
         "with how many cores and slots, what the job is made of, and where it runs. What Flink "
-        "does not know (sites, links, classes of machines) is taken from --sites, or is a default "
-        "that is labelled as one."
+        "does not know (sites, links, classes of machines) is taken from --sites or --inventory, "
+        "or is a default that is labelled as one."
     )
     parser.epilog = (
         "examples:\n"
@@ -59,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "      -o cluster.yaml --job-out job.json\n"
         "  edgeplace flink discover --jobmanager http://localhost:8081 \\\n"
         "      --plan-out now.schedulercfg\n"
+        "  kubectl get nodes,pods -o json > kubernetes.json\n"
+        "  edgeplace flink discover --jobmanager http://localhost:8081 \\\n"
+        "      --kubernetes kubernetes.json -o cluster.yaml\n"
         "\n"
         "a file of sites:\n"
         "  sites:\n"
@@ -72,10 +77,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_rest(parser)
     parser.add_argument("--job", metavar="NAME_OR_ID", help="which job, where Flink runs several")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--sites",
         metavar="FILE",
         help="sites with patterns of their hosts or resource ids, links, node classes (YAML)",
+    )
+    where.add_argument(
+        "--inventory",
+        "--kubernetes",
+        metavar="FILE",
+        help="what kubectl get nodes,pods -o json says, an Ansible inventory, a table (CSV) or a "
+        "cluster file: sites, classes and cores are its, slots and memory are Flink's",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the cluster file (YAML)")
     parser.add_argument("--job-out", metavar="FILE", help="write the job graph (JSON)")
@@ -103,8 +116,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             "end the name in .schedulercfg",
         )
     sites = read(args.sites, Sites) if args.sites else None
+    inventory = read(args.inventory, Cluster) if args.inventory else None
     with session(args) as client:
-        found = discover(client, sites)
+        found = discover_in(client, inventory) if inventory else discover(client, sites)
         job, no_job = _job(LiveFlink(client), args, found)
         trips = round_trips_ms(found.registered) if args.ping else {}
     # Both files are checked before either is written.
@@ -222,8 +236,7 @@ def _show(
             ],
         )
     console.text()
-    for note in (*cluster.notes, *(job.graph.notes if job else ())):
-        console.text(f"note: {note}", style="dim")
+    console.notes((*cluster.notes, *(job.graph.notes if job else ())))
 
 
 def _inputs(graph: JobGraph, operator: str) -> str:

@@ -7,7 +7,7 @@ from edgeplace.adapters.flink.plans import Places
 from edgeplace.adapters.flink.rest import LiveFlink
 from edgeplace.model import Cluster, Costs, InvalidInputError, Plan, Result, Rules
 from edgeplace.solver import solve
-from edgeplace.views.tables import limit
+from edgeplace.views.terms import Terms
 
 _OBJECTIVE = ("moves", "wan")
 
@@ -70,7 +70,7 @@ def solved_elsewhere(
         time_limit_s=time_limit_s,
     )
     if result.plan is None:
-        return {}, [_why_not(result)]
+        return {}, [_why_not(result, Terms.of(cluster))]
     return {
         now.job.id: {
             op: tuple(resource_id[t] for t in tms)
@@ -91,14 +91,14 @@ def _job_of(costs: Costs, jobs: Sequence[JobNow]) -> JobNow:
     return named[0]
 
 
-def _why_not(result: Result) -> Obstacle:
+def _why_not(result: Result, terms: Terms) -> Obstacle:
     found = result.conflict
     if found is None:
         return Obstacle(
             f"the solver found no placement without it (stopped by {result.stopped_by.value})",
             "give more time with --timeout, or drain without --cluster",
         )
-    what = "; ".join([*found.members, *(f"exceeded: {limit(v)}" for v in found.shortfalls)])
+    what = "; ".join([*found.members, *(f"exceeded: {terms.limit(v)}" for v in found.shortfalls)])
     cure = found.cure
     if "stays on its node" in what:
         cure = (

@@ -20,12 +20,20 @@ from edgeplace.adapters.flink.errors import (
 )
 from edgeplace.adapters.flink.plans import find_plans_folder, planned_places, rescaled
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed
-from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH
+from edgeplace.adapters.flink.schedulercfg import CHECKPOINT_INTERVAL_MS, EPOCH, promised
 from edgeplace.control.loop.events import Apply, Ended, Places
 from edgeplace.model import Cluster, InvalidInputError, Plan
 
 _ORIGIN = "the loop's plan"
 _RESTARTS_S = 30.0
+NOT_WRITTEN = (
+    AgentMissingError,
+    FlinkNotFoundError,
+    FlinkUnreachableError,
+    InvalidInputError,
+    PlanNotWrittenError,
+)
+"""After these the job runs as before."""
 _AGAIN_S = 0.5
 
 
@@ -48,13 +56,7 @@ def apply(
     while True:
         try:
             end, reasons = _apply(effect, live, job_name, cluster, plans, epoch, tell)
-        except (
-            AgentMissingError,
-            FlinkNotFoundError,
-            FlinkUnreachableError,
-            InvalidInputError,
-            PlanNotWrittenError,
-        ) as e:
+        except NOT_WRITTEN as e:
             end, reasons = ApplyEnd.REFUSED, (f"{e.what} ({e.cure})",)
         final = end is not ApplyEnd.REFUSED or not effect.at_once
         if final or time.monotonic() >= deadline_s:
@@ -93,6 +95,9 @@ def _apply(
         settings = {EPOCH: epoch}
         if effect.interval_s is not None:
             settings[CHECKPOINT_INTERVAL_MS] = round(1000 * effect.interval_s)
+        if effect.promises is not None:
+            says = effect.promises
+            settings |= folder.shown(promised(says.wan_bytes_per_s, says.headroom))
         change = plan_change(folder, now, after, task_managers, settings)
         proposal = propose(live, folder, now, after, change, task_managers, now_s)
         problems = [*proposal.problems, *until_problems(now)]

@@ -26,8 +26,10 @@ from edgeplace.commands.control.running import request_files
 from edgeplace.commands.control.running.applying import apply
 from edgeplace.commands.control.running.flink_polls import FlinkPolls
 from edgeplace.commands.control.running.lease import Lease
+from edgeplace.commands.control.running.measuring import Measuring
 from edgeplace.commands.control.running.serving import served
 from edgeplace.commands.control.running.solving import Solving
+from edgeplace.commands.control.running.weighing import WeightsInForce, weigh
 from edgeplace.control.loop.events import (
     AnyEvent,
     Apply,
@@ -37,13 +39,14 @@ from edgeplace.control.loop.events import (
     Solve,
     Started,
     Stopped,
+    Weigh,
 )
 from edgeplace.control.loop.journal_file import Journal, JournalFullError
 from edgeplace.control.loop.rescue import is_due
 from edgeplace.control.loop.sites import by_site
 from edgeplace.control.loop.step import Stepped
-from edgeplace.control.settings import ControlSettings
-from edgeplace.model import Cluster, InvalidInputError, read
+from edgeplace.control.settings import ControlSettings, refuse_periods
+from edgeplace.model import Cluster, InvalidInputError, Rules, read
 
 _TICK_S = 0.2
 _FIXED = ("folder", "plans", "credentials", "ca_file")
@@ -117,8 +120,11 @@ class Driver:
         self._strict = strict
         self._live = LiveFlink(client)
         self._cluster = read(files.cluster, Cluster)
-        self._solving = Solving(self._live, files.cluster, files.costs, files.rules)
+        self._measuring = Measuring(files.folder, files.cluster, files.settings.measure_s)
+        self._solving = self._new_solving()
         self._client = client
+        self._plans = str(files.plans) if files.plans else None
+        self._weights = WeightsInForce(self._live, self._plans)
         # Steady: it goes on where the journal's clock is, and never back.
         self._began_s = max(time.time(), journal.memory.now_s) - time.monotonic()
         self._full = ""
@@ -127,6 +133,10 @@ class Driver:
         self._lease: Lease | None = None
         self._reread = False
         self._by = f"{socket.gethostname()}:{os.getpid()}"
+
+    def _new_solving(self) -> Solving:
+        files = self._files
+        return Solving(self._live, files.cluster, files.costs, self._measuring.costs, files.rules)
 
     def reread(self) -> None:
         """Read the control file anew, before the next poll."""
@@ -163,6 +173,10 @@ class Driver:
                     solved = self._solving.answer(self._now_s())
                     if solved is not None:
                         self._handle(solved, polls)
+                    self._measuring.begin(log)
+                    measured = self._measuring.ended(self._now_s())
+                    if measured is not None:
+                        self._handle(measured, polls)
                     if settings.survive and time.monotonic() >= look_s:
                         if polls.others_registered():
                             next_s = time.monotonic()
@@ -182,6 +196,7 @@ class Driver:
                 pass
             finally:
                 self._solving.close()
+                self._measuring.close()
                 if self._lease is not None:
                     self._lease.leave()
             self._handle(Stopped(at_s=self._now_s(), why=why), polls)
@@ -202,9 +217,8 @@ class Driver:
             If another loop holds it.
         """
         if self._lease is None and self._files.settings.mode != "recommend":
-            plans = self._files.plans
             try:
-                folder = find_plans_folder(self._live, str(plans) if plans else None)
+                folder = find_plans_folder(self._live, self._plans)
                 lease = Lease(folder, self._files.settings.job, self._by)
                 lease.take(self._journal.memory.epoch)
             except (
@@ -235,8 +249,10 @@ class Driver:
         except InvalidInputError as e:
             return Reloaded(at_s=self._now_s(), problem=f"{e.what} ({e.cure})")
         self._files, self._cluster, polls.cluster = files, cluster, cluster
+        self._measuring.cluster = files.cluster
+        self._measuring.every_s = files.settings.measure_s
         self._solving.close()
-        self._solving = Solving(self._live, files.cluster, files.costs, files.rules)
+        self._solving = self._new_solving()
         return Reloaded(at_s=self._now_s(), settings=files.settings, sites=by_site(cluster))
 
     def _started(self, i_know: bool) -> Started:
@@ -257,7 +273,8 @@ class Driver:
     def _polled(self, polls: FlinkPolls) -> Polled:
         answer = polls.poll(0.0, round(time.time(), 3))
         # When the answers were there, not when they were asked for.
-        return answer.model_copy(update={"at_s": self._now_s()})
+        weights = self._weights.tell(polls.job_id)
+        return answer.model_copy(update={"at_s": self._now_s(), "weights": weights})
 
     def _take_requests(self, polls: FlinkPolls) -> None:
         for path in request_files.waiting(self._files.folder):
@@ -275,6 +292,7 @@ class Driver:
         except JournalFullError as e:
             # Nothing that is not on record is done.
             polls.tell_all()
+            self._weights.tell_all()
             if e.what != self._full:
                 self._full = e.what
                 self._console.problem(f"{e.what}: nothing is decided or changed; {e.cure}")
@@ -286,25 +304,22 @@ class Driver:
         for effect in stepped.effects:
             if isinstance(effect, Solve):
                 self._solving.ask(effect, polls.job_id)
-            elif isinstance(effect, Apply):
+            elif isinstance(effect, Apply | Weigh):
                 self._handle(self._applied(effect), polls)
         return True
 
-    def _applied(self, effect: Apply) -> Ended:
+    def _applied(self, effect: Apply | Weigh) -> Ended:
         if not self._took_lease() or self._lease is None:
             why = ("there is no folder of plans to hold the lease in",)
             return Ended(at_s=self._now_s(), id=effect.id, end=ApplyEnd.REFUSED, reasons=why)
-        plans = self._files.plans
-        ended = apply(
-            effect,
-            self._live,
-            self._files.settings.job,
-            self._cluster,
-            str(plans) if plans else None,
-            self._lease.epoch,
-            self._say,
-        )
-        self._interrupted = ended.end == ApplyEnd.INTERRUPTED
+        name, epoch = self._files.settings.job, self._lease.epoch
+        if isinstance(effect, Weigh):
+            ended = weigh(effect, self._live, name, self._plans, epoch)
+            # The loop has forgotten those before.
+            self._weights.tell_all()
+        else:
+            ended = apply(effect, self._live, name, self._cluster, self._plans, epoch, self._say)
+            self._interrupted = ended.end == ApplyEnd.INTERRUPTED
         return ended.model_copy(update={"at_s": self._now_s()})
 
     def _show(self, event: AnyEvent, stepped: Stepped) -> None:
@@ -321,12 +336,12 @@ class Driver:
 
 
 def checked(files: Files) -> Files:
-    """Return files of which those that have to be there are there and can be read.
+    """Return files of which those that have to be there are there, and suit a loop.
 
     Raises
     ------
     InvalidInputError
-        If one is not.
+        If one is not there, or the rules have a demand with periods.
     """
     known = {site.id for site in read(files.cluster, Cluster).sites}
     for site in files.settings.survive:
@@ -338,4 +353,6 @@ def checked(files: Files) -> Files:
     for path in (files.rules, files.credentials, files.ca_file):
         if path is not None and not path.is_file():
             raise InvalidInputError(f"{path}: no such file", "correct its name in the control file")
+    if files.rules is not None:
+        refuse_periods(read(files.rules, Rules))
     return files

@@ -24,6 +24,8 @@ from edgeplace.model import Cluster, InvalidInputError
 
 _FETCH_WAIT_S = 1.0
 _DECIMALS = 3
+_AUTOSCALER = ("job.autoscaler.enabled", "kubernetes.operator.job.autoscaler.enabled")
+"""The key of the operator since 1.7, and before."""
 _LONGEST_PROBLEM = 300
 """Flink quotes whole stack traces; the journal has a line for each poll."""
 
@@ -48,6 +50,8 @@ class FlinkPolls:
         self._poller: Poller | None = None
         self._told: dict[str, tuple[str | None, ...]] = {}
         self._registered: tuple[str, ...] = ()
+        self._others: str | None = None
+        """To be told with the next whole answer."""
         self.job_id = ""
         """Of the run that was polled last."""
 
@@ -55,6 +59,7 @@ class FlinkPolls:
         """Let the next poll tell places that it has told before."""
         self._told = {}
         self._registered = ()
+        self._poller = None
 
     def others_registered(self) -> bool:
         """Return whether Flink knows other TaskManagers than at the last poll: a quick look."""
@@ -93,6 +98,7 @@ class FlinkPolls:
                 )
             self.job_id = job.id
             self._poller = Poller(self._client, job.id, _FETCH_WAIT_S, self._pool)
+            self._others = another_autoscaler(LiveFlink(self._client), job.id)
         poll = self._poller.poll(self._log.starts_file)
         if not poll.lines:
             registered = self._tell_registered(self._now_registered())
@@ -112,7 +118,10 @@ class FlinkPolls:
         # A placement is long, and seldom another.
         told = places if places != self._told else None
         self._told = places
-        return Polled(at_s=at_s, wall_s=wall_s, places=told, registered=registered, **seen)
+        others, self._others = self._others, None
+        return Polled(
+            at_s=at_s, wall_s=wall_s, places=told, registered=registered, others=others, **seen
+        )
 
     def _checkpoints(self) -> Any:
         try:
@@ -120,6 +129,25 @@ class FlinkPolls:
         except FlinkNotFoundError:
             # Flink knows no such page where checkpointing is off.
             return {}
+
+
+def another_autoscaler(live: LiveFlink, job_id: str) -> str:
+    """Return what else changes the parallelism of a job, in words; empty: nothing that Flink tells.
+
+    The scheduler is the cluster's or the job's; the autoscaler of the Kubernetes operator is told
+    by the configuration that the operator gives the JobManager.
+    """
+    configuration = live.configuration()
+    kinds = live.scheduler_kinds()
+    if configuration.get("scheduler-mode", "").lower() == "reactive":
+        return "scheduler-mode is reactive: Flink itself changes the parallelism"
+    stated = configuration.get("jobmanager.scheduler", "")
+    if "adaptive" in (stated.lower(), (kinds.get(job_id) or "").lower()):
+        return "the adaptive scheduler runs the job: Flink itself changes its parallelism"
+    for key in _AUTOSCALER:
+        if configuration.get(key, "").lower() == "true":
+            return f"{key} is true: the autoscaler of the Kubernetes operator is on"
+    return ""
 
 
 def polled(lines: list[dict[str, Any]], checkpoints: Any, cluster: Cluster) -> dict[str, Any]:

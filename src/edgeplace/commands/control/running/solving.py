@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.rest import LiveFlink
+from edgeplace.control.loop.answering.known import Known
 from edgeplace.control.loop.events import Solve, Solved
 from edgeplace.model import (
     Cluster,
@@ -26,17 +27,26 @@ class Solving:
     ----------
     cluster, costs, rules
         The files, read anew for each question.
+    measured
+        File with the costs of the loop's own log, once there are some.
     """
 
     def __init__(
-        self, live: LiveFlink, cluster: Path, costs: Path | None, rules: Path | None
+        self,
+        live: LiveFlink,
+        cluster: Path,
+        costs: Path | None,
+        measured: Path,
+        rules: Path | None,
     ) -> None:
         self._live = live
         self._cluster = cluster
-        self._costs = costs
+        self._given = costs
+        self._measured = measured
         self._rules = rules
         self._pool: ProcessPoolExecutor | None = None
-        self._asked: tuple[int, Future[Solved]] | None = None
+        self._asked: tuple[int, Future[tuple[Solved, Known]]] | None = None
+        self._known = Known()
         self._failed: Solved | None = None
 
     def ask(self, ask: Solve, job_id: str) -> None:
@@ -50,7 +60,7 @@ class Solving:
             return
         # A process that forks would have our threads' locks, without the threads.
         self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-        future = self._pool.submit(_answer, ask, job, cluster, rules, costs)
+        future = self._pool.submit(_answer, ask, job, cluster, rules, costs, self._known)
         self._asked = (ask.ticket, future)
 
     def answer(self, at_s: float) -> Solved | None:
@@ -62,7 +72,8 @@ class Solving:
             return None
         ticket, future = self._asked
         try:
-            solved = future.result().model_copy(update={"at_s": at_s})
+            told, self._known = future.result()
+            solved = told.model_copy(update={"at_s": at_s})
         except Exception as e:
             # Whatever it was: the loop goes on, and says it.
             solved = Solved(at_s=at_s, ticket=ticket, problem=f"{type(e).__name__}: {e}")
@@ -80,12 +91,7 @@ class Solving:
             process.kill()
 
     def _case(self, job_id: str) -> tuple[JobGraph, Cluster, Rules | None, Costs]:
-        if self._costs is None or not self._costs.is_file():
-            raise EdgeplaceError(
-                f"there are no costs yet: {self._costs} is not there",
-                "measure them: edgeplace costs, on the metric log of the loop",
-            )
-        costs = read(self._costs, Costs)
+        costs = self._costs()
         rules = read(self._rules, Rules) if self._rules else None
         try:
             cluster, _ = self._live.users_cluster(read(self._cluster, Cluster))
@@ -94,11 +100,30 @@ class Solving:
             raise EdgeplaceError(e.what, e.cure) from e
         return job, cluster, rules, costs
 
+    def _costs(self) -> Costs:
+        """Return the younger ones; those that do not say when they were measured are kept."""
+        given = read(self._given, Costs) if self._given and self._given.is_file() else None
+        measured = read(self._measured, Costs) if self._measured.is_file() else None
+        found = given or measured
+        if found is None:
+            raise EdgeplaceError(
+                f"there are no costs yet: {self._given or self._measured} is not there",
+                "measure them: edgeplace costs, on the metric log of the loop",
+            )
+        if given is None or measured is None or given.to_ms is None:
+            return found
+        return measured if (measured.to_ms or 0) > given.to_ms else given
+
 
 def _answer(
-    ask: Solve, job: JobGraph, cluster: Cluster, rules: Rules | None, costs: Costs
-) -> Solved:
-    from edgeplace.control.loop.answer import answer
+    ask: Solve,
+    job: JobGraph,
+    cluster: Cluster,
+    rules: Rules | None,
+    costs: Costs,
+    known: Known,
+) -> tuple[Solved, Known]:
+    from edgeplace.control.loop.answering.answer import answer
 
     age_s = None if costs.to_ms is None else max(0.0, time.time() - costs.to_ms / 1000)
-    return answer(ask, job, cluster, rules, 0.0, age_s)
+    return answer(ask, job, cluster, rules, 0.0, age_s, known), known

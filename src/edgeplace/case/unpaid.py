@@ -26,7 +26,7 @@ def unpaid_bytes(
         Whether the user has chosen the objective: then there is nothing to say.
     """
     found = result.evaluation
-    levels = tuple(level.name for level in result.levels)
+    levels = tuple(level.name for level in result.levels if level.name != "wishes")
     if chosen or found is None or levels != DEFAULT_OBJECTIVE or Terms.of(cluster).priced:
         return None
     for other in others:

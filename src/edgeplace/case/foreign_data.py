@@ -1,0 +1,71 @@
+"""Edge sites that serve the data of others: closed in a project unless a rule opens them, and named
+in other cases.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+from edgeplace.case.starter import own_data_rules, own_data_text
+from edgeplace.cli.quantities import counted
+from edgeplace.model import PROJECT_FILE, Case, LimitKind, NeverMove, OwnData, Pin, Plan, Rules
+
+
+class _ByDefault(OwnData):
+    """A rule of no file."""
+
+    def title(self) -> str:
+        """Return the rule in a few words, with the rule that replaces it."""
+        return f"{super().title()} (default of {PROJECT_FILE}; own_data with open_sites opens more)"
+
+
+def closed(case: Case) -> Case:
+    """Return the case of a project, with its edge sites closed to the data of others."""
+    more = tuple(_ByDefault(**dict(rule)) for rule in _unruled(case))
+    if not more:
+        return case
+    rules = case.rules or Rules()
+    rules = rules.model_copy(update={"rules": (*rules.rules, *more)})
+    said = (
+        f"each edge site serves its own data only, the default of {PROJECT_FILE}; a rule own_data "
+        "with open_sites opens sites"
+    )
+    return dataclasses.replace(case, rules=rules, notes=(*case.notes, said))
+
+
+def foreign_data(case: Case, plan: Plan) -> str | None:
+    """Return a sentence if a plan uses an edge site for others' data, with the rule against it.
+
+    The rules of `_unruled` are judged.
+    """
+    from edgeplace.solver import evaluate
+
+    for own in _unruled(case):
+        judged = evaluate(case.jobs, case.cluster, plan, Rules(rules=(own,)), case.current)
+        broken = [v for v in judged.violations if v.kind is LimitKind.RULE]
+        if broken:
+            foreign = counted(sum(v.used for v in broken), "subtasks")
+            return (
+                f"{foreign} at edge sites serve data that is born at another site, and no rule "
+                f"says that they may: {own_data_text(own)} in the rules keeps each edge site to "
+                "its own data"
+            )
+    return None
+
+
+def _unruled(case: Case) -> Iterator[OwnData]:
+    """Yield the rules that `edgeplace init` would write, but for operators that a rule `own_data`
+    names or a rule puts at one place: what that leaves open is meant to be.
+    """
+    named = [
+        r
+        for r in (case.rules.rules if case.rules else ())
+        # A pattern leaves a choice, which the data may still restrict.
+        if isinstance(r, OwnData | NeverMove) or (isinstance(r, Pin) and "*" not in r.to)
+    ]
+    for rule in own_data_rules(list(case.jobs), case.cluster):
+        job = next(j for j in case.jobs if rule.job in ("", j.name))
+        ids = {op.name: op.id for op in job.operators} | {op.id: op.id for op in job.operators}
+        ruled = {ids.get(ref) for r in named if r.job in ("", job.name) for ref in r.operators}
+        free = tuple(ref for ref in rule.operators if ids[ref] not in ruled)
+        if free:
+            yield rule.model_copy(update={"operators": free})

@@ -1,0 +1,44 @@
+"""A range in place of a figure of `--set`: a setting for each of its values."""
+
+import re
+
+from edgeplace.model import InvalidInputError
+
+_SWEEP = re.compile(
+    r"(?P<what>.*=x?)(?P<low>[\d.eE+-]*?\d\.?)\.\.x?(?P<high>[\d.eE+-]+)(?P<unit> +\S+)?"
+)
+_MOST_STEPS, _STEPS = 12, 5
+"""Whole numbers that are taken one by one at most, and the number of values of any other range."""
+
+
+def is_sweep(setting: str) -> bool:
+    """Return whether a setting has a range in place of a figure: `rate=x1..x5`."""
+    return _SWEEP.fullmatch(setting) is not None
+
+
+def steps(setting: str) -> list[str]:
+    """Return a setting for each value of a range: whole numbers if they are few, else even steps.
+
+    >>> steps("rate=x1..x3")
+    ['rate=x1', 'rate=x2', 'rate=x3']
+    >>> steps("price:a-b=1..2 EUR/GB")
+    ['price:a-b=1 EUR/GB', 'price:a-b=2 EUR/GB']
+
+    Raises
+    ------
+    InvalidInputError
+        If it does not go from a low to a high number.
+    """
+    found = _SWEEP.fullmatch(setting)
+    try:
+        low, high = (float(found[end]) for end in ("low", "high")) if found else (0.0, 0.0)
+    except ValueError:
+        low = high = 0.0
+    if found is None or not low < high:
+        raise InvalidInputError(
+            f"--set {setting!r} is no range", "write rate=x1..x5, from low to high"
+        )
+    whole = int(high - low) if low.is_integer() and high.is_integer() else 0
+    n = whole if 0 < whole < _MOST_STEPS else _STEPS - 1
+    unit = found["unit"] or ""
+    return [f"{found['what']}{low + (high - low) * i / n:.12g}{unit}" for i in range(n + 1)]

@@ -1,0 +1,132 @@
+"""The plan on a page: every subtask at its site, who moves, what the page is made from."""
+
+import argparse
+import hashlib
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from edgeplace.case.files import inputs_of
+from edgeplace.cli.quantities import counted
+from edgeplace.instances.instance import Instance
+from edgeplace.model import Plan
+from edgeplace.report.markup import element, fragment
+from edgeplace.report.parts import Section, facts, long_table, paragraph, table
+from edgeplace.solver import shifts, site_kinds, sites_of
+from edgeplace.views.plan_summary import name_of, operators_of
+from edgeplace.views.tables import ranges
+
+_MOST_SUBTASKS = 2_000
+"""Beyond this many, a page would be slow to open."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a page was made from."""
+
+    command: str
+    made: str
+    """Date and time, UTC."""
+    inputs: tuple[tuple[str, str], ...]
+    """Each file, and the SHA-256 of what it holds."""
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> "Origin":
+        """Return it for a command that runs now, with its arguments."""
+        return cls.now(shlex.join(["edgeplace", *args.argv]), inputs_of(args))
+
+    @classmethod
+    def now(cls, command: str, inputs: Sequence[str]) -> "Origin":
+        """Return it for a command that runs now; what is no file has no digest."""
+        made = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+        return cls(command, made, tuple((name, _digest(Path(name))) for name in inputs))
+
+
+def _digest(file: Path) -> str:
+    """Return the SHA-256 of a file, empty if it is none."""
+    if not file.is_file():
+        return ""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def plan_section(case: Instance, plan: Plan) -> Section:
+    """Return the section with the TaskManager of every subtask, folded by site."""
+    sites = sites_of(case.cluster)
+    kinds = site_kinds(case.jobs, case.cluster, plan)
+    several = len(case.jobs) > 1
+    held: dict[str, dict[tuple[str, str, str, int], list[int]]] = {}
+    for job in case.jobs:
+        for op in job.operators:
+            for i, tm in enumerate(plan.of(job.name)[op.id], start=1):
+                there = held.setdefault(sites[tm], {})
+                there.setdefault((tm, job.name, op.name, op.parallelism), []).append(i)
+    n = sum(len(own) for site in held.values() for own in site.values())
+    if n > _MOST_SUBTASKS:
+        text = f"{counted(n, 'subtasks')} are too many for a page; -o plan.json has them all."
+        return Section("plan", "The plan", paragraph(text))
+    columns = ("TaskManager", *(["job"] if several else []), "operator", ">of", "subtasks")
+    parts = []
+    for kind in kinds:
+        runs = "; ".join(
+            f"{job}: {ops}" if several else ops
+            for job, ops in operators_of(kind, case.jobs).items()
+        )
+        parts.append(element("h3", name_of(kind)))
+        parts.append(paragraph(runs, "note"))
+        for site in kind.sites:
+            rows = [
+                (tm, *([job] if several else []), op, f"{of:,}", ranges(own))
+                for (tm, job, op, of), own in sorted(held[site].items(), key=lambda e: e[0][0])
+            ]
+            summary = f"{site}: {counted(sum(map(len, held[site].values())), 'subtasks')}"
+            parts.append(
+                element(
+                    "details",
+                    element("summary", summary),
+                    table(f"What runs at {site}", columns, rows),
+                    id=f"site-{quote(site, safe='')}",
+                )
+            )
+    return Section("plan", "The plan", fragment(parts))
+
+
+def moves_section(case: Instance, plan: Plan) -> list[Section]:
+    """Return the section on who moves, if it is known where subtasks run now."""
+    if case.current is None:
+        return []
+    now = [
+        job
+        for job in case.jobs
+        if all(
+            len(case.current.jobs.get(job.name, {}).get(op.id, ())) == op.parallelism
+            for op in job.operators
+        )
+    ]
+    found = shifts(now, case.current, plan, sites_of(case.cluster))
+    rows = [
+        (
+            f"{s.job}: {s.name}" if len(case.jobs) > 1 else s.name,
+            f"within {s.source}" if s.source == s.target else f"{s.source} -> {s.target}",
+            ranges([i + 1 for i in s.subtasks]),
+            ", ".join(dict.fromkeys(a for a, _ in s.machines)),
+            ", ".join(dict.fromkeys(b for _, b in s.machines)),
+        )
+        for s in found
+    ]
+    columns = ("operator", "site", "subtasks", "before", "after")
+    body = long_table("Subtasks that change their TaskManager", columns, rows)
+    nobody = paragraph("No subtask changes its TaskManager.")
+    return [Section("moves", "Who moves", body if rows else nobody)]
+
+
+def origin_section(origin: Origin) -> Section:
+    """Return the section on what the page was made from, and how."""
+    rows = [(name, digest or "not a file") for name, digest in origin.inputs]
+    made = facts([("made", origin.made, "")])
+    command = element("p", element("code", origin.command))
+    digests = table("The files, and the SHA-256 of each", ("file", "SHA-256"), rows)
+    return Section("origin", "What this page is made from", fragment([made, command, digests]))

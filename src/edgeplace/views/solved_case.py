@@ -1,0 +1,196 @@
+"""What is shown of a solved case: text for people, and plain data for programs."""
+
+import argparse
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from edgeplace.cli.console import Console
+from edgeplace.model import Case, Evaluation, Plan, Result, Status
+from edgeplace.solver import Advice, Policy, shifts, sites_of, split
+from edgeplace.solver.clock import unhurried
+from edgeplace.views.bill import show_bill
+from edgeplace.views.explain_tables import show_shifts
+from edgeplace.views.job_changes import Change, show_job_changes, worth_making
+from edgeplace.views.plan_summary import fullest, gain, show_places
+from edgeplace.views.reasons import unmet
+from edgeplace.views.split import show_split
+from edgeplace.views.tables import (
+    parallelism,
+    proof,
+    show_conflict,
+    show_periods,
+    show_plan,
+    show_policies,
+    show_proof,
+)
+from edgeplace.views.terms import Terms, at_demand
+
+_MOST_CHANGES = 8
+"""Most rows on what the settings change; `--full` has them all."""
+
+
+@dataclass(frozen=True)
+class SolvedCase:
+    """The answer to a case, and what it is shown beside."""
+
+    now: Case
+    """As it is, without `--set`."""
+    asked: Case
+    """With `--set`, in the parallelism that runs."""
+    case: Case
+    """With `--set`, in the parallelism of the plan."""
+    result: Result
+    unset: Result | None
+    """The answer without `--set`, if there is any."""
+    others: tuple[Policy, ...] = ()
+    """The placements to compare with."""
+    advice: tuple[Advice, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+    def updated(self, **fields: object) -> Self:
+        """Return it with other fields of the result."""
+        return dataclasses.replace(self, result=self.result.model_copy(update=fields))
+
+
+def as_json(found: SolvedCase) -> dict[str, object]:
+    """Return result and comparison as plain data."""
+    result = found.result
+    return {
+        **result.model_dump(mode="json"),
+        "levels": [{**v.model_dump(mode="json"), "gap": v.gap} for v in result.levels],
+        "bound": result.bound,
+        "gap": result.gap,
+        **_growth(result.evaluation),
+        "compared": {
+            p.name: {**p.evaluation.model_dump(mode="json"), **_growth(p.evaluation)}
+            for p in found.others
+        },
+        "advice": [dataclasses.asdict(a) for a in found.advice],
+        "job_changes": [dataclasses.asdict(c) for c in found.changes],
+        "without_settings": found.unset.model_dump(mode="json") if found.unset else None,
+    }
+
+
+def _growth(found: Evaluation | None) -> dict[str, float | None]:
+    """Return the factors by which rates can grow; JSON has no infinity."""
+    if found is None:
+        return {"headroom": None, "sustained": None}
+    return {"headroom": _finite(found.headroom), "sustained": _finite(found.sustained)}
+
+
+def _finite(value: float) -> float | None:
+    return value if value != float("inf") else None
+
+
+def show_solved(console: Console, found: SolvedCase, full: bool) -> None:
+    """Print the plan or why there is none, the comparison, the notes, and what `--set` changes."""
+    case, result, unset = found.case, found.result, found.unset
+    compared = [(p.name, p.evaluation) for p in found.others]
+    if unset and unset.evaluation:
+        compared.insert(0, ("without --set", unset.evaluation))
+    if result.plan and result.evaluation:
+        _show_plan(console, found, result.plan, result.evaluation, compared, full)
+    elif result.status is Status.INFEASIBLE:
+        show_conflict(console, result, Terms.of(case.cluster))
+        if compared:
+            console.heading(f"for comparison, {at_demand(compared[0][1])}")
+            show_policies(console, compared, Terms.of(case.cluster), by_link=full)
+    else:
+        console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
+    console.notes(result.notes)
+    if unset:
+        _show_changes(console, found, unset, full)
+
+
+def _show_plan(
+    console: Console,
+    found: SolvedCase,
+    plan: Plan,
+    evaluation: Evaluation,
+    compared: Sequence[tuple[str, Evaluation]],
+    full: bool,
+) -> None:
+    case, result = found.case, found.result
+    if full:
+        show_plan(console, case.jobs, plan)
+    else:
+        show_places(console, case.jobs, case.cluster, plan)
+    console.heading(f"compared, {at_demand(evaluation)}")
+    terms = Terms.of(case.cluster)
+    show_policies(console, [("edgeplace", evaluation), *compared], terms, by_link=full)
+    show_periods(console, evaluation, terms)
+    for p in found.others[:1]:
+        console.text(gain(p.name, p.evaluation, evaluation, terms), style="bold")
+    if said := terms.explanation():
+        console.text(said, style="dim")
+    if full:
+        show_bill(console, case.cluster, evaluation)
+    console.text(fullest(case.cluster, evaluation, case.rules))
+    if said := unmet(evaluation):
+        console.text(said, style="yellow")
+    if result.chosen:
+        console.text(f"parallelism: {parallelism(case, result)}", style="bold")
+    if full:
+        console.heading("proof")
+        show_proof(console, result)
+    else:
+        proved = result.status is Status.OPTIMAL
+        console.text(proof(result), style="green" if proved else "yellow")
+    for a in found.advice:
+        now, then = (terms.rate(v) for v in (a.wan_bytes_per_s, a.local_wan_bytes_per_s))
+        console.text(
+            f"a change to the job {a.job} would help: with {a.source} -> {a.target} as "
+            f"{a.local.value} instead of {a.now.value}, the WAN would carry {then} instead of "
+            f"{now}"
+        )
+    if plan.weights:
+        operators = [op for each in plan.weights.values() for op in each]
+        with unhurried():
+            weighted = split(case.jobs, case.cluster, plan, operators, case.rules, case.current)
+            show_split(console, case.jobs, case.cluster, weighted)
+    # `explain` has all of them, with what is missing or would not pay.
+    show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
+    if evaluation.sustained < 1:
+        console.text(
+            f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand",
+            style="bold yellow",
+        )
+    if evaluation.headroom < min(1.0, evaluation.sustained):
+        console.text(
+            "checkpoints fill a link: they take longer than their interval, and Flink waits "
+            "with the next one",
+            style="bold yellow",
+        )
+
+
+def _show_changes(console: Console, found: SolvedCase, unset: Result, full: bool) -> None:
+    """Print which subtasks the settings move."""
+    result = found.result
+    if unset.plan is None:
+        console.text(f"without the settings: {unset.status.value}, no plan to compare with")
+    elif unset.chosen != result.chosen and unset.chosen:
+        console.text(f"without the settings, the parallelism is {parallelism(found.now, unset)}")
+    elif result.plan:
+        now = found.now.in_parallelism_of(result.plan)
+        console.heading("what the settings change")
+        sites = sites_of(now.cluster, found.case.cluster)
+        moved = shifts(now.jobs, unset.plan, result.plan, sites)
+        show_shifts(console, moved, len(moved) if full else _MOST_CHANGES)
+
+
+def next_command(args: argparse.Namespace) -> str:
+    """Return what to do with a plan: keep it, or ask why it is so."""
+    if not (args.output and Path(args.output).is_file()):
+        return "-o plan.json keeps this plan; --full shows every subtask"
+    given = args.given
+    files = [*given.jobs, given.cluster] if given.jobs else []
+    files.append(args.output)
+    options = {"--costs": given.costs, "--rules": [given.rules] if given.rules else []}
+    options |= {"--current": given.current, "--taken": given.taken}
+    for option, values in options.items():
+        files += [text for value in values for text in (option, value)]
+    return shlex.join(["edgeplace", "explain", *files])
