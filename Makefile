@@ -11,7 +11,7 @@ QUICK_WORKERS ?= 3
 SPREAD = --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check bench schemas agent flink-compat soak headline record wheel-test clean
+.PHONY: help demo quick test check docs bench schemas agent flink-compat soak skew headline record dist wheel-test image-test clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,7 +25,7 @@ quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and l
 test: $(UV) ## all tests
 	$(RUN) pytest -n $(WORKERS) $(SPREAD)
 
-check: $(UV) ## lint, format, directions of imports, types
+check: $(UV) docs ## lint, format, directions of imports, types, dead links
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) lint-imports
@@ -38,11 +38,16 @@ bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark again
 	$(RUN) python benchmarks/formulations.py
 	$(RUN) python benchmarks/spark_stats.py
 
+docs: $(UV) ## build the documentation as a site: build/site
+	@# Not --quiet: MkDocs would count no warnings then, and --strict would find none.
+	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict
+
 schemas: $(UV) ## write the JSON Schemas of the documents anew: docs/schemas
 	$(RUN) python -m edgeplace.cli.schemas docs/schemas
 
-agent: $(UV) ## build the JobManager agent anew: the same sources give the same jar (JDK 17)
+agent: $(UV) ## build the agent and the jar of split aggregates anew: the same sources give the same jars (JDK 17)
 	$(RUN) python -m testbed.flink.agent_jar
+	$(RUN) python -m testbed.flink.split_jar
 
 flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/flink-compat.md (JDK, 2 GB download)
 	$(RUN) python -m testbed.flink.compat
@@ -50,27 +55,26 @@ flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/fl
 soak: $(UV) ## 40 live changes, 12 dead TaskManagers, 9 dead JobManagers: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak
 
+skew: $(UV) ## hot keys: split aggregates beside keyBy, on paced workers (JDK; 10 min)
+	$(RUN) python benchmarks/skew.py
+
 headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2.5 h, goes on where it was ended)
 	$(RUN) python -m testbed headline --out benchmarks/headline
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)
 	$(RUN) python -m testbed record --out instances/demo/metrics.jsonl.gz
 
-wheel-test: $(UV) ## the built wheel: has every file of the folders, and works where it alone is installed
-	rm -rf build/wheel-test && mkdir -p build/wheel-test
-	$(UV) build --quiet --wheel --out-dir build/wheel-test
-	$(RUN) python .ci/wheel_contents.py build/wheel-test/*.whl
-	$(call install_wheel,plain,)
-	build/wheel-test/plain/bin/python -I .ci/wheel_smoke.py
-	$(call install_wheel,extras,--all-extras)
-	build/wheel-test/extras/bin/python -I .ci/wheel_smoke.py --extras
+dist: $(UV) ## wheel and sdist with man pages, as they are released: dist/
+	rm -rf dist man
+	$(RUN) python .ci/man_pages.py man
+	$(UV) build --quiet --out-dir dist
 
-define install_wheel
-	$(UV) venv --quiet build/wheel-test/$(1)
-	$(UV) export --quiet --frozen --no-dev $(2) --no-emit-project -o build/wheel-test/$(1).txt
-	$(UV) pip install --quiet -p build/wheel-test/$(1) -r build/wheel-test/$(1).txt
-	$(UV) pip install --quiet -p build/wheel-test/$(1) --no-deps build/wheel-test/*.whl
-endef
+wheel-test: dist ## what is released, installed by name alone: it has all files, and each extra works
+	$(RUN) python .ci/wheel_contents.py dist/*.whl
+	$(RUN) python .ci/install_by_name.py $(UV) dist
+
+image-test: $(UV) ## the Dockerfile's commands, carried out without Docker (root)
+	$(RUN) python .ci/image.py
 
 clean: ## remove what make made
 	rm -rf .venv .bootstrap build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

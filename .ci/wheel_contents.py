@@ -37,7 +37,8 @@ def _differences(info: str, shipped: dict[str, bytes]) -> list[str]:
             if file.is_file() and file.suffix not in NOT_SHIPPED:
                 name = Path(*package.split("."), file.relative_to(ROOT / folder))
                 sources[name.as_posix()] = file.read_bytes()
-    ours = {n: data for n, data in shipped.items() if not n.startswith(info)}
+    about = (info, info.replace(".dist-info/", ".data/data/share/man/man1/"))
+    ours = {n: data for n, data in shipped.items() if not n.startswith(about)}
     return [
         *(f"not in the wheel: {n}" for n in sorted(sources.keys() - ours.keys())),
         *(f"only in the wheel: {n}" for n in sorted(ours.keys() - sources.keys())),

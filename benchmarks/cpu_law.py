@@ -95,7 +95,7 @@ def recorded_s(job: JobGraph, operators: Sequence[str], node_class: str) -> NDAr
         cost = job.operator(operator).cost
         classes = cost.classes if cost else ()
         seen = next((c for c in classes if c.node_class == node_class), classes[0])
-        found.append((seen.cpu_ms_per_record or 1000 / seen.true_rate_per_s) / 1000)
+        found.append(seen.core_ms_per_record / 1000)
     return np.array(found)
 
 
