@@ -161,6 +161,7 @@ def imported(file):
     return {name for name in found if name.split(".")[0] == "edgeplace"}
 
 
+@pytest.mark.slow
 def test_every_import_of_ours_leads_to_a_file():
     """As an editor sees it: without installing, by the folders and links below src/ alone."""
     homes = {"edgeplace": ROOT / "src", "testbed": ROOT, "tests": ROOT}
@@ -238,6 +239,7 @@ def test_a_class_name_means_one_thing():
     assert [name for name, n in names.items() if n > 1] == []
 
 
+@pytest.mark.slow
 def test_kinds_of_limits_are_spelled_in_one_file():
     kinds = {kind.value for kind in LimitKind if " " in kind.value}
     spelled = {

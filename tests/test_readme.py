@@ -18,7 +18,7 @@ from tests.support.markdown import blocks, commands
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-ONLY_CHECKED = ("apt-get", "cd", "curl", "git", "make", "pip")
+ONLY_CHECKED = ("apt-get", "cd", "curl", "git", "make", "pip", "pipx", "uvx")
 if not README.exists():
     pytest.skip(f"{README} is not there", allow_module_level=True)
 

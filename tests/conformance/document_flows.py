@@ -29,6 +29,9 @@ def shares(stream: Stream, i: int, a: Operator, b: Operator) -> list[tuple[int, 
             return [(j, 1.0) for j in range(q)]
         case ShipStrategy.GLOBAL:
             return [(j, 1.0 if j == 0 else 0.0) for j in range(q)]
+    if stream.cost and stream.cost.shares_by_producer is not None:
+        own = stream.cost.shares_by_producer[i]
+        return [(j, share / sum(own)) for j, share in enumerate(own)]
     if given is not None:
         return [(j, share / sum(given)) for j, share in enumerate(given)]
     if stream.ship_strategy is ShipStrategy.HASH:
@@ -37,8 +40,11 @@ def shares(stream: Stream, i: int, a: Operator, b: Operator) -> list[tuple[int, 
     return [(j, 1 / q) for j in range(q)]
 
 
-def flow(stream: Stream, a: Operator, rate: float) -> tuple[float, float]:
-    """Return records out per record in, and bytes per record, at a rate of the producer."""
+def flow(stream: Stream, a: Operator, rate: float, delayed: bool = False) -> tuple[float, float]:
+    """Return records out per record in, and bytes per record, at a rate of the producer.
+
+    `delayed`: full links delay the timer of a flush law.
+    """
     cost = stream.cost
     assert cost is not None
     if cost.by_rate:
@@ -50,6 +56,8 @@ def flow(stream: Stream, a: Operator, rate: float) -> tuple[float, float]:
             return _between(rate, rates, figures), size
         level = [x / _output(law, r) * r for x, r in zip(figures, rates, strict=True)]
         out = _output(law, rate) / rate if rate > 0 else law.gathering.keys_per_record
+        if delayed and rate > 0:
+            out = min(out, _output(law, rate, delayed) / rate)
         return _between(rate, rates, level) * out, size
     selectivity = cost.selectivity
     if selectivity is None:
@@ -63,10 +71,12 @@ def _between(rate: float, rates: Sequence[float], figures: Sequence[float]) -> f
     return math.exp(float(np.interp(at, np.log(rates), np.log(figures))))
 
 
-def _output(law: FlushLaw, r: float) -> float:
+def _output(law: FlushLaw, r: float, delayed: bool = False) -> float:
     """Return the records/s that a subtask puts out at r records/s."""
     m, n = law.gathering.keys_per_record, law.gathering.records
     t, c = law.gathering.interval_s, law.gathering.checkpoint_s
+    if delayed and not (n is None and c is None):
+        t = None
     if t is None:
         t, c = c, None
     if t is None:

@@ -7,59 +7,23 @@ with the TaskManager of every subtask.
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import Cluster, JobGraph, Plan, Rules
-from edgeplace.model.job import Operator, Stream
-from tests.conformance.document_flows import flow, shares
-
-Floats = NDArray[np.float64]
-Plans = NDArray[np.int64]
+from tests.conformance.document_places import Plans
+from tests.conformance.document_traffic import Channel, Floats, downwards
+from tests.conformance.document_wishes import WithWishes
 
 QUEUE_CAP = 20.0
 """M/M/1 queueing, 1/(1 - busy), counts at most this."""
-FRAME, IP_TCP, CREDIT = 47, 52, 29
-"""Bytes: Flink's head of a buffer, headers of a packet, a message that grants a credit."""
-OF_SOURCE, OF_OTHER = 12.6e3, 5.9e3
-"""Bytes of the messages of a checkpoint, for each subtask."""
 SAME = 1e-9
 """Share by which two equal values may differ; a cap is kept up to as much."""
 HOURS = 730.5
 """Of an average month: 365.25 days by 24 hours, by 12."""
 EXACT = 1e-9
 """Share of a limit within which its use is too near to tell: see `Judged.doubtful`."""
-
-
-@dataclass(frozen=True)
-class Subtask:
-    job: int
-    operator: Operator
-    index: int
-    is_source: bool
-
-
-@dataclass(frozen=True)
-class Channel:
-    source: int
-    target: int
-    records_per_s: float
-    bytes_per_s: float
-    gate: int
-    """Channels of the consumer's gate."""
-    hold_s: float
-    """Until a buffer is sent."""
-    fill_s: float
-    """Until a buffer is full."""
-    sent_bytes: float
-    """What a buffer then holds."""
-    forth_bytes_per_s: float
-    """On the links that it crosses, as a packet capture shows."""
-    back_bytes_per_s: float
 
 
 @dataclass
@@ -76,256 +40,8 @@ class Judged:
     broken: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
-class Document:
-    """One instance, indexed."""
-
-    def __init__(
-        self,
-        jobs: Sequence[JobGraph],
-        cluster: Cluster,
-        rules: Rules | None = None,
-        current: Plan | None = None,
-    ) -> None:
-        self.jobs, self.cluster, self.rules = list(jobs), cluster, rules or Rules()
-        self.current_plan = current
-        self.tms = [t.id for t in cluster.task_managers]
-        nodes = {n.id: n for n in cluster.nodes}
-        self.node_ids = [n.id for n in cluster.nodes]
-        self.site_ids = [s.id for s in cluster.sites]
-        self.tm_node = np.array([self.node_ids.index(t.node) for t in cluster.task_managers])
-        self.tm_site = np.array(
-            [self.site_ids.index(nodes[t.node].site) for t in cluster.task_managers]
-        )
-        self.tm_class = [nodes[t.node].node_class for t in cluster.task_managers]
-        self.subtasks = [
-            Subtask(j, op, i, op.id in {s.id for s in job.sources()})
-            for j, job in enumerate(self.jobs)
-            for op in job.operators
-            for i in range(op.parallelism)
-        ]
-        self.at = {(s.job, s.operator.id, s.index): k for k, s in enumerate(self.subtasks)}
-        self._routes()
-        self._traffic()
-        self._current()
-        self._places()
-
-    # Routes.
-
-    def _routes(self) -> None:
-        """Find the routes: least delay to the nanosecond, then fewest links, then first ids.
-
-        Of equal ones to site b it is the one whose last site before b has the first id.
-        """
-        self.links = list(self.cluster.directed_links())
-        site = {s: i for i, s in enumerate(self.site_ids)}
-        n = self.n_sites = len(site)
-        ends = [(site[e.source], site[e.target]) for e in self.links]
-        length = [(round(e.delay_ms * 1e6), 1) for e in self.links]
-        self.route: dict[tuple[int, int], list[int]] = {}
-        for a in range(n):
-            best = {a: (0, 0)}
-            for _ in range(n):
-                for (u, v), (delay, one) in zip(ends, length, strict=True):
-                    if u in best:
-                        new = (best[u][0] + delay, best[u][1] + one)
-                        best[v] = min(best.get(v, new), new)
-            last = {
-                v: min(
-                    (
-                        e
-                        for e, (u, w) in enumerate(ends)
-                        if w == v
-                        and u in best
-                        and (best[u][0] + length[e][0], best[u][1] + 1) == best[v]
-                    ),
-                    key=lambda e: self.site_ids[ends[e][0]],
-                )
-                for v in best
-                if v != a
-            }
-            for v in best:
-                path, at = [], v
-                while at != a:
-                    path.append(last[at])
-                    at = ends[last[at]][0]
-                self.route[a, v] = path[::-1]
-
-    # Traffic.
-
-    def _traffic(self) -> None:
-        self.rate = np.zeros(len(self.subtasks))
-        raw: list[tuple[int, int, float, float, int]] = []
-        for j, job in enumerate(self.jobs):
-            fed = {s.target for s in job.streams}
-            for op in job.operators:
-                if op.id not in fed:
-                    given = op.cost.demand.rates_per_s if op.cost and op.cost.demand else ()
-                    for i in range(op.parallelism):
-                        self.rate[self.at[j, op.id, i]] = given[i if len(given) > 1 else 0]
-            for name in _downwards(job):
-                for stream in job.streams:
-                    if stream.source == name:
-                        raw += self._dealt(j, job, stream)
-        self.channels = [self._channel(*c) for c in raw]
-        self.written = [self._checkpointed(s) for s in self.subtasks]
-
-    def _dealt(
-        self, j: int, job: JobGraph, stream: Stream
-    ) -> list[tuple[int, int, float, float, int]]:
-        a, b = job.operator(stream.source), job.operator(stream.target)
-        pairs: list[tuple[int, int, float]] = []
-        for i in range(a.parallelism):
-            pairs += [(i, to, share) for to, share in shares(stream, i, a, b)]
-        flows = []
-        for i, to, share in pairs:
-            k, l_ = self.at[j, a.id, i], self.at[j, b.id, to]
-            selectivity, size = flow(stream, a, self.rate[k])
-            flows.append((k, l_, self.rate[k] * selectivity * share, size))
-        # Silent channels take no buffers of the gate.
-        gate = {to: sum(x == to and r > 0 for _, x, r, _ in flows) for _, to, *_ in flows}
-        for _, l_, records, _ in flows:
-            self.rate[l_] += records
-        return [(*flow, gate[flow[1]]) for flow in flows]
-
-    def _channel(self, k: int, l_: int, records: float, size: float, gate: int) -> Channel:
-        job = self.jobs[self.subtasks[k].job]
-        buffer = float(self.cluster.buffer_bytes)
-        timeout = job.buffer_timeout_ms / 1000
-        flow = records * size
-        fill = buffer / flow if flow > 0 else math.inf
-        next_one = 1 / records if records > 0 else math.inf
-        hold = min(timeout, max(fill, next_one) if size > buffer else fill)
-        sent = max(size, min(buffer, flow * hold)) if records > 0 else 0.0
-        forth, back = flow, 0.0
-        if self.cluster.mtu_bytes is not None:
-            seen = records + self._watermarks(self.subtasks[k].job)
-            ticks = min(seen, 1 / timeout) if timeout > 0 else seen
-            buffers = flow / buffer + ticks
-            payload = flow + FRAME * buffers
-            room = self.cluster.mtu_bytes - IP_TCP
-            frame = payload / buffers if buffers > 0 else 0.0
-            packets = max(1.0, frame / room + 0.5)
-            forth = payload + IP_TCP * buffers * packets + IP_TCP * buffers
-            back = (CREDIT + IP_TCP) * buffers + IP_TCP * buffers * (packets - 1) / 2
-        return Channel(k, l_, records, flow, gate, hold, fill, sent, forth, back)
-
-    def _watermarks(self, job: int) -> float:
-        """Return the watermarks/s on every channel of a job: as many as records, at most."""
-        every = self.jobs[job].watermark_interval_ms
-        fastest = max(
-            self.rate[k] for k, s in enumerate(self.subtasks) if s.job == job and s.is_source
-        )
-        return min(1000 / every, float(fastest)) if every else 0.0
-
-    def _checkpointed(self, subtask: Subtask) -> float:
-        """Return the bytes/s that a subtask sends to the checkpoint storage."""
-        every = self.jobs[subtask.job].checkpoint_interval_ms
-        if every is None or self.cluster.checkpoint_storage is None:
-            return 0.0
-        cost = subtask.operator.cost
-        state = ((cost.checkpointed_bytes if cost else None) or 0.0) / subtask.operator.parallelism
-        if self.cluster.mtu_bytes is not None:
-            state *= 1 + IP_TCP / (self.cluster.mtu_bytes - IP_TCP)
-            state += OF_SOURCE if subtask.is_source else OF_OTHER
-        return state / (every / 1000)
-
-    # Places.
-
-    def _current(self) -> None:
-        """Where each subtask runs now; -1 without a current place."""
-        self.now = np.full(len(self.subtasks), -1)
-        if self.current_plan is None:
-            return
-        for k, s in enumerate(self.subtasks):
-            placed = self.current_plan.jobs.get(self.jobs[s.job].name, {}).get(s.operator.id)
-            if placed is not None and s.index < len(placed) and placed[s.index] in self.tms:
-                self.now[k] = self.tms.index(placed[s.index])
-
-    def _of_rule(self, rule: Any) -> list[list[int]]:
-        """Return the subtasks of each operator that a rule names."""
-        jobs = [j for j, job in enumerate(self.jobs) if rule.job in ("", job.name)]
-        out = []
-        for ref in rule.operators:
-            for j in jobs:
-                op = self.jobs[j].operator(ref)
-                out.append([self.at[j, op.id, i] for i in range(op.parallelism)])
-        return out
-
-    def _places(self) -> None:
-        every = set(range(len(self.tms)))
-        self.allowed: list[set[int]] = [set(every) for _ in self.subtasks]
-        freed = {
-            k
-            for r in self.rules.rules
-            if r.kind in ("pin", "match", "never_move")
-            for ks in self._of_rule(r)
-            for k in ks
-            if r.kind != "pin" or not r.subtasks or self.subtasks[k].index in r.subtasks
-        }
-        for k, s in enumerate(self.subtasks):
-            if not s.is_source:
-                continue
-            born = s.operator.born_at
-            if born:
-                home = born[s.index if len(born) > 1 else 0]
-                if home != "anywhere":
-                    self.allowed[k] &= self._at(home)
-            elif k not in freed and self.now[k] >= 0:
-                node = self.tm_node[self.now[k]]
-                self.allowed[k] &= {int(t) for t in np.flatnonzero(self.tm_node == node)}
-        labels = {n.id: n.labels for n in self.cluster.nodes}
-        for r in self.rules.rules:
-            for ks in self._of_rule(r):
-                for k in ks:
-                    if r.kind == "pin":
-                        if not r.subtasks or self.subtasks[k].index in r.subtasks:
-                            self.allowed[k] &= self._at(r.to)
-                    elif r.kind == "match":
-                        self.allowed[k] &= {
-                            t
-                            for t in every
-                            if all(
-                                labels[self.node_ids[self.tm_node[t]]].get(a) == b
-                                for a, b in r.labels.items()
-                            )
-                        }
-                    elif r.kind == "never_move":
-                        self.allowed[k] &= {int(self.now[k])}
-
-    def _at(self, place: str) -> set[int]:
-        return {self.tms.index(t) for t in self.cluster.task_managers_at(place)}
-
-    def plans(self) -> Plans:
-        """Return every plan that keeps to the allowed places."""
-        columns = [sorted(a) for a in self.allowed]
-        if not all(columns):
-            return np.zeros((0, len(columns)), dtype=np.int64)
-        grids = np.meshgrid(*[np.array(c) for c in columns], indexing="ij")
-        return np.stack([g.ravel() for g in grids], axis=1).astype(np.int64)
-
-    def count(self) -> float:
-        """Return how many plans there are."""
-        return math.prod(float(len(a)) for a in self.allowed)
-
-    def as_plan(self, row: NDArray[np.int64]) -> Plan:
-        """Return a row of `plans` as a plan."""
-        out: dict[str, dict[str, tuple[str, ...]]] = {}
-        for j, job in enumerate(self.jobs):
-            out[job.name] = {
-                op.id: tuple(self.tms[row[self.at[j, op.id, i]]] for i in range(op.parallelism))
-                for op in job.operators
-            }
-        return Plan(jobs=out)
-
-    def as_row(self, plan: Plan) -> Plans:
-        """Return a plan as a row of `plans`."""
-        row = [
-            self.tms.index(plan.jobs[self.jobs[s.job].name][s.operator.id][s.index])
-            for s in self.subtasks
-        ]
-        return np.array([row], dtype=np.int64)
-
-    # Judging.
+class Document(WithWishes):
+    """One instance, and its judge."""
 
     def judge(self, plans: Plans) -> Judged:
         """Return what the document says of plans."""
@@ -334,7 +50,7 @@ class Document:
         broken: dict[str, NDArray[np.bool_]] = {}
         cores = self._cores(plans)
         carried = self.carried(plans)
-        self._bandwidths(carried)
+        self._bandwidths(self.carried(plans, least=True))
         prices = np.array([e.price_per_byte for e in self.links])
         wan = carried @ prices if len(prices) else np.zeros(n)
         cost = self._cost(plans, carried, cores)
@@ -378,6 +94,7 @@ class Document:
             "moves": moved.sum(axis=1).astype(float),
             "throughput": rho,
             "cost": cost,
+            "wishes": self._wishes(plans),
         }
         return Judged(values, ~(fixed | rated), ~fixed, near, broken)
 
@@ -406,8 +123,8 @@ class Document:
             self._limits.append(("node cpu", used, node.cores * self.cluster.cpu_target, True))
         return cores
 
-    def carried(self, plans: Plans) -> Floats:
-        """Return the bytes/s on each link, a row a plan."""
+    def carried(self, plans: Plans, least: bool = False) -> Floats:
+        """Return the bytes/s on each link, a row a plan; `least`: with delayed timers."""
         sites = self.tm_site[plans]
         n, m = len(plans), len(self.links)
         crosses = np.zeros((self.n_sites, self.n_sites, m))
@@ -416,8 +133,11 @@ class Document:
         use = np.zeros((n, m))
         for c in self.channels:
             a, b = sites[:, c.source], sites[:, c.target]
-            use += c.forth_bytes_per_s * crosses[a, b]
-            use += c.back_bytes_per_s * crosses[b, a]
+            forth, back = c.forth_bytes_per_s, c.back_bytes_per_s
+            if least:
+                forth, back = c.least_forth_bytes_per_s, c.least_back_bytes_per_s
+            use += forth * crosses[a, b]
+            use += back * crosses[b, a]
         home = self.cluster.checkpoint_storage
         if home is not None:
             to = np.full(n, self.site_ids.index(home))
@@ -533,7 +253,7 @@ class Document:
         return [
             self.at[j, name, i]
             for j, job in enumerate(self.jobs)
-            for name in _downwards(job)
+            for name in downwards(job)
             for i in range(job.operator(name).parallelism)
         ]
 
@@ -556,8 +276,7 @@ class Document:
             memory, disk, gpus = np.zeros(n), np.zeros(n), np.zeros(n)
             for k, s in enumerate(self.subtasks):
                 here = plans[:, k] == t
-                cost = s.operator.cost
-                state = ((cost.state_bytes if cost else None) or 0.0) / s.operator.parallelism
+                state = self._state(s)
                 memory += s.operator.memory_bytes * here
                 gpus += s.operator.gpus * here
                 if self.jobs[s.job].state_backend == "heap":
@@ -625,15 +344,3 @@ class Document:
                     if c.target in ks:
                         out |= at[:, c.source] != at[:, c.target]
         broken["rule"] = out
-
-
-def _downwards(job: JobGraph) -> list[str]:
-    """Return the operators of a job, each after those that feed it."""
-    left = {op.id: {s.source for s in job.streams if s.target == op.id} for op in job.operators}
-    out: list[str] = []
-    while left:
-        ready = [o for o, before in left.items() if before <= set(out)]
-        out += ready
-        for o in ready:
-            del left[o]
-    return out

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from edgeplace.model import Cluster, JobGraph, ObjectiveLevel, Plan, Rules
+from tests.conformance.document_day import document_of
 from tests.conformance.document_oracle import Document
 
 Case = dict[str, Any]
@@ -33,4 +34,4 @@ class Parsed:
 
     def document(self) -> Document:
         """Return what the document says of this case."""
-        return Document(self.jobs, self.cluster, self.rules, self.current)
+        return document_of(self.jobs, self.cluster, self.rules, self.current)

@@ -60,6 +60,7 @@ def _renamed(case: Case, draw: np.random.Generator) -> Case:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "backend"), CALLS)
 def test_names_and_order_do_not_matter(seed: int, backend: str) -> None:
     case = _case(seed)

@@ -34,6 +34,7 @@ def run(policy, load, pause_s=2.0, **more):
     return simulate(load, OPTIONS, policy, pause_s, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ALL, ids=lambda k: k.__name__)
 def test_a_steady_load_ends_in_rest(kind):
     outcome = run(kind(), steady(1000.0, 2))

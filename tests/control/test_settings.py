@@ -37,6 +37,7 @@ WRONG = {
     "settle_s": (["0"], "settle_s"),
     "solve_s": (["601"], "solve_s"),
     "apply_s": (["-1"], "apply_s"),
+    "measure_s": (["0", "hourly"], "measure_s"),
     "headroom": (["0.9", "true"], "headroom"),
     "quantile": (["1", "0.4"], "quantile"),
     "changes": (["3", "[]"], "changes"),

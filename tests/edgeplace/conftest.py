@@ -41,9 +41,10 @@ def plain_environment(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def no_credentials(monkeypatch):
-    for name in ("TOKEN", "USER", "PASSWORD"):
-        monkeypatch.delenv(f"EDGEPLACE_FLINK_{name}", raising=False)
+def no_variables(monkeypatch):
+    """Take away what stands for options."""
+    for name in ("ENV", "FLINK_PASSWORD", "FLINK_TOKEN", "FLINK_USER", "JOBMANAGER"):
+        monkeypatch.delenv(f"EDGEPLACE_{name}", raising=False)
 
 
 @pytest.fixture(autouse=True)

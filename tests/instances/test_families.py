@@ -107,6 +107,7 @@ def test_the_latency_limit_costs_bytes():
     assert unlimited.evaluation.wan_cost < limited.evaluation.wan_cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 1000, 100_000])
 def test_scale_has_about_as_many_subtasks_as_asked_for(size):
     assert generate(f"scale-{size}-1").subtasks == pytest.approx(size, rel=0.05)

@@ -3,14 +3,11 @@
 import io
 import json
 import shutil
-import signal
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
@@ -21,11 +18,11 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 config = pytest.importorskip("testbed.flink.config", reason=REASON)
 job_jar = pytest.importorskip("testbed.flink.job_jar", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
-process = pytest.importorskip("testbed.process", reason=REASON)
+prometheus_server = pytest.importorskip("testbed.flink.prometheus", reason=REASON)
 
 pytestmark = pytest.mark.parametrize("flink_version", ["1.20.3"], indirect=True, scope="session")
 
-SCRAPE_S = 2
+SCRAPE_S = prometheus_server.SCRAPE_S
 POLL_S = 5
 WARM_UP_S = 20
 """In its first seconds, a JVM compiles: a window that begins a scrape later misses much of it."""
@@ -34,9 +31,7 @@ TOLERANCE = 0.02
 TIME_TOLERANCE = 0.1
 """Of costs in processor time: the two windows differ by seconds, in which a machine may be busy."""
 REPORTER = {
-    "metrics.reporter.prom.factory.class": (
-        "org.apache.flink.metrics.prometheus.PrometheusReporterFactory"
-    ),
+    **prometheus_server.REPORTER,
     # Longer than the time from the start of a poll to its readings, so that none of them is old.
     "metrics.fetcher.update-interval": "2 s",
 }
@@ -44,19 +39,13 @@ REPORTER = {
 
 @pytest.fixture
 def reporter_ports() -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    return list(prometheus_server.free_ports(3))
 
 
 @pytest.fixture
 def flink(home: Path, reporter_ports: list[int]) -> "Iterator[local_cluster.LocalCluster]":
     """A stock Flink whose processes report to Prometheus."""
-    of_manager, *of_task_managers = (
-        {"metrics.reporter.prom.port": str(port)} for port in reporter_ports
-    )
+    of_manager, *of_task_managers = ({prometheus_server.PORT: str(port)} for port in reporter_ports)
     task_managers = [
         local_cluster.TaskManagerSpec(f"pi-{i}", f"127.0.0.1{i}", 4, "680m", options=options)
         for i, options in enumerate(of_task_managers, start=1)
@@ -74,50 +63,10 @@ def flink(home: Path, reporter_ports: list[int]) -> "Iterator[local_cluster.Loca
 @pytest.fixture
 def prometheus(reporter_ports: list[int], tmp_path: Path) -> Iterator[str]:
     """The address of a Prometheus that scrapes the processes of Flink."""
-    binary = shutil.which("prometheus")
-    if binary is None:
+    if shutil.which("prometheus") is None:
         pytest.skip("no prometheus: apt-get install prometheus")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    targets = [f"127.0.0.1:{port}" for port in reporter_ports]
-    configuration = tmp_path / "prometheus.yml"
-    configuration.write_text(
-        "scrape_configs:\n"
-        "  - job_name: flink\n"
-        f"    scrape_interval: {SCRAPE_S}s\n"
-        f"    scrape_timeout: {SCRAPE_S}s\n"
-        f"    static_configs: [{{targets: {json.dumps(targets)}}}]\n"
-    )
-    log = tmp_path / "prometheus.log"
-    running = process.launch(
-        [
-            binary,
-            f"--config.file={configuration}",
-            f"--storage.tsdb.path={tmp_path / 'data'}",
-            f"--web.listen-address={address}",
-        ],
-        log,
-        {},
-    )
-    try:
-        url = f"http://{address}"
-        wait_for(lambda: requests.get(f"{url}/-/ready", timeout=5).ok, log)
-        yield url
-    finally:
-        running.send_signal(signal.SIGTERM)
-        running.wait(30)
-
-
-def wait_for(met, log: Path, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            if met():
-                return
-        except requests.RequestException:
-            pass
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
+    with prometheus_server.Prometheus(reporter_ports, tmp_path) as server:
+        yield server.url
 
 
 def edgeplace(*arguments: object) -> str:

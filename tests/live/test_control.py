@@ -102,8 +102,10 @@ class Watched:
         return self.folder / "rate"
 
     def wait_for(self, text: str, loop: "subprocess.Popen[str]") -> None:
+        """Wait until a line with this text is on record: a signal takes back one that is not."""
         deadline = time.monotonic() + SECONDS
-        while not (self.journal.exists() and text in self.journal.read_text()):
+        # The line after it is written when it is on the disk.
+        while not (self.journal.exists() and text in self.journal.read_text().rpartition("\n{")[0]):
             assert time.monotonic() < deadline, self.journal.read_text()
             assert loop.poll() is None, loop.communicate()[0]
             time.sleep(0.2)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeplace.instances import path
 from edgeplace.model import Cluster, InvalidInputError, parse, read
 from edgeplace.model.inventory.table import cluster_of_table
 
@@ -33,6 +34,36 @@ def test_the_table_of_the_page(tmp_path):
         link = links[ends]
         assert (link.bandwidth_bytes_per_s, link.delay_ms) == (1.25e6, 40)
         assert link.price_per_byte == pytest.approx(4e-9)
+
+
+def test_the_depots_as_a_table_are_the_depots():
+    table, short = (read(path(f"depots/{name}"), Cluster) for name in ("sites.csv", "cluster.yaml"))
+    assert all(s.lat is not None for s in table.sites)
+    sites = {s.model_copy(update={"lat": None, "lon": None}) for s in table.sites}
+    assert sites == set(short.sites)
+    assert set(table.links) == set(short.links)
+    assert table.nodes == short.nodes
+    assert table.task_managers == short.task_managers
+
+
+@pytest.mark.parametrize(
+    ("lat", "lon", "said"),
+    [
+        ("48.85", "", "lat and lon belong together"),
+        ("91", "2", "lat: Input should be less than or equal to 90"),
+        ("48 N", "2", "lat: Input should be a valid number"),
+    ],
+)
+def test_coordinates_are_degrees_and_both(lat, lon, said):
+    # The same place, however it is written.
+    rows = "site,lat,lon\ncloud,-48.85,-2.35\ncloud,-48.850,-2.350\n"
+    assert of(rows).sites[0].model_dump(include={"lat", "lon"}) == {"lat": -48.85, "lon": -2.35}
+    with pytest.raises(InvalidInputError, match=f"sites.csv:4: {said}"):
+        of(f"{rows}paris,{lat},{lon}\n")
+    other = {"id": "d-2", "lat": 3, "lon": 4}
+    group = {"id": "d-*", "count": 2, "lat": 1, "lon": 2, "exceptions": [other]}
+    short = parse({"sites": [group]}, Cluster, "short")
+    assert [(s.id, s.lat, s.lon) for s in short.sites] == [("d-1", 1, 2), ("d-2", 3, 4)]
 
 
 FIELDS = ("site", "tier", "node", "count", "node_class", "cores", "slots", "to", "delay_ms")
@@ -111,6 +142,7 @@ def test_rows_of_one_site():
         ("site,delay_ms\na,4\n", 2, "no site at its other end", "fill the column 'to'"),
         ("site,to,delay_ms\na,b,1\nb,a,2\n", 3, "something else of the link", "once"),
         ("site,tier\na,edge\na,cloud\n", 3, "another tier", "one tier"),
+        ("site,lat,lon\na,1,2\na,1,2.01\n", 3, "another lon", "one lon"),
         ("site,tier\na,clod\n", 2, "tier", "did you mean 'cloud'?"),
         ("site,cores,slots\na,4,4\na,4,4\n", 3, "machines 'node' above", "'node'"),
         ("site,tier\na,edge,x\n", 2, "3 cells", "quotes"),
@@ -130,3 +162,10 @@ def test_a_wrong_table_is_refused_with_its_line(text, at, said, cure):
 def test_a_table_without_rows(text):
     with pytest.raises(InvalidInputError, match="no rows"):
         of(text)
+
+
+def test_a_table_says_where_checkpoints_go():
+    rows = "site,cores,slots,checkpoint_storage,to\n a,4,4,,b\n b,8,8,yes,\n"
+    assert cluster_of_table(rows, "t.csv")["checkpoint_storage"] == "b"
+    with pytest.raises(InvalidInputError, match=r"t.csv:.*checkpoint_storage is at a, b"):
+        cluster_of_table(rows.replace("4,4,,", "4,4,yes,"), "t.csv")

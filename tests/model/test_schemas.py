@@ -36,6 +36,7 @@ def test_a_schema_is_one(name):
     Draft202012Validator.check_schema(schema(name))
 
 
+@pytest.mark.slow
 def test_the_documents_of_the_demo_and_of_the_docs_are_valid():
     demo = path("demo")
     assert errors("cluster", load(demo / "cluster.yaml")) == []

@@ -116,3 +116,15 @@ def test_the_schema_takes_the_same_texts(written, valid):
         "links": [{"source": "a", "target": "b", "bandwidth_bytes_per_s": written}],
     }
     assert Draft202012Validator(schema("cluster")).is_valid(data) == valid
+
+
+@pytest.mark.parametrize("target", ["b", "b*"])
+@pytest.mark.parametrize(
+    ("bandwidth", "said"),
+    [("10 Mbit/s", "10 Mbit/s"), ("1.25 MB/s", "1.25 MB/s"), (1.25e6, "1.25 MB/s")],
+)
+def test_traffic_is_written_as_the_bandwidths_of_the_file_are(bandwidth, said, target):
+    link = {"source": "a", "target": target, "bandwidth_bytes_per_s": bandwidth}
+    found = parse({"sites": [{"id": "a"}, {"id": "b"}], "links": [link]}, Cluster, "c")
+    assert found.rates_in.text(found.links[0].bandwidth_bytes_per_s) == said
+    assert Cluster.model_validate_json(found.model_dump_json()) == found

@@ -13,6 +13,7 @@ from edgeplace.solver.formulation.crossings import PairCrossings, TreeCrossings
 from edgeplace.solver.linear.highs import Milp
 from edgeplace.solver.linear.pulp_backend import Pulp
 from edgeplace.solver.problem import build
+from edgeplace.solver.tolerances import HIGHS_RESOLUTION
 from tests.support.oracle import Oracle
 from tests.support.strategies import OBJECTIVES, instances
 
@@ -33,10 +34,11 @@ def plan_of(job, placement):
     return Plan(jobs={job.name: placement}) if placement else None
 
 
+@pytest.mark.slow
 @wide
 @given(data=st.data())
 def test_evaluator_agrees_with_the_oracle_on_any_placement(data):
-    job, cluster, rules, current = data.draw(instances())
+    job, cluster, rules, current = instance = data.draw(instances())
     oracle = Oracle(job, cluster, rules, current)
     ids = [t.id for t in cluster.task_managers]
     place = {k: data.draw(st.sampled_from(ids)) for k in oracle.subtasks}
@@ -50,9 +52,30 @@ def test_evaluator_agrees_with_the_oracle_on_any_placement(data):
     found = evaluate(job, cluster, plan, rules, plan_of(job, current))
     verdict = oracle.judge(place)
     assert found.feasible == (not verdict.broken), (found.violations, verdict.broken)
+    if "route" in verdict.broken:
+        return
     for name, value in verdict.values.items():
-        if "route" not in verdict.broken:
-            assert close(found.value(name), value), name
+        assert close(found.value(name), value), name
+    factor = found.sustained
+    if factor is not None and 1e-3 < factor < 1e3:
+        assert held_back_at(0.999 * factor, instance, place) <= 1, "sources are held back before"
+        assert held_back_at(1.001 * factor, instance, place) >= 1, "they could send more"
+
+
+def held_back_at(factor, instance, place):
+    """Return the largest utilisation at a factor of all rates, with late checkpoints."""
+    job, cluster, rules, current = instance
+    operators = []
+    for op in job.operators:
+        changes = {}
+        if op.cost.demand:
+            rates = tuple(factor * rate for rate in op.cost.demand.rates_per_s)
+            changes["demand"] = op.cost.demand.model_copy(update={"rates_per_s": rates})
+        if not op.cost.state_law and op.cost.checkpointed_bytes:
+            changes["checkpointed_bytes"] = factor * op.cost.checkpointed_bytes
+        operators.append(op.model_copy(update={"cost": op.cost.model_copy(update=changes)}))
+    grown = job.model_copy(update={"operators": tuple(operators)})
+    return Oracle(grown, cluster, rules, current).judge(place).held_back
 
 
 @pytest.mark.slow
@@ -126,4 +149,10 @@ def test_the_model_means_the_same_through_pulp(instance, objective):
     answer = Milp(form.model).minimise(goal, seconds=None, gap=0.0, start=None)
     other = Pulp(form.model, "CBC").minimise(goal, seconds=None, gap=0.0, start=None)
     assert answer.outcome is other.outcome
-    assert answer.values is None or close(answer.bound, other.bound)
+    if answer.values is None:
+        return
+    # "The bound of HiGHS is lowered by the amount that it does not distinguish from 0": of an
+    # objective whose largest coefficient is scaled to 1e4, by a power of two.
+    largest = max(map(abs, goal.terms.values()), default=0.0)
+    unseen = 2 * HIGHS_RESOLUTION * largest / 1e4
+    assert close(answer.bound, other.bound) or 0 <= other.bound - answer.bound <= unseen

@@ -19,7 +19,9 @@ from edgeplace.model import (
     TaskManager,
 )
 from edgeplace.solver import SearchParameters, assumptions, evaluate, policies, solve, why
-from tests.support.seeds import filter_cluster, filter_job, one_site, two_operators
+from edgeplace.solver.out_of_time import OutOfTimeError
+from edgeplace.solver.search.stages import aggregated, exact
+from tests.support.seeds import cost, filter_cluster, filter_job, one_site, two_operators
 
 BACKENDS = ("milp", "cp-sat", "pulp:CBC")
 
@@ -56,6 +58,33 @@ def test_throughput_first_answers_an_overload_with_the_share_that_is_sustained()
     result = solve(job, filter_cluster(), objective=("throughput",))
     assert result.status is Status.OPTIMAL
     assert result.evaluation.headroom == pytest.approx(50_000 / (5000 * 0.7 * 100))
+
+
+@pytest.mark.parametrize(("bandwidth", "share"), [(10e3, 1.0), (5e3, 0.5)])
+def test_throughput_that_runs_out_of_time_sustains_what_plans_for_wan_do(bandwidth, share):
+    # With the filter at the Pis, each sends 6 kB/s. Of 8 kB/s that is less; of 4 kB/s it is more,
+    # and half of it is less.
+    def out_of_time(run):
+        def instead(state):
+            if state.task.levels[0].name == "throughput":
+                raise OutOfTimeError("the time limit is over")
+            return run(state)
+
+        return instead
+
+    job, cluster = filter_job(50_000.0), filter_cluster(bandwidth)
+    source, keeps, sink = job.operators
+    keeps = keeps.model_copy(update={"cost": cost("filter", 50_000.0, 200_000.0, selectivity=0.1)})
+    job = job.revised(operators=(source, keeps, sink))
+    assert max(p.evaluation.headroom for p in policies(job, cluster)) < share
+    parameters = SearchParameters(neighbourhoods=False, large_model=1)
+    with (
+        patch.object(aggregated, "run", out_of_time(aggregated.run)),
+        patch.object(exact, "run", out_of_time(exact.run)),
+    ):
+        result = solve(job, cluster, objective=("throughput", "wan"), search=parameters)
+    assert result.status is Status.FEASIBLE
+    assert result.evaluation.headroom >= share
 
 
 def test_a_shrinking_operator_at_selectivity_one_goes_to_the_edge():

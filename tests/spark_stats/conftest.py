@@ -25,6 +25,12 @@ def spark(needs_spark: None) -> Iterator[object]:
     session.stop()
 
 
+@pytest.fixture(scope="session", params=["without", pytest.param("with", marks=pytest.mark.spark)])
+def engine(request: pytest.FixtureRequest) -> object:
+    """The session for `measure`: None, and one of Spark."""
+    return request.getfixturevalue("spark") if request.param == "with" else None
+
+
 class Recording:
     """Writes a canonical log answer by answer."""
 

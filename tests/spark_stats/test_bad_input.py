@@ -1,11 +1,13 @@
 import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from edgeplace.model import InvalidInputError
 from edgeplace.spark_stats import BadLine, measure
-from edgeplace.spark_stats.files import log_files, mend_gzip
+from edgeplace.spark_stats.files import log_files
 
 START = 1_795_225_900_000
 
@@ -20,15 +22,29 @@ def grow(recording, polls: int = 5) -> None:
         )
 
 
+@contextmanager
+def small_blocks(spark) -> Iterator[None]:
+    """Let Spark read so little at once that numbers of lines have to be put together."""
+    if spark is None:
+        yield
+        return
+    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100")
+    try:
+        yield
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
+
+
 def rate(measurement) -> float:
     return measurement.costs.operators[0].classes[0].true_rate_per_s
 
 
-def test_an_empty_log_says_what_to_do(spark, tmp_path: Path):
+def test_an_empty_log_says_what_to_do(engine, tmp_path: Path):
     empty = tmp_path / "log.jsonl"
     empty.write_text("")
     with pytest.raises(InvalidInputError, match="empty") as e:
-        measure([empty], None, spark=spark)
+        measure([empty], None, spark=engine)
     assert "record" in e.value.cure
 
 
@@ -48,14 +64,14 @@ def test_a_file_of_no_known_format_is_named_with_what_is_known(tmp_path: Path, c
     assert "edgeplace_log" in e.value.cure or "record" in e.value.cure
 
 
-def test_a_log_without_metrics_says_so(spark, recording):
+def test_a_log_without_metrics_says_so(engine, recording):
     recording.answer(START, "/config", {"flink-version": "2.3.0"})
     with pytest.raises(InvalidInputError, match="no metrics of a running job") as e:
-        measure([recording.write()], None, spark=spark)
+        measure([recording.write()], None, spark=engine)
     assert "record for some minutes" in e.value.cure
 
 
-def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(spark, recording):
+def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(engine, recording):
     good = recording.lines
     grow(recording)
     lines = list(good)
@@ -70,14 +86,9 @@ def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(spark, 
         lines[4],
     ]
     second = recording.write("second [1].jsonl")
-    # Small blocks, so that numbers have to be put together across blocks.
-    size = spark.conf.get("spark.sql.files.maxPartitionBytes")
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "100")
-    try:
-        measurement = measure([first, second], None, spark=spark)
+    with small_blocks(engine):
+        measurement = measure([first, second], None, spark=engine)
         bad = sorted(measurement.quarantine.lines(), key=lambda b: (b.file, b.line))
-    finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", size)
     assert rate(measurement) == pytest.approx(2000)
     cut = "not JSON, or cut short"
     assert bad == [
@@ -92,18 +103,18 @@ def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(spark, 
     assert any("quarantine" in note for note in measurement.costs.notes)
 
 
-def test_many_bad_lines_among_good_ones(spark, recording):
+def test_many_bad_lines_among_good_ones(engine, recording):
     grow(recording)
     good = recording.lines
     recording.lines = [good[0]] + ["garbage " * 5] * 20_000 + good[1:]
-    measurement = measure([recording.write()], None, spark=spark)
+    measurement = measure([recording.write()], None, spark=engine)
     assert rate(measurement) == pytest.approx(2000)
     assert len(measurement.quarantine) == 20_000
     numbers = [bad.line for bad in measurement.quarantine.lines()]
     assert sorted(numbers) == list(range(2, 20_002))
 
 
-def test_a_cut_gzip_file_is_used_as_far_as_it_goes(spark, recording, tmp_path: Path):
+def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: Path):
     for poll in range(200):
         recording.metrics(
             START + 5000 * poll,
@@ -115,7 +126,7 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(spark, recording, tmp_path: P
     packed = gzip.compress("\n".join(recording.lines).encode())
     path = tmp_path / "log.jsonl.gz"
     path.write_bytes(packed[: len(packed) // 2])
-    measurement = measure([path], None, spark=spark)
+    measurement = measure([path], None, spark=engine)
     assert rate(measurement) == pytest.approx(2000)
     bad = list(measurement.quarantine.lines())
     assert {b.file for b in bad} == {str(path)}
@@ -129,49 +140,51 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(spark, recording, tmp_path: P
 def test_a_gzip_file_that_grows_while_spark_reads_it_is_read_again(
     recording, tmp_path: Path, part: float
 ):
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from edgeplace.spark_stats.staging import StagedFiles
+
     grow(recording)
     lines = "\n".join(recording.lines).encode() + b"\n"
     packed = gzip.compress(lines) + gzip.compress(lines)
     path = tmp_path / "log.jsonl.gz"
     path.write_bytes(packed[: int(len(packed) * part)])
-    files = log_files([path])
+    files = StagedFiles(log_files([path]))
     path.write_bytes(packed)
-    assert mend_gzip(files)
-    [[place]] = files.by_reader.values()
-    assert Path(place).read_bytes() == 2 * lines
+    assert files.mend_gzip()
+    assert Path(files.place(str(path))).read_bytes() == 2 * lines
     assert not files.cut_short
-    assert not mend_gzip(log_files([path]))
+    assert not StagedFiles(log_files([path])).mend_gzip()
 
 
-def test_gzip_is_known_by_content_not_by_name(spark, recording, tmp_path: Path):
+def test_gzip_is_known_by_content_not_by_name(engine, recording, tmp_path: Path):
     grow(recording)
     text = recording.write().read_bytes()
     packed, plain = tmp_path / "_packed.jsonl", tmp_path / "plain.gz"
     packed.write_bytes(gzip.compress(text))
     plain.write_bytes(text)
-    assert rate(measure([packed], None, spark=spark)) == pytest.approx(2000)
-    assert rate(measure([plain], None, spark=spark)) == pytest.approx(2000)
+    assert rate(measure([packed], None, spark=engine)) == pytest.approx(2000)
+    assert rate(measure([plain], None, spark=engine)) == pytest.approx(2000)
 
 
-def test_rotated_and_overlapping_files_are_one_log(spark, recording, tmp_path: Path):
+def test_rotated_and_overlapping_files_are_one_log(engine, recording, tmp_path: Path):
     grow(recording)
     lines = recording.lines
     for number, part in enumerate((lines[:3], lines[2:])):
         recording.lines = part
         recording.write(f"log.{number}")
     (tmp_path / "log.2").write_text("")
-    measurement = measure([tmp_path], None, spark=spark)
+    measurement = measure([tmp_path], None, spark=engine)
     assert measurement.costs.operators[0].classes[0].samples == 4
     assert any("log.2 is empty" in note for note in measurement.costs.notes)
 
 
-def test_unknown_metrics_and_paths_are_counted_and_ignored(spark, recording):
+def test_unknown_metrics_and_paths_are_counted_and_ignored(engine, recording):
     for poll in range(3):
         recording.metrics(
             START + 5000 * poll, "map", numRecordsIn=10 * poll, mailboxQueueSize=1, numBytesIn="x"
         )
         recording.answer(START + 5000 * poll, "/overview", {"taskmanagers": 3})
-    measurement = measure([recording.write()], None, spark=spark)
+    measurement = measure([recording.write()], None, spark=engine)
     assert (measurement.samples.unused, measurement.samples.unreadable) == (3, 3)
     assert measurement.samples.other_lines == 3
     assert measurement.quarantine.counts == {}

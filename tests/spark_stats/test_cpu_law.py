@@ -52,6 +52,7 @@ def test_the_true_costs_are_found():
     assert slices(several_rates()).dealt_s()[0] > 1.5 * BETA_S[0]
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     held = []
     for seed in range(20):

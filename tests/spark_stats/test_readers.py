@@ -1,10 +1,13 @@
 import gzip
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from edgeplace.adapters.flink.collect import RangeLog, collect_whisper
+from edgeplace.model import JobGraph, Operator, ShipStrategy, Stream
 from edgeplace.spark_stats import Measurement, measure
 
 TASK = "flink_taskmanager_job_task"
@@ -45,12 +48,12 @@ def exposition(poll: int) -> str:
     return text + "jvm_threads 12\n"
 
 
-def test_prometheus_scrapes_are_dated_by_their_files(spark, cluster, tmp_path: Path):
+def test_prometheus_scrapes_are_dated_by_their_files(engine, cluster, tmp_path: Path):
     for poll in range(3):
         path = tmp_path / f"scrape-{poll}.txt"
         path.write_text(exposition(poll) + ("half{a=" if poll == 2 else ""))
         os.utime(path, (T0 + 5 * poll, T0 + 5 * poll))
-    measurement = measure([tmp_path], cluster, spark=spark)
+    measurement = measure([tmp_path], cluster, spark=engine)
     cost = only(measurement)
     assert (cost.operator, cost.on("pi").true_rate_per_s) == ("v1", pytest.approx(2000))
     assert cost.selectivity == pytest.approx(0.7)
@@ -63,7 +66,7 @@ def test_prometheus_scrapes_are_dated_by_their_files(spark, cluster, tmp_path: P
     assert (Path(bad.file).name, bad.text) == ("scrape-2.txt", "half{a=")
 
 
-def test_prometheus_lines_may_carry_their_time(spark, tmp_path: Path):
+def test_prometheus_lines_may_carry_their_time(engine, tmp_path: Path):
     lines = [
         f'{TASK}_{name}{{job_id="j",task_id="v",task_name="m",subtask_index="0",tm_id="t"}} '
         f"{value * poll} {(T0 + 5 * poll) * 1000}"
@@ -72,12 +75,12 @@ def test_prometheus_lines_may_carry_their_time(spark, tmp_path: Path):
     ]
     path = tmp_path / "metrics.prom"
     path.write_text("\n".join(lines))
-    assert only(measure([path], None, spark=spark)).classes[0].true_rate_per_s == pytest.approx(
+    assert only(measure([path], None, spark=engine)).classes[0].true_rate_per_s == pytest.approx(
         2000
     )
 
 
-def test_prometheus_query_range(spark, cluster, tmp_path: Path):
+def test_prometheus_query_range(engine, cluster, tmp_path: Path):
     def matrix(name: str, per_poll: float, **more: str) -> dict[str, object]:
         return {
             "metric": {"__name__": f"{TASK}_{name}", **labels(), **more},
@@ -99,17 +102,17 @@ def test_prometheus_query_range(spark, cluster, tmp_path: Path):
     path.write_text(json.dumps(answer, indent=2))
     broken = tmp_path / "broken.json"
     broken.write_text(json.dumps(answer, indent=2)[:-40])
-    measurement = measure([path, broken], cluster, spark=spark)
+    measurement = measure([path, broken], cluster, spark=engine)
     assert only(measurement).on("pi").true_rate_per_s == pytest.approx(4000)
     assert only(measurement).on("pi").samples == 3
     assert [Path(b.file).name for b in measurement.quarantine.lines()] == ["broken.json"]
 
 
-def test_slf4j_reports(spark, data: Path, tmp_path: Path):
+def test_slf4j_reports(engine, data: Path, tmp_path: Path):
     text = gzip.decompress((data / "slf4j_reporter.log.gz").read_bytes()).decode()
     path = tmp_path / "taskmanager.log"
     path.write_bytes(text.replace("\n", "\r\n").encode())
-    measurement = measure([path], None, spark=spark)
+    measurement = measure([path], None, spark=engine)
     costs = {o.operator: o for o in measurement.costs.operators}
     assert set(costs) == {"Source: src", "map"}
     # From the first to the last report: 29,992 records in 30.021 s, 19,852 of them in the map.
@@ -119,6 +122,182 @@ def test_slf4j_reports(spark, data: Path, tmp_path: Path):
     assert measurement.samples.duplicates == 0
     assert measurement.quarantine.counts == {}
     assert any("no plan" in note for note in measurement.costs.notes)
+
+
+def points(poll: int, **tags: str) -> list[str]:
+    """Return what Flink's InfluxDB reporter posts: counters, meters and gauges."""
+    shown = {k: v for k, v in labels(task_name="map\\ ->\\ one\\,\\ a\\=b", **tags).items()}
+    task = "".join(f",{k}={v}" for k, v in shown.items())
+    fields = {
+        f"job_task_numRecordsIn{task}": f"count={1000 * poll}i",
+        f"job_task_numRecordsOut{task}": f"count={700 * poll}i",
+        f"job_task_accumulateBusyTimeMs{task}": f"value={500.0 * poll}",
+        f"job_task_numRecordsInPerSecond{task}": f"count={1000 * poll}i,rate=12.5",
+        f"job_task_Shuffle_Netty_Input_numBytesInRemote{task}": f"count={90_000 * poll}i",
+        f"job_task_operator_state{task}": 'value="half, done"',
+        f"Status_JVM_CPU_Time,host=10_0_0_1,tm_id={shown['tm_id']}": f"value={8 * 10**8 * poll}i",
+    }
+    return [
+        f"taskmanager_{series} {value} {(T0 + 5 * poll) * 10**9 + 999_999}"
+        for series, value in fields.items()
+    ]
+
+
+def test_influx_points_in_any_order_and_one_field_a_line(engine, cluster, tmp_path: Path):
+    lines = ["# DML", *(line for poll in range(4) for line in points(poll)), ""]
+    split = [
+        f"{series} {field} {at}"
+        for series, fields, at in (line.rsplit(" ", 2) for line in lines if "PerSecond" in line)
+        for field in fields.split(",")
+    ]
+    lines = [line for line in lines if "PerSecond" not in line] + split
+    written = sorted(lines, reverse=True)
+    whole, cut = lines[1], lines[1].rpartition(" ")[0]
+    written += [cut, whole.replace(" count", " co,unt"), "jobmanager_numRunningJobs value=1i 5"]
+    path = tmp_path / "flink.lp"
+    path.write_text("\n".join(written))
+    measurement = measure([path], cluster, spark=engine)
+    cost = only(measurement)
+    assert cost.on("pi").true_rate_per_s == pytest.approx(2000)
+    assert cost.on("pi").samples == 3
+    assert cost.on("pi").cpu_ms_per_record == pytest.approx(0.8)
+    assert cost.selectivity == pytest.approx(0.7)
+    assert measurement.costs.placement == {"v1": ("pi-1",)}
+    assert (measurement.costs.from_ms, measurement.costs.to_ms) == (T0 * 1000, T0 * 1000 + 15_000)
+    bad = list(measurement.quarantine.lines())
+    assert [b.line for b in bad] == [len(written) - 2, len(written) - 1]
+    assert {Path(b.file).name for b in bad} == {"flink.lp"}
+    assert all("line protocol" in b.reason for b in bad)
+
+
+def test_influx_counters_of_another_attempt_are_not_a_difference(engine, tmp_path: Path):
+    lines = [line for poll in range(3) for line in points(poll)]
+    # The new attempt has counted more than the old one.
+    lines += [line for poll in range(8, 11) for line in points(poll, task_attempt_num="1")]
+    path = tmp_path / "flink.lp"
+    path.write_text("\n".join(lines))
+    cost = only(measure([path], None, spark=engine)).classes[0]
+    assert (cost.samples, cost.busy_s) == (4, pytest.approx(2))
+
+
+def request(poll: int, temporality: object = 1, **attributes: str) -> dict[str, object]:
+    """Return what a collector writes of a report: counters by what they grew, and gauges."""
+    given = labels(task_name="map (one)", tm_id="10.0.0.1:4100-ab", host="10.0.0.1", **attributes)
+    point = {
+        "startTimeUnixNano": str((T0 + 5 * (poll - 1)) * 10**9 + 999_999),
+        "timeUnixNano": str((T0 + 5 * poll) * 10**9 + 999_999),
+        "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in given.items()],
+    }
+
+    def counter(name: str, grew: int) -> dict[str, object]:
+        value = {"asInt": str(grew if temporality == 1 else grew * (poll + 1))}
+        counted = {"dataPoints": [{**point, **value}], "aggregationTemporality": temporality}
+        return {"name": f"flink.taskmanager.{name}", "sum": {**counted, "isMonotonic": True}}
+
+    def gauge(name: str, value: object) -> dict[str, object]:
+        points = [{**point, "asDouble": value}]
+        return {"name": f"flink.taskmanager.{name}", "gauge": {"dataPoints": points}}
+
+    metrics = [
+        counter("job.task.numRecordsIn", 1000),
+        counter("job.task.numRecordsOut", 700),
+        counter("job.task.numRecordsInPerSecond.count", 1000),
+        gauge("job.task.numRecordsInPerSecond.rate", 12.5),
+        counter("job.task.Shuffle.Netty.Input.numBytesInRemote", 90_000),
+        gauge("job.task.accumulateBusyTimeMs", 500 * poll),
+        gauge("Status.JVM.CPU.Time", 8e8 * poll),
+        {"name": "flink.jobmanager.numRunningJobs", "summary": {"dataPoints": [{}]}},
+    ]
+    return {"resourceMetrics": [{"resource": {}, "scopeMetrics": [{"metrics": metrics}]}]}
+
+
+def otlp(path: Path, *requests: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(one, separators=(",", ":")) + "\n" for one in requests))
+    return path
+
+
+def test_what_a_counter_grew_by_is_of_its_interval_only(engine, cluster, tmp_path: Path):
+    # The fourth report was lost, the sixth sent twice and late; the last one is cut.
+    polls = [0, 1, 2, 4, 6, 5, 6, 7]
+    path = otlp(tmp_path / "metrics.json", *map(request, polls))
+    with path.open("a") as log:
+        log.write(json.dumps(request(8))[:-40])
+    measurement = measure([path], cluster, spark=engine)
+    cost = only(measurement)
+    # Over the lost interval nothing is known.
+    assert cost.on("pi").true_rate_per_s == pytest.approx(2000)
+    assert cost.on("pi").busy_s == pytest.approx(0.5 * 5)
+    assert cost.on("pi").cpu_ms_per_record == pytest.approx(0.8)
+    assert cost.selectivity == pytest.approx(0.7)
+    assert "counters" not in cost.not_in_log
+    assert measurement.costs.placement == {"v1": ("pi-1",)}
+    # Of the task, and of its TaskManager.
+    assert measurement.samples.resets == 2
+    [bad] = measurement.quarantine.lines()
+    assert (Path(bad.file).name, bad.line) == ("metrics.json", len(polls) + 1)
+    assert "OpenTelemetry" in bad.reason
+
+
+def test_0_is_a_time_that_is_not_known(engine, cluster, tmp_path: Path):
+    def without_start(poll: int, temporality: int) -> dict[str, object]:
+        text = json.dumps(request(poll, temporality))
+        return json.loads(re.sub(r'(?<="startTimeUnixNano": ")\d+', "0", text))
+
+    added_up = otlp(tmp_path / "added.json", *(without_start(poll, 2) for poll in range(4)))
+    cost = only(measure([added_up], cluster, spark=engine)).on("pi")
+    assert (cost.cpu_ms_per_record, cost.true_rate_per_s) == pytest.approx((0.8, 2000))
+    # As after a lost report, nothing is known of the interval: its busy time does not count.
+    grew = otlp(tmp_path / "grew.json", *map(request, range(4)), without_start(4, 1))
+    cost = only(measure([grew], cluster, spark=engine)).on("pi")
+    assert (cost.busy_s, cost.true_rate_per_s) == pytest.approx((1.5, 2000))
+
+
+def test_counters_that_a_collector_has_added_up(engine, cluster, tmp_path: Path):
+    path = otlp(tmp_path / "metrics.json", *(request(poll, 2) for poll in range(4)))
+    cost = only(measure([path], cluster, spark=engine))
+    assert cost.on("pi").cpu_ms_per_record == pytest.approx(0.8)
+    assert cost.on("pi").true_rate_per_s == pytest.approx(2000)
+
+
+@pytest.mark.parametrize("reporter", ["influx_reporter.lp", "otlp_reporter.jsonl", "whisper.tar"])
+def test_costs_are_those_of_the_rest_api_in_the_same_run(data: Path, tmp_path: Path, reporter: str):
+    """Of one run of Flink 2.3.0 on a busy machine: all logs have about the same minute."""
+    source, count = "cbc357ccb763df2852fee8c4fc7d55f2", "90bea66de1c231edf33913ecd54406c1"
+    # The reporters know no plan.
+    job = JobGraph(
+        name="counting",
+        operators=(
+            Operator(id=source, name="Source: numbers -> filter", parallelism=3),
+            Operator(id=count, name="count -> sink", parallelism=3),
+        ),
+        streams=(Stream(source=source, target=count, ship_strategy=ShipStrategy.HASH),),
+    )
+    rest = measure([data / "reporters_rest.jsonl.gz"], None, job=job).costs
+    log = data / f"{reporter}.gz"
+    if reporter.startswith("whisper"):
+        from_s, until_s = (at_ms / 1000 for at_ms in (rest.from_ms, rest.to_ms))
+        found, packed = RangeLog(tmp_path / "log", 10**6), log
+        log = found.where
+        collect_whisper(
+            packed, found, lambda share: None, job=None, from_s=from_s - 5, until_s=until_s + 1
+        )
+    costs = measure([log], None, job=job).costs
+    assert costs.placement == rest.placement
+    for one, other in zip(rest.operators, costs.operators, strict=True):
+        assert other.operator == one.operator
+        [here], [there] = one.classes, other.classes
+        # The one that was busy for less than 5 s in all has other figures by chance.
+        rel = 0.02 if here.busy_s > 60 else 0.1
+        assert there.true_rate_per_s == pytest.approx(here.true_rate_per_s, rel=rel)
+        assert there.cpu_ms_per_record == pytest.approx(here.cpu_ms_per_record, rel=rel)
+        if one.demand is not None:
+            assert sum(other.demand.rates_per_s) == pytest.approx(
+                sum(one.demand.rates_per_s), rel=0.02
+            )
+    [one], [other] = rest.streams, costs.streams
+    assert other.selectivity == pytest.approx(one.selectivity, rel=0.02)
+    assert other.bytes_per_record == pytest.approx(one.bytes_per_record, rel=0.02)
+    assert other.local_bytes_per_s == pytest.approx(one.local_bytes_per_s, rel=0.02)
 
 
 def seed_line(poll: int) -> str:
@@ -138,10 +317,10 @@ def seed_line(poll: int) -> str:
     return json.dumps([stamp, entry("Filter", 0, 400, "800.0"), entry("Filter", 1, 0, "NaN")])
 
 
-def test_metrics_json_lines_of_per_second_meters(spark, cluster, tmp_path: Path):
+def test_metrics_json_lines_of_per_second_meters(engine, cluster, tmp_path: Path):
     path = tmp_path / "metrics.jsonl"
     path.write_text("\n".join([*(seed_line(p) for p in range(8)), seed_line(9)[:50]]))
-    measurement = measure([path], cluster, placement={"Filter": ("pi-1", "server")}, spark=spark)
+    measurement = measure([path], cluster, placement={"Filter": ("pi-1", "server")}, spark=engine)
     cost = only(measurement)
     # The rate there is records in per busy second, whatever its name says.
     assert cost.on("pi").true_rate_per_s == pytest.approx(800)
@@ -154,12 +333,12 @@ def test_metrics_json_lines_of_per_second_meters(spark, cluster, tmp_path: Path)
     assert [b.line for b in measurement.quarantine.lines()] == [9]
 
 
-def test_files_of_several_formats_are_read_together(spark, cluster, recording, tmp_path: Path):
+def test_files_of_several_formats_are_read_together(engine, cluster, recording, tmp_path: Path):
     path = tmp_path / "metrics.jsonl"
     path.write_text("\n".join(seed_line(p) for p in range(4)))
     recording.answer(0, "/config", {})
     measurement = measure(
-        [path, recording.write()], cluster, placement={"Filter": ("pi-1", "server")}, spark=spark
+        [path, recording.write()], cluster, placement={"Filter": ("pi-1", "server")}, spark=engine
     )
     assert measurement.samples.values.keys() == {"metrics JSON lines", "canonical log"}
     assert only(measurement).on("pi").true_rate_per_s == pytest.approx(800)

@@ -3,9 +3,6 @@
 import pytest
 
 from edgeplace.model import ClassCost, NodeClass, OperatorCost
-
-pytest.importorskip("pyspark", reason="the spark extra is not installed")
-
 from edgeplace.spark_stats import measure
 from edgeplace.spark_stats.weak import mark_weak
 
@@ -65,7 +62,7 @@ def test_without_speeds_the_other_operators_tell_which_class_is_faster(cluster):
 
 
 @pytest.mark.parametrize("records_per_s", [30, 3000])
-def test_a_log_of_a_trickle(spark, with_speeds, recording, records_per_s):
+def test_a_log_of_a_trickle(with_speeds, recording, records_per_s):
     """Busy time of a thread that wakes up rarely: the faster machine seems ten times as slow."""
     per_s = {"pi": 18_258, "server": 1_896 if records_per_s < 100 else 30_000}
     recording.job({"Source: s": 1, "label": 2}, [("Source: s", "label", "HASH")])
@@ -80,7 +77,7 @@ def test_a_log_of_a_trickle(spark, with_speeds, recording, records_per_s):
             numRecordsIn=[count, count],
             accumulateBusyTimeMs=[round(1000 * count / rate) for rate in per_s.values()],
         )
-    found = measure([recording.write()], with_speeds, spark=spark).costs
+    found = measure([recording.write()], with_speeds).costs
     label = next(o for o in found.operators if o.operator == "id-label")
     pi, server = label.on("pi"), label.on("server")
     assert server.true_rate_per_s == pytest.approx(per_s["server"], rel=0.01)

@@ -43,6 +43,12 @@ class FakeAgent:
         self.on_move: Callable[[FakeJob], None] = lambda job: None
         """Called when it has moved a job."""
         self.keeps_cordons = True
+        self.settings = [
+            "epoch",
+            "checkpoint-interval-ms",
+            "predicted-wan-bytes-per-s",
+            "predicted-headroom-percent",
+        ]
         self.lies = False
         """It says placed and moves nothing."""
         self._flink = flink
@@ -74,6 +80,7 @@ class FakeAgent:
                 "plans": str(self.plans),
                 "started_ms": 1,
                 "now_ms": now_ms() - int(age_s * 1000),
+                "settings": self.settings,
                 "no_rescaling_because": self.no_rescaling_because,
                 "resource_manager": self.resource_manager,
                 "task_managers": [

@@ -4,9 +4,15 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
-_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*(?:\n|$)+)+")
+_PROGRAM = re.compile(
+    r"\$ |(sudo|edgeplace|python3?|pipx?|uvx?|make|git|docker|kubectl|cd|mkdir|cp|mv|rm|export|curl"
+    r"|bin/\S+|\.venv/\S+) "
+)
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _SHELL = ("sh", "console", "bash")
@@ -25,11 +31,12 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A line of a shell block, as words."""
+    """A command of a shell block as words, and as it is written."""
 
     page: Path
     line: int
     words: tuple[str, ...]
+    text: str
 
     def __str__(self):
         return f"{self.page.name}-{self.line}-{' '.join(self.words[:2])}"
@@ -39,14 +46,25 @@ def blocks(page: Path) -> list[Block]:
     """Return the fenced blocks of a page."""
     text = page.read_text()
     return [
-        Block(page, hit[1], text.count("\n", 0, hit.start()) + 2, hit[2])
+        Block(page, hit[2], text.count("\n", 0, hit.start()) + 2, dedent(hit[3]))
         for hit in _BLOCK.finditer(text)
     ]
 
 
 def commands(page: Path) -> list[Command]:
-    """Return the commands of a page's shell blocks."""
-    return [c for b in blocks(page) if b.language in _SHELL for c in _commands(b)]
+    """Return the commands of a page's shell blocks, also of those that are only indented."""
+    fenced = [b for b in blocks(page) if b.language in _SHELL]
+    found = sorted((*fenced, *_indented(page)), key=lambda b: b.line)
+    return [c for b in found for c in _commands(b)]
+
+
+def _indented(page: Path) -> Iterator[Block]:
+    """Yield the indented blocks that begin with a program: they have no language."""
+    text = _BLOCK.sub(lambda hit: "\n" * hit[0].count("\n"), page.read_text())
+    for hit in _INDENTED.finditer(text):
+        block = dedent(hit[0])
+        if _PROGRAM.match(block):
+            yield Block(page, "sh", text.count("\n", 0, hit.start()) + 1, block)
 
 
 def _commands(block: Block) -> Iterator[Command]:
@@ -57,9 +75,11 @@ def _commands(block: Block) -> Iterator[Command]:
         if prompted and not line.startswith("$ "):
             continue
         words = shlex.split(line.removeprefix("$ "), comments=True)
-        while words:
+        for written in line.removeprefix("$ ").split("&&") if words else ():
             end = words.index("&&") if "&&" in words else len(words)
-            yield Command(block.page, block.line + offset, tuple(words[:end]))
+            # Where the output goes is no word of the command.
+            last = words.index(">") if ">" in words[:end] else end
+            yield Command(block.page, block.line + offset, tuple(words[:last]), written)
             words = words[end + 1 :]
 
 

@@ -5,10 +5,15 @@ Written from docs/formulation.md with plain loops over the model's objects, shar
 """
 
 import itertools
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
 
 import networkx as nx
+
+from tests.support.oracle_flows import carried
 
 EPS = 1e-9
 
@@ -17,10 +22,15 @@ EPS = 1e-9
 class OracleVerdict:
     values: dict[str, float]
     broken: set[str] = field(default_factory=set)
+    held_back: float = 0.0
+    """Largest utilisation if checkpoints may take longer than their interval."""
 
 
-def channels_of(job):
-    """[(k, l, records/s, bytes/s, record bytes)], {k: records in (out for sources)}"""
+def channels_of(job, full=False):
+    """[(k, l, records/s, bytes/s, record bytes, stream)], {k: records in (out for sources)}
+
+    `full`: full links keep the timers of flush laws from firing.
+    """
     ops = {o.id: o for o in job.operators}
     ins = {o.id: [s for s in job.streams if s.target == o.id] for o in job.operators}
     outs = {o.id: [s for s in job.streams if s.source == o.id] for o in job.operators}
@@ -36,21 +46,19 @@ def channels_of(job):
             for i in range(p):
                 rate[oid, i] = rates[i] if len(rates) == p else rates[0]
         for s in outs[oid]:
-            sel = s.cost.selectivity if s.cost else None
-            if sel is None:
-                sel = 1.0 if not ins[oid] else op.cost.selectivity
             q = ops[s.target].parallelism
             groups = ops[s.target].max_parallelism
             for i in range(p):
-                out = rate[oid, i] * sel
+                selectivity, size = carried(s, op, not ins[oid], rate[oid, i], full)
+                out = rate[oid, i] * selectivity
                 for j, share in deal(s, i, p, q, groups).items():
                     channels.append(
                         (
                             (oid, i),
                             (s.target, j),
                             out * share,
-                            out * share * s.cost.bytes_per_record,
-                            s.cost.bytes_per_record,
+                            out * share * size,
+                            size,
                             (s.source, s.target),
                         )
                     )
@@ -71,6 +79,8 @@ def deal(stream, i, p, q, groups):
             return {j: 1.0 for j in range(q) if j * p // q <= i < (j + 1) * p // q}
         mine = [j for j in range(q) if j * p // q == i]
         return {j: 1.0 / len(mine) for j in mine}
+    if stream.cost and stream.cost.shares_by_producer:
+        return dict(enumerate(stream.cost.shares_by_producer[i]))
     if stream.cost and stream.cost.shares:
         return dict(enumerate(stream.cost.shares))
     if kind == "HASH":
@@ -87,6 +97,7 @@ class Oracle:
         self.ops = {o.id: o for o in job.operators}
         self.subtasks = [(o.id, i) for o in job.operators for i in range(o.parallelism)]
         self.channels, self.rate = channels_of(job)
+        self.held_back, _ = channels_of(job, full=True)
         self.node = {n.id: n for n in cluster.nodes}
         self.tms = {t.id: t for t in cluster.task_managers}
         self.site_of = {t.id: self.node[t.node].site for t in cluster.task_managers}
@@ -122,6 +133,8 @@ class Oracle:
                 fan[c[1], c[5]] += 1
         self.fan = fan
         self.fed = {c[1] for c in self.channels}
+        # What no placement changes is computed once, not for each of thousands of them.
+        self.cost, self.state, self.packed = map(cache, (self.cost, self.state, self.packed))
 
     def cost(self, k, tm):
         """(busy seconds, core seconds) per record of subtask k on a TaskManager"""
@@ -151,6 +164,7 @@ class Oracle:
         """OracleVerdict on {subtask: TaskManager id}."""
         broken = set()
         load = defaultdict(float)
+        state = defaultdict(float)
         windows = [0.0]
         cl = self.cluster
         for k, j, rec, w, _size, stream in self.channels:
@@ -176,8 +190,7 @@ class Oracle:
                 windows.append(w * trip / 1000 / size)
         interval = self.job.checkpoint_interval_ms
         for k in self.subtasks:
-            op = self.ops[k[0]]
-            written = (op.cost.checkpointed_bytes or 0) / op.parallelism if op.cost else 0
+            written = self.state(k[0])[1] / self.ops[k[0]].parallelism
             if cl.mtu_bytes:
                 is_fed = any(s.target == k[0] for s in self.job.streams)
                 written *= cl.mtu_bytes / (cl.mtu_bytes - 52)
@@ -190,12 +203,9 @@ class Oracle:
                     continue
                 for hop in self.path[a, cl.checkpoint_storage]:
                     load[hop] += w
-        rho = [0.0]
-        for hop, w in load.items():
-            room = self.links[hop].bandwidth_bytes_per_s
-            if room is not None:
-                taken = self.links[hop].background_bytes_per_s
-                rho.append(w / (room * cl.link_target - taken))
+                    state[hop] += w
+        rho, late = self.links_in_use(place, state)
+        links = len(rho)
         cores = defaultdict(float)
         server = 0.0
         tier = {s.id: s.tier for s in cl.sites}
@@ -229,9 +239,45 @@ class Oracle:
                 "moves": float(moves),
                 "throughput": max(rho),
                 "cost": self._money(load, cores) if cl.currency else 0.0,
+                "wishes": sum(
+                    float(w.weight * self.broken_by(w, place)) for w in self.rules.wishes
+                ),
             },
             broken,
+            max(late + rho[links:]),
         )
+
+    def links_in_use(self, place, state):
+        """[share of each link], [the same if checkpoints may take longer than their interval]"""
+        least = defaultdict(float)
+        for k, j, rec, w, _size, _stream in self.held_back:
+            a, b = self.site_of[place[k]], self.site_of[place[j]]
+            sent, answered = self.packed(rec, w)
+            for hop in self.path.get((a, b), ()):
+                least[hop] += sent
+            for hop in self.path.get((b, a), ()):
+                least[hop] += answered
+        rho, late = [0.0], [0.0]
+        for hop, link in self.links.items():
+            if link.bandwidth_bytes_per_s is not None:
+                room = link.bandwidth_bytes_per_s * self.cluster.link_target
+                room -= link.background_bytes_per_s
+                if least[hop] + state[hop] > 0:
+                    rho.append((least[hop] + state[hop]) / room)
+                    late.append((least[hop] + min(state[hop], room / 3)) / room)
+        return rho, late
+
+    def state(self, oid):
+        """(state, bytes of a checkpoint) of an operator, at the rates"""
+        op = self.ops[oid]
+        if not op.cost:
+            return 0.0, 0.0
+        kept, written, law = op.cost.state_bytes, op.cost.checkpointed_bytes, op.cost.state_law
+        if not law:
+            return kept or 0.0, written or 0.0
+        rate = sum(self.rate[oid, i] for i in range(op.parallelism))
+        by_law = law.fixed_bytes + law.held_bytes_s * rate
+        return by_law, by_law * (1.0 if not kept or written is None else written / kept)
 
     def _money(self, load, cores):
         """Money a month, given bytes/s by link and busy cores by node"""
@@ -257,7 +303,7 @@ class Oracle:
             slots[place[k]][op.slot_sharing_group][op.id] += 1
             memory[place[k]] += op.memory_bytes
             gpus[place[k]] += op.gpus
-            state = (op.cost.state_bytes or 0) / op.parallelism if op.cost else 0.0
+            state = self.state(k[0])[0] / op.parallelism
             (memory if self.job.state_backend == "heap" else disk)[place[k]] += state
         for t in self.cluster.task_managers:
             if sum(max(g.values()) for g in slots[t.id].values()) > t.slots:
@@ -278,7 +324,16 @@ class Oracle:
                 broken.add(r.kind)
 
     def at(self, tm, where):
-        return where in (tm, self.tms[tm].node, self.site_of[tm])
+        places = (self.site_of[tm], self.tms[tm].node, tm)
+        if "*" not in where:
+            return where in places
+        # A pattern is of sites if any site fits, else of nodes, else of TaskManagers.
+        pattern = re.compile(".*".join(map(re.escape, where.split("*"))))
+        levels = ([s.id for s in self.cluster.sites], self.node, self.tms)
+        for name, known in zip(places, levels, strict=True):
+            if any(pattern.fullmatch(other) for other in known):
+                return bool(pattern.fullmatch(name))
+        return False
 
     def level(self, tm, level):
         return {"task_manager": tm, "node": self.tms[tm].node, "site": self.site_of[tm]}[level]
@@ -292,13 +347,7 @@ class Oracle:
                     self.at(place[k], r.to) for k in flat if not r.subtasks or k[1] in r.subtasks
                 )
             case "match":
-                return all(
-                    all(
-                        self.node[self.tms[place[k]].node].labels.get(a) == b
-                        for a, b in r.labels.items()
-                    )
-                    for k in flat
-                )
+                return all(r.labels.items() <= self.labels(place[k]).items() for k in flat)
             case "never_move":
                 return all(self.current[k[0]][k[1]] == place[k] for k in flat)
             case "colocate":
@@ -318,12 +367,87 @@ class Oracle:
                     for c in self.channels
                     if c[1] in flat
                 )
+            case "own_data":
+                return all(self.serves(r, k, self.site_of[place[k]]) for k in flat)
             case "exclusive":
                 own = {self.level(place[k], r.level) for k in flat}
                 return all(
                     self.level(place[k], r.level) not in own for k in self.subtasks if k not in flat
                 )
         raise AssertionError(r.kind)
+
+    def labels(self, tm):
+        node = self.node[self.tms[tm].node]
+        return {"node_class": node.node_class, **node.labels}
+
+    def broken_by(self, w, place):
+        """How many subtasks break a wish"""
+        members = [[(o, i) for i in range(self.ops[o].parallelism)] for o in w.operators]
+        flat = [k for m in members for k in m]
+        match w.kind:
+            case "pin":
+                own = [k for k in flat if not w.subtasks or k[1] in w.subtasks]
+                return sum(not self.at(place[k], w.to) for k in own)
+            case "match":
+                return sum(not w.labels.items() <= self.labels(place[k]).items() for k in flat)
+            case "colocate":
+                first = [self.level(place[k], w.level) for k in members[0]]
+                return sum(
+                    self.level(place[k], w.level) != here
+                    for m in members[1:]
+                    for k, here in zip(m, first, strict=True)
+                )
+            case "stay_on_site":
+                return sum(
+                    self.site_of[place[c[0]]] != self.site_of[place[c[1]]]
+                    for c in self.channels
+                    if c[1] in flat
+                )
+        together = defaultdict(int)
+        for k in flat:
+            together[self.level(place[k], w.level)] += 1
+        if w.kind == "spread":
+            known = {self.level(t, w.level) for t, tm in self.tms.items() if tm.slots > 0}
+            fair = -(-len(flat) // max(len(known), 1))
+            return max(max(together.values()) - fair, 0)
+        most = 1 if w.kind == "exlocate" else w.count
+        return sum(max(n - most, 0) for n in together.values())
+
+    def serves(self, r, k, site):
+        """Whether subtask k may run at a site, as all its data is born there or it is open."""
+        (tier,) = (s.tier for s in self.cluster.sites if s.id == site)
+        if tier == "cloud" or any(fnmatchcase(site, pattern) for pattern in r.open_sites):
+            return True
+        before = {k}
+        while more := {c[0] for c in self.channels if c[1] in before} - before:
+            before |= more
+        fed = {s.target for s in self.job.streams}
+        births = [self.births(j) for j in before if j[0] not in fed]
+        return bool(births) and all(sites == {site} for sites in births)
+
+    def births(self, k):
+        """The sites where a source subtask may run."""
+        op = self.ops[k[0]]
+        born = (op.born_at * op.parallelism if len(op.born_at) == 1 else op.born_at)[k[1]]
+        place_rules = [
+            r
+            for r in self.rules.rules
+            if r.kind in ("pin", "match", "never_move") and k[0] in r.operators
+        ]
+        return {
+            self.site_of[t]
+            for t in self.tms
+            if born == "anywhere" or self.at(t, born)
+            if all(self.obeys_alone(r, k, t) for r in place_rules)
+        }
+
+    def obeys_alone(self, r, k, t):
+        """Whether a rule lets a subtask run on a TaskManager."""
+        if r.kind == "pin":
+            return (bool(r.subtasks) and k[1] not in r.subtasks) or self.at(t, r.to)
+        if r.kind == "match":
+            return r.labels.items() <= self.labels(t).items()
+        return self.current[k[0]][k[1]] == t
 
     def _latency(self, place):
         """Walk every path from every source."""
@@ -367,17 +491,26 @@ class Oracle:
         begins = set(self.subtasks) - {j for k in self.out for _, j, *_ in self.out[k]}
         return max(walk(k, 0.0) for k in begins)
 
+    def placements(self):
+        """Yield every assignment."""
+        for choice in itertools.product(self.tms, repeat=len(self.subtasks)):
+            yield dict(zip(self.subtasks, choice, strict=True))
+
     def everything(self):
         """Yield (placement, verdict) of every assignment."""
-        for choice in itertools.product(self.tms, repeat=len(self.subtasks)):
-            place = dict(zip(self.subtasks, choice, strict=True))
+        for place in self.placements():
             yield place, self.judge(place)
+
+    def fits(self, place):
+        """Whether a placement keeps slots, space and rules; rates and latency are not looked at."""
+        broken = set()
+        self._places(place, broken)
+        return not broken
 
     def optimum(self, levels, soft):
         """[value of each level], or None if no placement holds; levels = [(name, tolerance)]"""
-        held = [
-            v.values for _, v in self.everything() if v.broken <= ({"rates"} if soft else set())
-        ]
+        judged = (self.judge(place) for place in self.placements() if self.fits(place))
+        held = [v.values for v in judged if v.broken <= ({"rates"} if soft else set())]
         if not held:
             return None
         best = []

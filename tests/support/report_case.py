@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import numpy as np
+
 from edgeplace.instances.families import generate
 from edgeplace.model import LevelResult, Plan, Result, Status, StoppedBy
 from edgeplace.report.solution import solution_page
@@ -10,8 +12,14 @@ from edgeplace.solver import evaluate
 
 @cache
 def large_page():
-    """Return the page of scale-10000-1, and the evaluation that it shows."""
+    """Return the page of scale-10000-1 on a map, and the evaluation that it shows."""
     case = generate("scale-10000-1")
+    some = np.random.default_rng(1)
+    sites = tuple(
+        s.model_copy(update={"lat": some.uniform(44, 54), "lon": some.normal(5, 4)})
+        for s in case.cluster.sites
+    )
+    case = case.model_copy(update={"cluster": case.cluster.model_copy(update={"sites": sites})})
     (job,) = case.jobs
     births = job.operators[0].born_at
     # Six kinds of sites, from nothing decoded there to all.
@@ -32,4 +40,4 @@ def large_page():
         runtime_s=1.0,
         backend="milp",
     )
-    return solution_page(case, result, (), (), ("wan",)), found
+    return solution_page(case, result, (), (), (), ("wan",)), found

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from edgeplace.model import (
+    AtRate,
     ClassCost,
     Cluster,
     JobGraph,
@@ -18,6 +19,8 @@ from edgeplace.model import (
     StreamCost,
     TaskManager,
 )
+from edgeplace.model.laws.flush import FlushLaw, Gathering
+from edgeplace.model.laws.state import StateLaw
 from edgeplace.model.rules import (
     AtMost,
     Colocate,
@@ -25,6 +28,7 @@ from edgeplace.model.rules import (
     Exlocate,
     Match,
     NeverMove,
+    OwnData,
     Pin,
     StayOnSite,
 )
@@ -106,6 +110,12 @@ def _cost(draw, oid, source, p):
         )
         for c in CLASSES
     )
+    law = None
+    state_bytes = draw(st.sampled_from([None, 0.0, 100.0, 500.0, 1000.0]))
+    if state_bytes and draw(st.integers(0, 3)) == 0:
+        law = StateLaw(
+            fixed_bytes=draw(st.sampled_from([0.0, 80.0])), held_bytes_s=draw(st.floats(1, 9))
+        )
     return OperatorCost(
         operator=oid,
         classes=classes if draw(st.integers(0, 9)) < 9 else (),
@@ -115,9 +125,41 @@ def _cost(draw, oid, source, p):
         )
         if source
         else None,
-        state_bytes=draw(st.sampled_from([None, 0.0, 100.0, 500.0, 1000.0])),
+        state_bytes=state_bytes,
+        state_law=law,
         checkpointed_bytes=draw(st.sampled_from([None, 0.0, 50.0, 4000.0])),
     )
+
+
+@st.composite
+def at_rates(draw):
+    """What a stream was measured to carry at several rates, and how its source operator flushes."""
+    if draw(st.integers(0, 3)):
+        return {}
+    rates = sorted(draw(st.sets(st.sampled_from([4.0, 20.0, 60.0]), min_size=1)))
+    seen = tuple(
+        AtRate(
+            rate_per_s=rate,
+            selectivity=draw(st.sampled_from([0.1, 0.4, 1.0])),
+            bytes_per_record=draw(st.sampled_from([5.0, 60.0])),
+        )
+        for rate in rates
+    )
+    if draw(st.booleans()):
+        return {"by_rate": seen}
+    form = draw(st.sampled_from(["hot and cold", "zipf"]))
+    law = FlushLaw(
+        gathering=Gathering(
+            interval_s=draw(st.sampled_from([None, 0.1, 1.0, 5.0])),
+            records=draw(st.sampled_from([None, 7.0, 40.0])),
+            checkpoint_s=draw(st.sampled_from([None, 2.0])),
+            keys_per_record=draw(st.sampled_from([1.0, 3.0])),
+        ),
+        form=form,
+        keys=draw(st.sampled_from([2.0, 12.5])),
+        shape=draw(st.sampled_from([0.0, 0.3, 1.0])),
+    )
+    return {"by_rate": seen, "flush_law": law}
 
 
 @st.composite
@@ -178,6 +220,7 @@ def jobs(draw, cluster, most=MOST_ASSIGNMENTS):
                     selectivity=draw(st.sampled_from([0.1, 0.5, 1.0])),
                     bytes_per_record=draw(st.sampled_from([1.0, 20.0, 400.0])),
                     shares=shares,
+                    **draw(at_rates()),
                 ),
             )
         )
@@ -199,10 +242,11 @@ def rule_sets(draw, job, cluster, current):
     sizes = {o.id: o.parallelism for o in job.operators}
     places = [s.id for s in cluster.sites] + [n.id for n in cluster.nodes]
     places += [t.id for t in cluster.task_managers]
+    places += [f"{name[:1]}*" for name in places]
     level = st.sampled_from(["site", "node", "task_manager"])
     for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
         op = draw(st.sampled_from(ids))
-        kind = draw(st.integers(0, 7))
+        kind = draw(st.integers(0, 8))
         if kind == 0:
             found.append(
                 Pin(
@@ -227,6 +271,9 @@ def rule_sets(draw, job, cluster, current):
             )
         elif kind == 5:
             found.append(StayOnSite(operators=(op,)))
+        elif kind == 8:
+            opened = ("s*",) if draw(st.booleans()) else ()
+            found.append(OwnData(operators=(op,), open_sites=opened))
         elif kind == 6:
             found.append(Exclusive(operators=(op,), level=draw(level)))
         elif current:

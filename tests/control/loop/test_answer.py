@@ -2,11 +2,11 @@
 
 import pytest
 
-from edgeplace.control.loop.answer import answer
+from edgeplace.control.loop.answering.answer import answer
 from edgeplace.control.loop.events import Solve
 from edgeplace.model import Pin, Rules, ShipStrategy
 from tests.support.loops import AT_SERVER, PIS
-from tests.support.seeds import filter_cluster, slow_sink_job
+from tests.support.seeds import filter_cluster, slow_sink_job, stream
 
 RATES = {"source": 0.7 * 2400.0}
 TWO = {**AT_SERVER, "sink": ("server",) * 2}
@@ -90,3 +90,19 @@ def test_the_first_rescaling_is_of_one_operator_and_of_those_that_forward_joins(
     )
     solved = answer(ask, job, filter_cluster(), None, 0.0)
     assert (solved.moved_operators, set(solved.rescaled)) == (moved, rescaled)
+
+
+def test_combiners_behind_a_router_stay_since_weights_are_by_subtask():
+    """All else moves: the filters to the Pis, away from the server."""
+    job = slow_sink_job()
+    source, keeps, sink = job.operators
+    shares = ((1.0,),) * 4
+    routed = stream("filter", "sink", ShipStrategy.CUSTOM, 100, shares_by_producer=shares)
+    combine = sink.model_copy(update={"name": "words: combine"})
+    job = job.revised(operators=(source, keeps, combine), streams=(job.streams[0], routed))
+    solved = asking(job=job, rates={"source": 400.0})
+    assert solved.problem == "" and solved.held == ("words: combine",)
+    assert solved.places["filter"] == PIS and solved.places["sink"] == ("server",)
+    assert solved.rescaled == {}
+    # Not where it runs at a site that is to be lost.
+    assert asking(job=job, rates={"source": 400.0}, without="cloud").held == ()

@@ -98,6 +98,19 @@ def test_what_runs_is_left_when_it_no_longer_bears_what_comes():
     assert_nothing_that_must_never_happen(loop)
 
 
+def test_a_step_right_after_a_decision_and_a_start_is_answered_at_once():
+    """The decision was a minute before, and the job started five minutes before."""
+    rates = np.r_[np.full(260, 1200.0), np.full(1200, 2400.0)]
+    loop = ran(rates, changes={"voluntary_per_day": 0})
+    asked = [s.memory.now_s for _, _, s in loop.steps if any(e.kind == "solve" for e in s.effects)]
+    step_s = loop.flink.began_s + 260
+    assert 0 < step_s - max(t for t in asked if t < step_s) < 120
+    ((_, before, _, after),) = applies(loop)
+    assert after.change is not None and after.change.kind == "must"
+    assert 0 < before.now_s - step_s <= 60
+    assert_nothing_that_must_never_happen(loop)
+
+
 def test_a_steady_load_causes_no_second_change():
     loop = ran(quiet(8))
     assert len(applies(loop)) == 1

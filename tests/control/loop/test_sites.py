@@ -46,6 +46,23 @@ def test_a_lost_site_is_left_for_the_plan_that_was_made_before():
     assert_nothing_that_must_never_happen(loop)
 
 
+def test_a_site_that_is_lost_while_a_change_is_watched_is_left_at_once_by_a_plan_of_that_change():
+    away = [("cloud", 60, 100), ("cloud-2", 63, 80)]
+    loop = ran_with_outages(2, away)
+    first, second = [
+        (event, before, effect)
+        for event, before, effect, after in applies(loop)
+        if after.change.kind == "lost"
+    ]
+    assert {"server-2"} & {tm for row in first[2].places.values() for tm in row}
+    event, before, effect = second
+    assert before.change is not None and before.change.id == first[2].id
+    assert event.at_s - BEGAN_S <= 63 * 60 + loop.settings.poll_s
+    assert not {"server", "server-2"} & {tm for row in effect.places.values() for tm in row}
+    assert before.loss_plans["cloud-2"].made_s > before.change.seen_s
+    assert_nothing_that_must_never_happen(loop)
+
+
 @pytest.mark.slow
 def test_a_job_whose_site_is_not_to_be_survived_waits():
     loop = ran_with_outages(1.5, [("cloud", 60, 70)], survive=())

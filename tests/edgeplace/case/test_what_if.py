@@ -100,7 +100,7 @@ def test_a_lost_site_takes_the_demand_born_there_with_it(ask):
     assert places["source"][:3] == list(PIS[:3])
     assert found["notes"][0] == "site 'pi-3' is lost"
     assert (
-        "1 of the 4 subtasks of source 'source' is born at 'pi-3': 600 records/s"
+        "1 of the 4 subtasks of source 'source' is born at 'pi-3': 600 of 2,400 records/s"
         in (found["notes"][1])
     )
 
@@ -240,6 +240,9 @@ def test_a_setting_may_give_what_the_job_lacks(edgeplace, filter_model, wide, tm
         ("site:pi-3=gone", "'site:pi-3=gone' is not understood", "site:ID=lost"),
         ("link:pi-0-pi-1=0.5", "no link is named so", "pi-0->cloud"),
         ("link:pi-0-cloud=0", "'0' is no factor", "above 0"),
+        ("node+=0*pi", "0 nodes of class 'pi'", "add 1 to 1,000"),
+        ("node+=-1*pi", "-1 nodes of class 'pi'", "add 1 to 1,000"),
+        ("node+=1000000000*pi", "1000000000 nodes of class 'pi'", "add 1 to 1,000"),
         ("node+=gpu", "no node of class 'gpu'", "its classes are"),
         ("node+=pi@paris", "no site 'paris'", "its sites are"),
         ("node+=", "'node+=' is not understood", "node+=CLASS@SITE"),
@@ -298,11 +301,11 @@ def test_the_fronts_figures_are_the_evaluators(edgeplace, job, wide, filter_mode
 def test_a_front_without_a_plan_names_the_conflict(edgeplace, job, narrow, tmp_path):
     ran = edgeplace("solve", job, narrow, "--pareto", tmp_path / "front.svg")
     assert ran.status == 3
-    assert "link bandwidth pi-0 -> cloud 42,000 of 800 bytes/s" in ran.out
+    assert "link bandwidth pi-0 -> cloud 42 kB/s of 800 B/s" in ran.out
     assert not (tmp_path / "front.svg").exists()
 
 
-@pytest.mark.parametrize("option", ["-o", "--schedulercfg", "--report"])
+@pytest.mark.parametrize("option", ["-o", "--schedulercfg"])
 def test_a_front_is_no_single_plan(edgeplace, job, wide, tmp_path, option):
     ran = edgeplace("solve", job, wide, "--pareto", option, tmp_path / "one")
     assert ran.status == 2

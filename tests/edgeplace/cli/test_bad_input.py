@@ -451,8 +451,6 @@ def test_an_option_with_a_wrong_value(edgeplace, files, tmp_path, monkeypatch, o
     ],
 )
 def test_other_commands(edgeplace, files, tmp_path, monkeypatch, argv, named):
-    if argv[0] == "costs":
-        pytest.importorskip("pyspark", reason="the spark extra is not installed")
     monkeypatch.chdir(tmp_path)
     before = digests(tmp_path)
     refused(edgeplace(*argv), named)

@@ -236,3 +236,93 @@ def test_the_forty_depots(edgeplace, monkeypatch):
     ran = edgeplace("solve")
     assert ran.status is ExitStatus.OK, ran.err
     assert "forklifts" in ran.out
+
+
+ENVIRONMENTS = (
+    *CASE,
+    "jobmanager: http://127.0.0.1:1",
+    "credentials: secret.yaml",
+    "environments:",
+    "  prod: {jobmanager: '%s'}",
+    "  tight: {rules: r.yaml}",
+)
+
+
+def in_environments(folder, flink):
+    """A project whose own JobManager takes a password, and whose `prod` is a Flink of memory."""
+    (folder / "secret.yaml").write_text("token: s3cret\n")
+    (folder / "secret.yaml").chmod(0o600)
+    write(Rules(rules=(Pin(operators=("filter",), to="cloud"),)), folder / "r.yaml")
+    project(folder, *ENVIRONMENTS[:-2], ENVIRONMENTS[-2] % flink.url, ENVIRONMENTS[-1])
+
+
+def test_an_environment_has_its_own_jobmanager_and_no_password_of_another(edgeplace, folder, flink):
+    in_environments(folder, flink)
+    ran = edgeplace("flink", "doctor", "--env", "prod")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert f"(environment prod, jobmanager {flink.url})" in ran.err
+    assert not any("Authorization" in headers for headers in flink.headers)
+
+
+def test_an_environment_replaces_only_what_it_names(edgeplace, folder, flink):
+    in_environments(folder, flink)
+    assert edgeplace("solve").status is ExitStatus.OK
+    # The filter in the cloud is more than the links carry.
+    assert edgeplace("solve", "--env", "tight").status is ExitStatus.INFEASIBLE
+
+
+def test_the_shell_names_an_environment(edgeplace, folder, flink, monkeypatch):
+    in_environments(folder, flink)
+    monkeypatch.setenv("EDGEPLACE_ENV", "prod")
+    assert edgeplace("flink", "doctor").status is ExitStatus.OK
+    assert edgeplace("solve", "--env", "tight").status is ExitStatus.INFEASIBLE
+    assert edgeplace("solve", "job.json", "cluster.yaml").status is ExitStatus.OK
+
+
+def test_the_shell_names_a_jobmanager_that_goes_before_the_file(
+    edgeplace, folder, flink, monkeypatch
+):
+    in_environments(folder, flink)
+    monkeypatch.setenv("EDGEPLACE_JOBMANAGER", flink.url)
+    ran = edgeplace("flink", "doctor")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert f"jobmanager: {flink.url} (EDGEPLACE_JOBMANAGER)" in ran.err
+    assert not any("Authorization" in headers for headers in flink.headers)
+    asked = edgeplace("flink", "doctor", "--jobmanager", "http://127.0.0.1:1")
+    assert asked.status is ExitStatus.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("argv", "what", "cure"),
+    [
+        (("solve", "--env", "prd"), "no environment 'prd'", "did you mean 'prod'?"),
+        (("solve", "--env", "zzz"), "no environment 'zzz'", "it has prod, tight"),
+        (("solve", "job.json", "cluster.yaml", "--env", "prod"), "JOB and CLUSTER", "one of the"),
+        (("flink", "doctor", "--jobmanager", "u", "--env", "prod"), "--jobmanager", "one of the"),
+        (("validate", "--env", "prd"), "no environment 'prd'", "did you mean 'prod'?"),
+    ],
+)
+def test_a_wrong_environment_is_refused(edgeplace, folder, flink, argv, what, cure):
+    in_environments(folder, flink)
+    ran = edgeplace(*argv)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert what in ran.err
+    assert cure in ran.err
+
+
+def test_validate_checks_the_files_of_every_environment(edgeplace, folder, flink):
+    in_environments(folder, flink)
+    assert edgeplace("validate").status is ExitStatus.OK
+    (folder / "r.yaml").unlink()
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "edgeplace.yaml:7: environments.tight.rules: there is no file 'r.yaml'" in ran.err
+    assert edgeplace("validate", "--env", "prod").status is ExitStatus.OK
+
+
+def test_a_misspelled_field_of_an_environment_is_named(edgeplace, folder):
+    project(folder, *CASE, "environments:", "  prod: {jobmanger: x}")
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "edgeplace.yaml:4: environments.prod.jobmanger" in ran.err
+    assert "'jobmanager'" in ran.err

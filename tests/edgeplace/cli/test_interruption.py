@@ -215,7 +215,7 @@ def lives(pid: int) -> bool:
 def test_no_jvm_outlives_its_command(needs_spark, tmp_path, phase, number, expected):
     log, cluster = path("demo/metrics.jsonl.gz"), path("demo/cluster.yaml")
     process = started(
-        *("costs", log, "--cluster", cluster, "-o", tmp_path / "c.json"),
+        *("costs", log, "--cluster", cluster, "-o", tmp_path / "c.json", "--master", "local[*]"),
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     jvm, deadline = 0, time.monotonic() + 120
@@ -248,11 +248,23 @@ sys.meta_path.insert(0, Blocked())
 
 @pytest.mark.slow
 @pytest.mark.parametrize("argv", [("demo",), ("costs", path("demo/metrics.jsonl.gz"))])
-def test_without_the_spark_extra_the_cure_is_said(argv):
-    code, _, err = said(started(*argv, before=BLOCKED))
+def test_a_small_log_needs_no_spark_extra(argv):
+    code, out, err = said(started(*argv, before=BLOCKED))
+    assert code == 0
+    assert "Source: sensors" in out
+    assert "PySpark" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [("--master", "local[*]"), ("--parquet", "none"), ("--ledger",)])
+def test_without_the_spark_extra_the_cure_is_said(way, tmp_path):
+    log = path("demo/metrics.jsonl.gz")
+    if way == ("--ledger",):
+        way = ("--ledger", tmp_path / "ledger", "--conf", "spark.ui.enabled=false")
+    code, _, err = said(started("costs", log, *way, before=BLOCKED))
     assert code == ExitStatus.MISSING_EXTRA == 6
     assert err.endswith(
-        f"edgeplace {argv[0]}: reading metric logs needs PySpark, which is not installed\n"
+        "edgeplace costs: reading metric logs needs PySpark, which is not installed\n"
         "  cure: pip install 'edgeplace[spark]'\n"
     )
     assert "Traceback" not in err
@@ -265,7 +277,7 @@ def test_spark_that_does_not_start_is_a_missing_part(needs_spark, tmp_path):
     java = str(find_java_home())
     (tmp_path / "env").symlink_to("/usr/bin/env")
     process = started(
-        *("costs", path("demo/metrics.jsonl.gz")),
+        *("costs", path("demo/metrics.jsonl.gz"), "--master", "local[*]"),
         env={**os.environ, "PATH": str(tmp_path), "JAVA_HOME": java},
     )
     code, _, err = said(process)

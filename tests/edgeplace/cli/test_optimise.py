@@ -110,12 +110,13 @@ def test_explain_takes_a_preset(edgeplace, case, tmp_path):
     assert "worst path would be better" in ran.out
 
 
+@pytest.mark.slow
 def test_bench_compares_by_the_objective(edgeplace, case):
     files = case()
     backends = ("--backends", "milp,all-server", "--time-limit", "5")
     by_bytes = edgeplace("bench", *files, *backends)
     assert "best: edgeplace" in by_bytes.out
-    assert "with the least WAN of all valid ones, 0 B/s" in by_bytes.out
+    assert "with the least WAN of all valid ones, 0 bit/s" in by_bytes.out
     by_latency = edgeplace("bench", *files, *backends, "--optimise", "latency")
     assert by_latency.status == 0
     assert "--optimise latency stands for" in by_latency.out

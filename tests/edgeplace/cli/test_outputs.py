@@ -98,7 +98,6 @@ def test_an_input_is_not_overwritten(edgeplace, job, wide, tmp_path, option, way
 
 
 def test_a_log_in_a_folder_of_logs_is_not_overwritten(edgeplace, tmp_path):
-    pytest.importorskip("pyspark", reason="the spark extra is not installed")
     log = tmp_path / "metrics.jsonl"
     log.write_text("{}\n")
     ran = edgeplace("costs", tmp_path, "-o", log)

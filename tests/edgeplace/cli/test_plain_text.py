@@ -30,14 +30,6 @@ def test_output_to_a_file_has_no_escape_codes_and_no_boxes(edgeplace, job, clust
         assert ran.err == ""
 
 
-def test_forced_colours_do_not_reach_files(edgeplace, job, cluster, monkeypatch):
-    plain = edgeplace("solve", job, cluster).out.partition("proof")[0]
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    ran = edgeplace("solve", job, cluster)
-    assert ran.out.partition("proof")[0] == plain
-    assert ran.err == ""
-
-
 def test_a_terminal_gets_colours_boxes_and_its_own_width(on_terminal, job, cluster):
     ran = on_terminal("solve", job, cluster, columns=60)
     assert "\x1b[" in ran.out

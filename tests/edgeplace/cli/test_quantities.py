@@ -12,6 +12,7 @@ from edgeplace.cli.quantities import (
     seconds,
     size,
 )
+from edgeplace.model import RateUnit, all_digits
 
 INFINITY = float("inf")
 
@@ -61,6 +62,14 @@ def test_count(value, text):
 )
 def test_size(value, text):
     assert size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(124.999999, "999.999992 bit/s"), (125.0, "1 kbit/s"), (124.99999999999999, "1 kbit/s")],
+)
+def test_all_digits_are_not_cut_by_a_prefix(value, text):
+    assert RateUnit.BITS.text(value, all_digits) == text
 
 
 @pytest.mark.parametrize(

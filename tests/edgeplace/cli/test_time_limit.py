@@ -50,7 +50,7 @@ def test_without_a_limit_nothing_is_cut_short(edgeplace, job, wide):
 
 
 def test_what_there_was_no_time_to_compare_is_said(edgeplace, job, wide):
-    with patch("edgeplace.commands.solve.time_is_over", return_value=True):
+    with patch("edgeplace.case.answering.time_is_over", return_value=True):
         ran = edgeplace("solve", job, wide, "--time-limit", "1000")
     assert "the time limit was over before everything was compared" in ran.out
 

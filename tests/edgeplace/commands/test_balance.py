@@ -43,7 +43,7 @@ def test_the_table_has_the_fullest_worker_before_and_after(edgeplace, job, clust
 
 
 def test_what_the_plan_exceeds_is_named(edgeplace, job, cluster, wide):
-    exceeds = "this plan exceeds link bandwidth pi-0 -> cloud 60,000 of 50,000 bytes/s"
+    exceeds = "this plan exceeds link bandwidth pi-0 -> cloud 60 kB/s of 50 kB/s"
     assert exceeds in edgeplace("balance", job, cluster).out
     assert "exceeds" not in edgeplace("balance", job, wide).out
 

@@ -1,4 +1,4 @@
-"""The commands that need Spark, on the recorded demo."""
+"""The commands that read a log, on the recorded demo."""
 
 import json
 import re
@@ -14,7 +14,7 @@ LOG, CLUSTER, RULES = (
 )
 
 
-def test_the_demo_goes_the_whole_way(needs_spark, edgeplace):
+def test_the_demo_goes_the_whole_way(edgeplace):
     ran = edgeplace("demo")
     assert ran.status == 0
     assert ran.err == ""
@@ -44,7 +44,7 @@ def test_the_demo_goes_the_whole_way(needs_spark, edgeplace):
     assert sites == ["lyon", "lyon", "nice", "nice"]
 
 
-def test_costs_then_solve_in_files(needs_spark, edgeplace, tmp_path):
+def test_costs_then_solve_in_files(edgeplace, tmp_path):
     costs, plan, cfg = (tmp_path / n for n in ("costs.json", "plan.json", "schedulercfg"))
     bad = tmp_path / "bad.jsonl"
     ran = edgeplace("costs", LOG, "--cluster", CLUSTER, "-o", costs, "--quarantine", bad)
@@ -73,7 +73,13 @@ def test_costs_then_solve_in_files(needs_spark, edgeplace, tmp_path):
     )
 
 
-def test_costs_without_a_cluster_say_what_they_are_worth(needs_spark, edgeplace):
+def test_spark_on_this_machine_gives_the_same(needs_spark, edgeplace):
+    argv = ("costs", LOG, "--cluster", CLUSTER, "--json")
+    here, there = edgeplace(*argv), edgeplace(*argv, "--master", "local[2]")
+    assert (there.status, there.out) == (0, here.out)
+
+
+def test_costs_without_a_cluster_say_what_they_are_worth(edgeplace):
     ran = edgeplace("costs", LOG)
     assert ran.status == 0
     assert ran.err == (

@@ -154,7 +154,7 @@ def test_parquet_without_its_library_says_what_to_install(place, asked, tmp_path
     ran = place(ROWS, asked, tmp_path / "table.parquet")
     assert ran.status is ExitStatus.MISSING_EXTRA
     assert "pyarrow is not installed" in ran.err
-    assert "pip install pandas pyarrow" in ran.err
+    assert "pip install 'edgeplace[spark]'" in ran.err
 
 
 def test_no_plan_says_why(place):

@@ -181,6 +181,7 @@ def test_the_end_of_the_input_means_the_defaults(on_terminal, folder, monkeypatc
 NAMES = st.text("abyz01-_.: #'\"é", min_size=1, max_size=8).filter(lambda t: t.strip() == t)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     places=st.lists(NAMES, min_size=1, max_size=4, unique=True),

@@ -9,6 +9,7 @@ from tests.support.depots import depots_cluster, parcels
 SWAPPED = {"vm-0": "vm-3", "vm-3": "vm-0"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["throughput,wan", "wan,latency"])
 def test_servers_that_are_alike_do_not_change_places(edgeplace, tmp_path, monkeypatch, objective):
     """Each search may name alike machines as it likes: the second one names them otherwise."""

@@ -6,9 +6,11 @@ import pytest
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.instances import path
 from edgeplace.model import Costs, OperatorCost, Plan, SourceDemand, read, write
 from edgeplace.solver import evaluate, job_uses, solve
 from tests.support.depots import depots_cluster, forklifts, parcels
+from tests.support.page_reader import Page
 
 DEPOTS = 8
 VIDEO, LIFTS, CLUSTER = parcels(DEPOTS), forklifts(DEPOTS), depots_cluster(DEPOTS)
@@ -18,8 +20,8 @@ VIDEO, LIFTS, CLUSTER = parcels(DEPOTS), forklifts(DEPOTS), depots_cluster(DEPOT
 def files(tmp_path):
     """Return the files of two jobs and of their cluster."""
     found = tuple(tmp_path / f"{name}.yaml" for name in ("video", "lifts", "cluster"))
-    for document, path in zip((VIDEO, LIFTS, CLUSTER), found, strict=True):
-        write(document, path)
+    for document, file in zip((VIDEO, LIFTS, CLUSTER), found, strict=True):
+        write(document, file)
     return found
 
 
@@ -31,14 +33,32 @@ def plan(edgeplace, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_forty_depots_and_two_jobs_are_planned_and_explained(edgeplace, tmp_path):
-    video, lifts, cluster = (tmp_path / f"{name}.yaml" for name in ("video", "lifts", "cluster"))
-    for document, path in ((parcels(), video), (forklifts(), lifts), (depots_cluster(), cluster)):
-        write(document, path)
-    ran = edgeplace("solve", video, lifts, cluster, "-o", tmp_path / "plan.json")
+def test_forty_depots_and_two_jobs_from_a_table_to_plan_and_report(
+    edgeplace, tmp_path, monkeypatch
+):
+    """The way of docs/tutorial.md: a table and at most 60 lines of files, and three commands."""
+    written = ("parcels.yaml", "forklifts.yaml", "rules.yaml")
+    for name in (*written, "sites.csv"):
+        (tmp_path / name).write_text(path(f"depots/{name}").read_text())
+    project = "jobs: [parcels.yaml, forklifts.yaml]\ncluster: sites.csv\nrules: rules.yaml\n"
+    (tmp_path / "edgeplace.yaml").write_text(project)
+    (tmp_path / "plans").mkdir()
+    lines = [(tmp_path / name).read_text().splitlines() for name in (*written, "edgeplace.yaml")]
+    assert sum(map(len, lines)) <= 60
+    monkeypatch.chdir(tmp_path)
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "46 sites, 128 nodes, 652 slots, 45 links" in ran.out
+    ran = edgeplace(
+        "solve", "-o", "plan.json", "--report", "report.html", "--schedulercfg", "plans"
+    )
     assert ran.status is ExitStatus.OK, ran.err
     assert read(tmp_path / "plan.json", Plan).jobs.keys() == {"parcels", "forklifts"}
-    ran = edgeplace("explain", video, lifts, cluster, tmp_path / "plan.json")
+    assert {f.stem for f in (tmp_path / "plans").iterdir()} == {"parcels", "forklifts"}
+    page = Page((tmp_path / "report.html").read_text())
+    assert (2, "The map") in page.headings
+    assert len([a for a in page.all("circle") if a["class"] == "place"]) >= 40
+    ran = edgeplace("explain", "plan.json")
     assert ran.status is ExitStatus.OK, ran.err
     assert "forklifts: per-minute" in ran.out
 
@@ -58,6 +78,7 @@ def test_json_has_the_plan_of_each_job(edgeplace, files):
     assert found["plan"]["jobs"].keys() == {"parcels", "forklifts"}
 
 
+@pytest.mark.slow
 def test_a_plan_of_two_jobs_is_explained_with_both(edgeplace, files, plan):
     ran = edgeplace("explain", *files, plan, "--json")
     assert ran.status is ExitStatus.OK, ran.err
@@ -187,6 +208,7 @@ def test_slots_cores_memory_and_links_are_what_is_left(edgeplace, files, tmp_pat
     first = read(tmp_path / "first.json", Plan)
     use = job_uses(VIDEO, CLUSTER, first)["parcels"]
     assert first.uses == {"parcels": use}
+    assert first.headroom == pytest.approx(evaluate(VIDEO, CLUSTER, first).headroom)
     assert use.amounts["memory_bytes"]
     found = json.loads(
         edgeplace("solve", lifts, cluster, "--taken", tmp_path / "first.json", "--json").out

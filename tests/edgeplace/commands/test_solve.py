@@ -37,8 +37,10 @@ KEYS = {
     "bound",
     "gap",
     "headroom",
+    "sustained",
     "compared",
     "advice",
+    "job_changes",
     "without_settings",
 }
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]
@@ -142,6 +144,28 @@ def test_a_time_limit_keeps_the_best_plan_and_its_bound(answer, job, wide):
     assert found["plan"]
     assert found["levels"][0]["bound"] <= 168_000
     assert found["gap"] == 1.0
+
+
+def test_confidence_plans_with_larger_costs_and_says_what_they_are(
+    answer, filter_model, cluster, tmp_path
+):
+    plain_job, operators = filter_model[0], []
+    for op in plain_job.operators:
+        classes = tuple(c.model_copy(update={"relative_spread": 0.25}) for c in op.cost.classes)
+        cost = op.cost.model_copy(update={"classes": classes})
+        operators.append(op.model_copy(update={"cost": cost}))
+    varied = tmp_path / "varied.json"
+    write(plain_job.model_copy(update={"operators": tuple(operators)}), varied)
+    plain, sure = (
+        answer("solve", varied, cluster),
+        answer("solve", varied, cluster, "--confidence", "90%", "--report", tmp_path / "r.html"),
+    )
+    assert sure["evaluation"]["server_cores"] >= plain["evaluation"]["server_cores"]
+    [said] = [n for n in sure["notes"] if "not exceeded with a probability of 90%" in n]
+    assert "6 of 6 have an interval or a spread" in said
+    assert "the headroom is" in said
+    # The costs as measured have the intervals, those planned with have none.
+    assert "holds at 90 %" in (tmp_path / "r.html").read_text()
 
 
 def test_set_changes_the_demand_of_a_source(answer, job, cluster):
@@ -442,7 +466,14 @@ def test_a_parallelism_that_is_not_understood_is_refused(edgeplace, job, cluster
     assert "--parallelism" in ran.err
 
 
-def test_the_front_of_several_parallelisms_is_refused(edgeplace, job, cluster):
-    ran = edgeplace("solve", job, cluster, "--pareto", "--parallelism", "all")
-    assert ran.status == ExitStatus.INVALID_INPUT
-    assert "choose the parallelism first" in ran.err
+@pytest.mark.slow
+def test_a_front_is_over_all_parallelisms_asked_for(edgeplace, job, cluster):
+    asked = ("solve", job, cluster, "--pareto", "--parallelism", "sink=2,3")
+    shown = edgeplace(*asked)
+    assert shown.status == ExitStatus.OK
+    assert "parallelism of 1: sink x" in shown.out
+    points = json.loads(edgeplace(*asked, "--json").out)["points"]
+    for p in points:
+        (own,) = p["parallelism"].values()
+        (places,) = p["plan"]["jobs"].values()
+        assert own["sink"] == len(places["sink"]) in (2, 3)

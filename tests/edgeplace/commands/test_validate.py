@@ -40,6 +40,7 @@ rules:
   - kind: match
     operators: [sum]
     labels: {gpu: "yes"}
+  - {kind: own_data, operators: [sum], open_sites: [nor*]}
 """
 COSTS = """\
 job: count
@@ -113,6 +114,7 @@ def test_files_in_any_order(edgeplace, folder):
         ("cluster.yaml", "target: south,", "target: soth,", "soth", ""),
         ("rules.yaml", "to: north", "to: nort", "to: nort", "'north'"),
         ("rules.yaml", 'labels: {gpu: "yes"}', 'labels: {gpu: "no"}', "labels:", "'gpu'"),
+        ("rules.yaml", "[nor*]", "[noth]", "noth", "'north'"),
         ("rules.yaml", "to: north", "to: north\n    job: cuont", "cuont", "'count'"),
         ("costs.yaml", "job: count", "job: count\nx: 1", "x: 1", "leave 'x' out"),
         ("costs.yaml", "- operator: sum", "- operator: sun", "sun", "'sum'"),

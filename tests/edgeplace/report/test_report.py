@@ -1,9 +1,11 @@
 """The page that `edgeplace solve --report` and `edgeplace bench --out` write."""
 
+import hashlib
 import re
 from importlib.resources import files
 from io import StringIO
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -105,7 +107,7 @@ def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, fi
     assert terms[0][1:4] == ["168,000", "168,000", "0 %"]
     assert [row[0] for row in page.table("Placements")] == ["edgeplace", "all-server"]
     why = {row[0]: row[1:] for row in page.table("The cost of the nearest other place")}
-    assert why["filter"][0] == "pi-0, pi-1, pi-2, pi-3"
+    assert why["filter"][0] == "4 pi-* (pi) 4"
     assert "on servers WAN traffic would be worse: 240 kB/s, now 168 kB/s" in why["filter"][1]
 
 
@@ -133,8 +135,8 @@ def test_a_plan_is_shown_when_the_time_is_over():
 def test_no_plan_is_shown_with_its_cure(reported, job, narrow):
     page = reported(job, narrow, status=ExitStatus.INFEASIBLE)
     assert "No placement exists" in page.text
-    assert "Confirmed cure: 51,500 more bytes/s of bandwidth on link pi-0 -> cloud" in page.text
-    assert "link bandwidth pi-0 -> cloud 42,000 of 800 bytes/s" in page.text
+    assert "Confirmed cure: 51.5 kB/s more bandwidth on link pi-0 -> cloud" in page.text
+    assert "link bandwidth pi-0 -> cloud 42 kB/s of 800 B/s" in page.text
 
 
 def test_nothing_found_is_said(reported, job, narrow):
@@ -356,3 +358,40 @@ def test_a_case_without_a_plan_that_holds_says_so(edgeplace, job, narrow, tmp_pa
     edgeplace("bench", job, narrow, "--backends", "all-server", "--out", tmp_path)
     page = Page((tmp_path / "report.html").read_text())
     assert "no policy found a valid placement: `edgeplace solve" in page.text
+
+
+def test_the_plan_is_on_the_page_and_what_it_was_made_from(edgeplace, job, wide, tmp_path):
+    plan = tmp_path / "plan.json"
+    out = tmp_path / "with-plan.html"
+    assert edgeplace("solve", job, wide, "-o", plan, "--report", out).status is ExitStatus.OK
+    page, found = Page(out.read_text()), read(plan, Plan)
+    cluster = read(wide, Cluster)
+    names = {op.id: op.name for op in read(job, JobGraph).operators}
+    shown = {}
+    for site in cluster.sites:
+        for tm, operator, of, subtasks in page.table(f"What runs at {site.id}"):
+            for i in subtasks.split(", "):
+                first, _, last = i.partition("-")
+                for k in range(int(first), int(last or first) + 1):
+                    shown[operator, k] = (tm, site.id, int(of))
+    assert shown == {
+        (names[op], i): (tm, cluster.node(tm).site, len(tms))
+        for op, tms in found.of("filter").items()
+        for i, tm in enumerate(tms, start=1)
+    }
+    digests = {Path(row[0]): row[1] for row in page.table("The files, and the SHA-256 of each")}
+    assert digests == {f: hashlib.sha256(f.read_bytes()).hexdigest() for f in (job, wide)}
+    assert f"edgeplace solve {job} {wide} -o {plan}" in page.text
+    assert (2, "Who moves") not in page.headings, "where it runs now is not known"
+
+
+def test_who_moves_is_on_the_page(reported, job, wide, tmp_path):
+    names = read(job, JobGraph).operators
+    now = {op.id: ("server",) * op.parallelism for op in names[1:]}
+    now[names[0].id] = tuple(f"pi-{i}" for i in range(names[0].parallelism))
+    write(Plan(jobs={"filter": now}), tmp_path / "now.json")
+    page = reported(job, wide, "--current", tmp_path / "now.json")
+    rows = page.table("Subtasks that change their TaskManager")
+    assert {(row[0], row[1], row[3], row[4]) for row in rows} == {
+        ("filter", f"cloud -> pi-{i}", "server", f"pi-{i}") for i in range(4)
+    }

@@ -4,14 +4,21 @@ import json
 import re
 import shutil
 import subprocess
+from functools import cache
 from html import unescape
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgeplace.model import write
+from edgeplace.model import Case, write
 from edgeplace.report.control_page import control_page
+from edgeplace.report.front_page import front_page
+from edgeplace.report.plan_tables import Origin
+from edgeplace.solver import Front, Point, policies
+from edgeplace.views.pictures.pareto_picture import as_svg
+from edgeplace.views.terms import Terms
 from tests.support.loops import ran
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
@@ -35,9 +42,20 @@ addEventListener("load", () => {
     sideways: root.scrollWidth - root.clientWidth,
     text: picture && 12 * size(picture)[0] / picture.viewBox.baseVal.width,
     boxes: [...document.querySelectorAll(".site")].map(size),
+    names: [...document.querySelectorAll(".map text")].map(e => e.getBoundingClientRect()),
     deaf: wide.filter(e => (e.focus(), document.activeElement !== e)).length,
     fetched: performance.getEntriesByType("resource").map(e => e.name),
   }, "*");
+});
+</script>
+"""
+AXE = """
+<script>
+addEventListener("load", () => {
+  for (const folded of document.querySelectorAll("details")) folded.open = true;
+  axe.run({resultTypes: ["violations"]}).then(
+    found => parent.postMessage(found.violations.map(v => [v.id, v.nodes[0].html]), "*"),
+    e => parent.postMessage([["axe", String(e)]], "*"));
 });
 </script>
 """
@@ -69,7 +87,7 @@ def browser():
                 f"--user-data-dir={file.parent / 'profile'}",
                 "--host-resolver-rules=MAP * ~NOTFOUND",
                 "--enable-logging=stderr",
-                "--virtual-time-budget=5000",
+                "--virtual-time-budget=20000",
                 "--dump-dom",
                 file.as_uri(),
             ],
@@ -88,6 +106,8 @@ def page(request, edgeplace, tmp_path):
     """The text of one kind of page."""
     if request.param == "large":
         return large_page()[0]
+    if request.param == "front":
+        return front_of_placements()
     if request.param == "control":
         return hostile_control_page()
     if request.param == "bench":
@@ -97,12 +117,40 @@ def page(request, edgeplace, tmp_path):
     first, *others = model.operators
     first = first.model_copy(update={"name": HOSTILE})
     write(model.revised(name=HOSTILE, operators=(first, *others)), tmp_path / "job.json")
-    write(filter_cluster(), tmp_path / "cluster.yaml")
+    write(on_a_map(filter_cluster()), tmp_path / "cluster.yaml")
     out = tmp_path / "page.html"
     edgeplace("solve", tmp_path / "job.json", tmp_path / "cluster.yaml", "--report", out)
     return out.read_text()
 
 
+def on_a_map(cluster):
+    """Return a cluster whose sites have coordinates, some of them nearly the same."""
+    sites = [
+        s.model_copy(update={"lat": 45.0 + i * i, "lon": 179.5 + i * 0.2 - 360 * (i > 2)})
+        for i, s in enumerate(cluster.sites)
+    ]
+    return cluster.model_copy(update={"sites": tuple(sites)})
+
+
+def front_of_placements():
+    """A front of three plans, without a search, beside every baseline."""
+    case = Case(jobs=(filter_job(pi_rate_per_s=50_000.0),), cluster=filter_cluster())
+    others = policies(case.jobs, case.cluster)
+    points = tuple(
+        Point(
+            p.plan,
+            p.evaluation.model_copy(update={"latency_ms": 100.0 * i, "server_cores": 2.0 * i}),
+            HOSTILE,
+            True,
+        )
+        for i, p in enumerate(others[:3])
+    )
+    origin = Origin.now(HOSTILE, ())
+    picture = as_svg(points, Terms.of(case.cluster), others, 0)
+    return front_page(case, Front(points, 1, None), others, picture, origin)
+
+
+@cache
 def hostile_control_page():
     """A loop's page with two days behind it, and names that would be scripts."""
     second = np.arange(2 * 86_400)
@@ -112,7 +160,9 @@ def hostile_control_page():
     return control_page(memory, memory.now_s)
 
 
-PAGES = pytest.mark.parametrize("page", ["plan", "large", "bench", "control"], indirect=True)
+PAGES = pytest.mark.parametrize(
+    "page", ["plan", "large", "bench", "control", "front"], indirect=True
+)
 
 
 @PAGES
@@ -142,6 +192,44 @@ def test_a_page_is_laid_out(browser, page, width, tmp_path):
         assert found["text"] >= 10, "px of the smallest text in the picture"
         assert found["boxes"]
         assert all(across > 200 and down > 60 for across, down in found["boxes"])
+    if "The map" in page:
+        assert len(found["names"]) > 5
+        for a, b in combinations(found["names"], 2):
+            apart = a["right"] <= b["left"] or b["right"] <= a["left"]
+            assert apart or a["bottom"] <= b["top"] + 2 or b["bottom"] <= a["top"] + 2, (a, b)
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The text of axe-core, the accessibility checker."""
+    npm = shutil.which("npm")
+    found = npm and subprocess.run([npm, "root", "-g"], capture_output=True, text=True, timeout=60)
+    file = Path(found.stdout.strip() if found else "", "axe-core", "axe.min.js")
+    if not file.is_file():
+        pytest.skip("no axe-core: npm install -g axe-core")
+    return file.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("page", ["plan", "control", "front"], indirect=True)
+def test_an_accessibility_checker_finds_nothing(browser, axe, page, width, dark, tmp_path):
+    if dark:
+        page, found = re.subn(r"\(prefers-color-scheme: dark\)", "all", page)
+        assert found
+    checks = f"<script>{axe}</script>{AXE}"
+    assert measured(browser, page, width, tmp_path, checks) == []
+
+
+@pytest.mark.slow
+def test_the_accessibility_checker_would_tell(browser, axe, tmp_path):
+    page = (
+        "<!DOCTYPE html><html><head>%s<title>t</title></head><body><img src='data:,'></body></html>"
+    )
+    policy = '<meta http-equiv="Content-Security-Policy" content="">'
+    found = measured(browser, page % policy, 400, tmp_path, f"<script>{axe}</script>{AXE}")
+    assert {"image-alt", "html-has-lang"} <= {name for name, _ in found}
 
 
 def test_the_browser_would_tell_of_an_error(browser, tmp_path):
@@ -150,10 +238,10 @@ def test_the_browser_would_tell_of_an_error(browser, tmp_path):
     assert "heard" in browser(tmp_path / "bad.html")[1]
 
 
-def measured(browser, page, width, folder):
+def measured(browser, page, width, folder, script=MEASURE):
     copy, taken = POLICY.subn("", page)
     assert taken == 1
-    (folder / "measured.html").write_text(copy.replace("</body>", f"{MEASURE}</body>"))
+    (folder / "measured.html").write_text(copy.replace("</body>", f"{script}</body>"))
     (folder / "frame.html").write_text(FRAME % width)
     dom, _ = browser(folder / "frame.html")
     (said,) = re.findall(r"<pre>(.*?)</pre>", dom, re.DOTALL)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeplace.cli.console import Console
-from edgeplace.model import Cluster, Plan, parse
+from edgeplace.model import Cluster, Period, Plan, Rules, parse
 from edgeplace.solver import evaluate
 from edgeplace.views.bill import bill, show_bill
 from edgeplace.views.terms import Terms
@@ -20,7 +20,7 @@ HOURLY = st.sampled_from([0.0, 0.04, 1.0])
 
 @st.composite
 def judged(draw):
-    """Return a cluster with prices, and what the evaluator says of some plan."""
+    """Return a cluster with prices, and what the evaluator says of some plan, often over a day."""
     job, cluster, _, _ = draw(instances())
     # Opposite links that share a volume have one price.
     contracts = {
@@ -43,9 +43,14 @@ def judged(draw):
     cluster = parse(
         {**dict(cluster), "currency": "EUR", "links": links, "nodes": nodes}, Cluster, "it"
     )
-    return cluster, evaluate(job, cluster, Plan(jobs={job.name: plan}))
+    factors = draw(st.lists(st.sampled_from([0.0, 0.1, 1.0, 3.0]), max_size=3))
+    demand = tuple(
+        Period(name=f"p{i}", share=1 + i, factor=factor) for i, factor in enumerate(factors)
+    )
+    return cluster, evaluate(job, cluster, Plan(jobs={job.name: plan}), Rules(demand=demand))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=judged())
 def test_the_rows_come_to_the_cost(case):

@@ -3,10 +3,13 @@
 import re
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from edgeplace.model import Plan
-from edgeplace.solver import Point, evaluate
-from edgeplace.views.pareto_picture import as_svg, as_text
+from edgeplace.model import Limit, Plan
+from edgeplace.solver import Point, Policy, evaluate
+from edgeplace.views.pictures.pareto_picture import as_svg, as_text
+from edgeplace.views.pictures.svg import Axis
 from edgeplace.views.terms import Terms
 from tests.support.seeds import filter_cluster, filter_job
 
@@ -57,7 +60,8 @@ def test_neighbours_in_a_row_do_not_read_as_one_number():
 
 def labels(svg):
     """Return the numbers beside points, with the place of each text."""
-    found = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([\d, ]+)</text>', svg)
+    text = r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)" class="bold">([\d, ]+)</text>'
+    found = re.findall(text, svg)
     return [(float(x), float(y), anchor, text) for x, y, anchor, text in found]
 
 
@@ -71,3 +75,62 @@ def test_no_circle_covers_a_number_in_the_file(figures):
     for cx, cy in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg):
         for x, y, _, _ in labels(svg):
             assert abs(float(cx) - x) > 6 or abs(float(cy) - (y - 4)) > 6
+
+
+def others(figures):
+    """Return placements by name: WAN, worst path, and whether they hold."""
+    base = front(FAR)[0].evaluation
+    broken = Limit(kind="slots", where="pi-0", used=2.0, capacity=1.0, unit="slots")
+    return [
+        Policy(
+            name,
+            PLAN,
+            base.model_copy(
+                update={
+                    "wan_cost": wan,
+                    "latency_ms": late,
+                    "violations": () if holds else (broken,),
+                }
+            ),
+        )
+        for name, wan, late, holds in figures
+    ]
+
+
+def test_other_placements_are_named_beside_the_front():
+    told = [
+        ("current", 500.0, 500.0, True),
+        ("all-server", 900.0, 200.0, False),
+        ("threshold", 4000.0, 200.0, True),
+        ("flink-spread", 500.0, -1.0, True),
+    ]
+    svg = as_svg(front(FAR), Terms(), others(told), chosen=0)
+    marks = dict(re.findall(r'class="(other|broken)"><title>([\w-]+):', svg))
+    assert marks == {"other": "current", "broken": "all-server"}
+    texts = re.findall(r">([^<>]+)</text>", svg)
+    far = "not drawn (no route, or far beyond): threshold, flink-spread"
+    assert {"current", "all-server", far} <= set(texts)
+    (ring,) = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="[\d.]+" class="ring"', svg)
+    assert ring in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="[\d.]+" class="ours"', svg)
+
+
+@given(
+    st.lists(st.floats(0, 1e12), min_size=1, max_size=5)
+    # Values apart by a few digits of the last place, or a few billionths.
+    | st.builds(
+        lambda v, grown, unit: [v, v * (1 + grown * unit)],
+        st.floats(0, 1e12),
+        st.integers(0, 9),
+        st.sampled_from([2.0**-52, 1e-12, 1e-9]),
+    ),
+    st.sampled_from([4, 6]),
+)
+@example([996.8280229914784, 996.8280229914785], 6)
+@example([0.0, 5e-324], 6)
+def test_an_axis_begins_and_ends_with_a_round_tick(values, most):
+    axis = Axis.over(values, most)
+    # A millionth of a picture is nothing; float noise of large values is less.
+    assert all(-1e-6 <= axis.share(v) <= 1 + 1e-6 for v in values)
+    assert axis.share(axis.ticks[0]) == 0
+    assert axis.share(axis.ticks[-1]) == 1
+    assert 2 <= len(axis.ticks) <= 8

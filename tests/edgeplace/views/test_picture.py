@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from edgeplace.cli.console import Console
-from edgeplace.model import Cluster, JobGraph, Node, Operator, ShipStrategy, Site, Stream
+from edgeplace.model import Cluster, JobGraph, Node, Operator, RateUnit, ShipStrategy, Site, Stream
 from edgeplace.solver import solve
 from edgeplace.views.picture import show_job, show_sites
 
@@ -108,6 +108,9 @@ def test_a_link_without_a_limit_is_drawn_without_a_bar(filter_model):
     result = solve(job, cluster)
     picture = sites(cluster, [job], result.plan, result.evaluation)
     assert "pi-0 -> cloud: 42 kB/s\n" in picture
+    cluster = cluster.model_copy(update={"rates_in": RateUnit.BITS})
+    picture = sites(cluster, [job], result.plan, result.evaluation)
+    assert "pi-0 -> cloud: 336 kbit/s\n" in picture
 
 
 def test_many_sites_are_drawn_in_rows_of_200_columns():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edgeplace.solver.baselines.slots_taken import SlotsTaken
 from edgeplace.solver.problem import build
-from edgeplace.solver.problem.slots import slots_of_places
+from edgeplace.solver.slots import slots_of_places
 from tests.support.strategies import instances
 
 

@@ -3,13 +3,23 @@
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from edgeplace.model import JobGraph, Status
+from edgeplace.model import (
+    AtRate,
+    JobGraph,
+    Plan,
+    ShipStrategy,
+    SourceDemand,
+    Status,
+)
+from edgeplace.model.laws.flush import FlushLaw, Gathering
 from edgeplace.solver import evaluate, nearest_alike, policies, solve
 from edgeplace.solver.baselines import all_server
 from edgeplace.solver.problem import build
 from edgeplace.solver.worker_load import balance
-from tests.support.seeds import filter_cluster, filter_job
+from tests.support.seeds import cost, filter_cluster, filter_job, operator, stream
 from tests.support.strategies import instances
+
+PIS = ("pi-0", "pi-1", "pi-2", "pi-3")
 
 
 def times(job: JobGraph, factor: float) -> JobGraph:
@@ -46,6 +56,28 @@ def test_at_the_headroom_a_limit_is_full_and_a_little_above_it_is_exceeded(insta
         if (limit.kind, limit.where) == (found.binding.kind, found.binding.where)
     )
     assert fullest == pytest.approx(over.utilisation, rel=1e-3)
+
+
+def test_what_does_not_grow_to_a_limit_has_room_without_end():
+    """Two keys a checkpoint leave the combiners, whatever comes in: the sink is never full."""
+    demand = SourceDemand(rates_per_s=(10.0,) * 4)
+    law = FlushLaw(gathering=Gathering(checkpoint_s=2.0), form="hot and cold", keys=2.0, shape=0.0)
+    measured = AtRate(rate_per_s=10.0, selectivity=0.1, bytes_per_record=100.0)
+    into = stream("source", "combine", ShipStrategy.FORWARD, 100)
+    out = stream("combine", "sink", ShipStrategy.HASH, 100, by_rate=(measured,), flush_law=law)
+    job = JobGraph(
+        name="job",
+        operators=(
+            operator("source", 4, cost("source", 1e12, 1e12, demand=demand), born_at=PIS),
+            operator("combine", 4, cost("combine", 1e12, 1e12, selectivity=0.1)),
+            operator("sink", 1, cost("sink", 1e3, 1e3, selectivity=0.0)),
+        ),
+        streams=(into, out),
+    )
+    plan = Plan(jobs={"job": {"source": PIS, "combine": PIS, "sink": ("server",)}})
+    found = evaluate(job, filter_cluster(), plan)
+    assert 0 < found.utilisation < 1
+    assert found.headroom == found.sustained == float("inf")
 
 
 @pytest.mark.parametrize("asked", [25.0, 150.0, 900.0])

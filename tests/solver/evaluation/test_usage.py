@@ -13,6 +13,7 @@ from tests.support.seeds import filter_cluster, filter_job
 from tests.support.strategies import instances
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data())
 def test_an_evaluation_says_what_the_usage_does(instance, data):

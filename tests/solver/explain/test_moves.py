@@ -83,6 +83,7 @@ def test_every_figure_of_every_option_is_the_evaluators(instance, data, latency_
             )
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_options_are_ranked_by_the_objective_level_by_level(instance, data):

@@ -2,11 +2,13 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from edgeplace.model import InvalidInputError, Plan
-from edgeplace.solver import evaluate, pareto
+from edgeplace.solver import build, evaluate, pareto
+from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.explain.pareto import TERMS
 from tests.support.seeds import filter_cluster, filter_job
 from tests.support.strategies import instances
@@ -23,11 +25,10 @@ def dominates(a, b):
 
 
 def all_plans(job, cluster, rules, now):
-    ids = [t.id for t in cluster.task_managers]
-    for places in product(ids, repeat=sum(o.parallelism for o in job.operators)):
-        left = iter(places)
-        at = {o.id: tuple(next(left) for _ in range(o.parallelism)) for o in job.operators}
-        found = evaluate(job, cluster, Plan(jobs={job.name: at}), rules, now)
+    """Yield the terms of each plan that holds; the headroom is none of them, and takes long."""
+    problem = build(job, cluster, rules, now)
+    for places in product(range(problem.m), repeat=problem.n):
+        found = assess(problem, np.array(places, np.intp))
         if found.feasible:
             yield values(found)
 

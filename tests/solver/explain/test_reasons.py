@@ -24,6 +24,7 @@ def drawn(data, instance):
     return Plan(jobs={job.name: places})
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_every_alternative_moves_one_operator_and_is_judged_right(instance, data):

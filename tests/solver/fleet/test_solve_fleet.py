@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status
+from edgeplace.model import Colocate, InvalidInputError, Pin, Rules, Status, StreamCost
 from edgeplace.solver import solve
 from edgeplace.solver.evaluation.usage import measure_usage
-from edgeplace.solver.fleet import Fleet, Replicas, Threads, solve_fleet
+from edgeplace.solver.fleet import Fleet, Replicas, Threads, rounding, solve_fleet
 from edgeplace.solver.fleet.layout import Layout
 from edgeplace.solver.fleet.parts import Parts
 from edgeplace.solver.fleet.tiled import tiled
@@ -28,6 +28,50 @@ def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
     if known.evaluation:
         assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-6)
         assert found.bound <= known.evaluation.wan_cost * (1 + 1e-9)
+
+
+def combining(small):
+    """Return a fleet whose operators behind the sources are combiners, and whose shops are alike.
+
+    Their timers flush almost what comes, whole batches a hundredth.
+    """
+    law = {
+        "gathering": {"interval_s": 0.01, "records": 1000},
+        "form": "hot and cold",
+        "keys": 10,
+    }
+    jobs = []
+    for job in small.jobs:
+        first = job.streams[0].target
+        streams = []
+        for s in job.streams:
+            if s.source == first:
+                seen = [{"rate_per_s": 200, "selectivity": 0.9, "bytes_per_record": 400}]
+                made = {"source": s.source, "target": s.target, "by_rate": seen, "flush_law": law}
+                s = s.model_copy(update={"cost": StreamCost.model_validate(made)})
+            streams.append(s)
+        jobs.append(job.model_copy(update={"streams": tuple(streams)}))
+    replicas = {site: replace(r, rates={}) for site, r in small.replicas.items()}
+    return replace(small, jobs=jobs, replicas=replicas)
+
+
+@pytest.mark.parametrize("seed", [4, 6, 10, 11])
+def test_full_links_delay_the_timers_of_combiners(seed):
+    mtu = [None, 1500][seed % 2]
+    small = combining(fleet(seed, tightness=50.0, latency=False, mtu=mtu))
+    thin = {
+        site: replace(r, bandwidth_bytes_per_s=r.bandwidth_bytes_per_s / 8)
+        for site, r in small.replicas.items()
+    }
+    small = replace(small, replicas=thin)
+
+    found = solve_fleet(small)
+    known = solve(*written_out(small), objective=("wan",))
+
+    assert found.status is known.status is Status.OPTIMAL
+    assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-6)
+    assert any("is full" in note for note in known.evaluation.notes)
+    assert found.bound <= known.evaluation.wan_cost * (1 + 1e-9)
 
 
 def test_where_records_are_few_so_are_watermarks():
@@ -180,10 +224,13 @@ def test_a_choice_that_is_too_much_by_less_than_highs_sees_is_not_taken(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.25, 0.5])
-def test_replicas_that_are_all_in_two_minds_are_divided(share):
+@pytest.mark.parametrize(("n", "share"), [(30_000, 0.25), (3_000, 0.5)])
+def test_replicas_that_are_all_in_two_minds_are_divided(n, share, monkeypatch):
     """At the price that divides them, all are as well off at the server as at the Pi."""
-    n = 30_000
+    # More than are rounded at once, and closed together, at either scale.
+    scale = 30_000 // n
+    monkeypatch.setattr(rounding, "_POOLS", tuple(size // scale for size in rounding._POOLS))
+    monkeypatch.setattr(rounding, "_CLOSING", rounding._CLOSING // scale)
     rates = {"job": np.random.default_rng(1).uniform(0.5, 1.5, n)}
     found = solve_fleet(one_shop(n, n * 0.1 / 0.8 * share, free=True, rates=rates))
 

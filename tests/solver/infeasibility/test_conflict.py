@@ -37,7 +37,7 @@ from tests.support.seeds import (
     ("cluster", "cure"),
     [
         (one_site(slots=1), "1 more slot on t"),
-        (one_site(memory=1e9 - 1), "1 more bytes of memory on t"),
+        (one_site(memory=1e9 - 1), "1 B more memory on t"),
         (one_site(cores=0.19), "0.01 more cores on n"),
     ],
 )
@@ -55,7 +55,7 @@ def test_a_link_short_by_one_byte_per_second_is_named():
     assert solve(job, filter_cluster(need)).status is Status.OPTIMAL
     result = solve(job, filter_cluster(need - 1))
     assert result.status is Status.INFEASIBLE
-    assert "1 more bytes/s of bandwidth on link pi-0 -> cloud" in result.conflict.cure
+    assert "1 B/s more bandwidth on link pi-0 -> cloud" in result.conflict.cure
 
 
 def test_rules_that_contradict_each_other_are_both_named():

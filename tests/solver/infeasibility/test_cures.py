@@ -43,7 +43,7 @@ def test_a_cure_made_to_the_inputs_gives_a_plan(instance):
     assume(result.status is Status.INFEASIBLE)
     conflict = result.conflict
     assert conflict.confirmed
-    assert conflict.cure == describe(conflict.changes)
+    assert conflict.cure == describe(conflict.changes, cluster.rates_in)
     mended = with_changes(job, cluster, rules or Rules(), conflict.changes, current)
     assert solve(*mended, objective=("wan",), current=plan).plan is not None
 
@@ -78,14 +78,14 @@ def test_the_printed_figure_of_bandwidth_suffices(bandwidth):
     job = filter_job(50_000.0)
     cluster = filter_cluster(bandwidth)
     said = solve(job, cluster).conflict.cure
-    told = re.findall(r"([\d,]+) more bytes/s of bandwidth on link ([^;]+)", said)
-    more = {name: x for x, name in told}
+    told = re.findall(r"([\d.]+) (k?)B/s more bandwidth on link ([^;]+)", said)
+    more = {name: float(x) * (1000 if k else 1) for x, k, name in told}
     assert more
     links = tuple(
         a.model_copy(
             update={
                 "bandwidth_bytes_per_s": a.bandwidth_bytes_per_s
-                + float(more.get(f"{a.source} -> {a.target}", "0").replace(",", ""))
+                + more.get(f"{a.source} -> {a.target}", 0.0)
             }
         )
         for a in cluster.links

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from edgeplace.model import Case, LimitKind, Status
+from edgeplace.model.what_if.cluster_changes import without_site
 from edgeplace.solver import build, solve
 from edgeplace.solver.evaluation.evaluate import assess
 from tests.support.depots import depots_cluster, forklifts, parcels
@@ -72,8 +73,8 @@ def test_a_site_that_plans_use_is_not_left_out(why):
 
 @pytest.mark.slow
 def test_the_cure_is_links_and_no_slot_that_nobody_needs():
-    lost = Case((parcels(), forklifts()), depots_cluster()).without_site("region-north")
-    found = solve(lost.jobs, lost.cluster)
+    """The depots are to go on without their region: they are not lost with it."""
+    found = solve((parcels(), forklifts()), without_site(depots_cluster(), "region-north"))
     assert found.status is Status.INFEASIBLE
     assert found.conflict.confirmed
     assert found.conflict.nearest

@@ -5,7 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeplace.model import InvalidInputError, Status, objective_levels
-from edgeplace.solver import evaluate, solve
+from edgeplace.solver import evaluate, pareto, solve
+from edgeplace.solver.explain.pareto import TERMS
+from tests.support.oracle import Oracle
 from tests.support.parallelism import asked_of, at, optimum, plan_of, vectors
 from tests.support.strategies import OBJECTIVES, instances
 
@@ -98,3 +100,35 @@ def test_the_least_cost_of_all_vectors_is_found_and_proved(instance, data, objec
 @given(instance=instances(), data=st.data(), objective=OBJECTIVES)
 def test_the_best_of_all_vectors_is_found_by_cp_sat_too(instance, data, objective):
     check(instance, data, objective, "cp-sat")
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(instance=instances(), data=st.data())
+def test_no_plan_of_any_vector_dominates_a_proved_point_of_the_front(instance, data):
+    job, cluster, rules, current = instance
+    asked = asked_of(data.draw, job, cluster, rules)
+    try:
+        front = pareto(job, cluster, rules, plan_of(job, current), parallelism=asked)
+    except InvalidInputError:
+        # test_the_best_of_all_vectors_is_found_and_proved says when.
+        return
+    held = []
+    for wanted in vectors(asked, job, rules):
+        if there := at(job, rules, current, wanted):
+            plans = Oracle(there[0], cluster, there[1], there[2]).everything()
+            held += [[v.values[t] for t in TERMS] for _, v in plans if not v.broken]
+    assert (front.infeasible is not None) == (not held)
+    for p in front.points:
+        mine = [p.evaluation.value(t) for t in TERMS]
+        slack = [1e-5 * abs(y) + 1e-5 for y in mine]
+        dominating = [
+            other
+            for other in held
+            if all(x <= y + s for x, y, s in zip(other, mine, slack, strict=True))
+            and any(x < y - s for x, y, s in zip(other, mine, slack, strict=True))
+        ]
+        assert not (p.proved and dominating), (p, dominating)
+    for i, _ in enumerate(TERMS) if held else ():
+        best = min(p.evaluation.value(TERMS[i]) for p in front.points)
+        assert best == pytest.approx(min(v[i] for v in held), rel=1e-5, abs=1e-5)

@@ -135,6 +135,7 @@ def confirm(problem, found, best, reading="flink"):
     assert problem.allowed()[np.arange(problem.n), found.assignment].all()
 
 
+@pytest.mark.slow
 @some
 @given(problem=rows(most_operators=4, most_parallelism=2), reading=READINGS)
 def test_alike_workers_are_balanced_as_by_brute_force(problem, reading):

@@ -2,8 +2,10 @@ import io
 import shutil
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,24 @@ def test_jars_from_a_source_distribution_and_scripts_from_a_wheel(
     }
     assert (home / "bin" / "jobmanager.sh").stat().st_mode & 0o111
     assert flink_home.flink_home("1.18.1") == home
+
+
+def test_processes_that_need_one_release_assemble_it_once(
+    downloads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assembled = []
+
+    def assemble(version: str, home: Path) -> None:
+        time.sleep(0.2)
+        home.mkdir()
+        assembled.append(version)
+
+    monkeypatch.setattr(flink_home, "_assemble", assemble)
+    # Each call opens the lock anew, as a process of its own does.
+    with ThreadPoolExecutor(3) as pool:
+        homes = [pool.submit(flink_home.flink_home, "1.2.3") for _ in range(3)]
+    assert {home.result() for home in homes} == {tmp_path / "flink-1.2.3"}
+    assert assembled == ["1.2.3"]
 
 
 def test_a_package_whose_files_lead_elsewhere_is_refused(downloads: Path, tmp_path: Path) -> None:

@@ -50,7 +50,12 @@ def test_loss_is_about_the_share_that_was_asked_for() -> None:
     assert one.dropped_packets == lost
 
 
-@pytest.mark.parametrize("spec", [{"loss": 1.0}, {"delay_ms": -1}, {"bytes_per_s": -5}])
+def test_nothing_passes_a_link_that_is_cut() -> None:
+    one = link(loss=1.0)
+    assert [one.send(i / 10, 100) for i in range(20)] == [None] * 20
+
+
+@pytest.mark.parametrize("spec", [{"loss": 1.1}, {"delay_ms": -1}, {"bytes_per_s": -5}])
 def test_a_link_that_makes_no_sense_is_refused(spec: dict[str, float]) -> None:
     with pytest.raises(errors.TestbedError, match="a -> b"):
         wan_link.LinkSpec("a", "b", **spec)

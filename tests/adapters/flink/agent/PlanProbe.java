@@ -91,7 +91,11 @@ final class PlanProbe {
             lines.add(List.of(each.task, each.subtask, each.parallelism, each.location));
         }
         return Map.of(
-                "lines", lines, "epoch", read.epoch(), "interval_ms", read.checkpointIntervalMs());
+                "lines", lines,
+                "epoch", read.settings.epoch(),
+                "interval_ms", read.settings.checkpointIntervalMs(),
+                "wan", read.settings.predictedWanBytesPerS(),
+                "headroom", read.settings.predictedHeadroomPercent());
     }
 
     private static Object judged(JobTasks tasks, Path path) throws Exception {

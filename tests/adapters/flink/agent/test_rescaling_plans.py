@@ -9,7 +9,8 @@ import pytest
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.plans.parallelism import rescaled
 from edgeplace.adapters.flink.plans.plan_file import Schedulercfg
-from edgeplace.model import Cluster, InvalidInputError, JobGraph
+from edgeplace.adapters.flink.schedulercfg.settings import rendered
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, JobUse, Plan
 
 pytestmark = pytest.mark.slow
 
@@ -117,6 +118,22 @@ def test_settings_stand_above_the_tasks(probe: Probe) -> None:
     assert schedulercfg.parse(text, job=JOB, cluster=CLUSTER)
     none = probe("parse", plan(2, 2, 2).encode())
     assert (none["epoch"], none["interval_ms"]) == (0, 0)
+
+
+def test_a_plan_says_what_it_promises(probe: Probe) -> None:
+    promised = Plan(
+        jobs={JOB.name: {}},
+        uses={JOB.name: JobUse(bytes_per_s={"lyon": {"cloud": 65_000.4}, "cloud": {"nice": 300}})},
+        headroom=1.53,
+    )
+    top = schedulercfg.predictions(promised, JOB.name)
+    text = plan(2, 2, 2, rendered(top))
+    read = probe("parse", text.encode())
+    assert (read["wan"], read["headroom"]) == (65_300, 153)
+    assert schedulercfg.parse(text, job=JOB, cluster=CLUSTER)
+    silent = probe("parse", plan(2, 2, 2).encode())
+    assert (silent["wan"], silent["headroom"]) == (-1, -1)
+    assert not schedulercfg.predictions(Plan(jobs={JOB.name: {}}), JOB.name)
 
 
 @pytest.mark.parametrize(

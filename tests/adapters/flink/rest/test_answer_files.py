@@ -146,7 +146,7 @@ def test_of_several_jobs_one_is_named(answers: dict[str, Any], tmp_path: Path) -
 def test_a_log_without_the_job(answers: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="there is no answer to /jobs/:jobid") as e:
         load_job(log(tmp_path / "log", entries(answers)[-1:]))
-    assert e.value.cure == "save /jobs/:jobid of the running job"
+    assert e.value.cure.startswith("save that answer of the running job there, or give a job file")
 
 
 def test_one_saved_answer_needs_the_plan(answers: dict[str, Any], tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from edgeplace.adapters.flink.plans import PlansFolder
+from edgeplace.adapters.flink.schedulercfg import settings_of
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.commands.control.running.lease import Lease
 from edgeplace.control.loop.journal_file import NAME, Journal, led, remembered
@@ -167,6 +168,10 @@ def test_recommend_explain_approve_and_back(edgeplace, control, costs, rules, fl
         loop.wait_for(f"{name} applied")
         after = flink.jobs[0].placement
         assert after != before
+        planned = (flink.agent.plans / "wordcount.schedulercfg").read_text()
+        assert {"predicted-wan-bytes-per-s", "predicted-headroom-percent"} < set(
+            settings_of(planned)
+        )
         explained = edgeplace("control", "explain", path, name)
         assert "what ran" in explained.out and "is approved by" in explained.out
         wanted = edgeplace("control", "back", path)
@@ -175,6 +180,24 @@ def test_recommend_explain_approve_and_back(edgeplace, control, costs, rules, fl
     assert flink.jobs[0].placement == before
     # A back that a person wants costs no trust.
     assert not remembered(path.parent / "control")[0].fallen
+
+
+@pytest.mark.slow
+def test_a_plan_that_is_rejected_is_not_made_and_a_freeze_holds(
+    edgeplace, control, costs, rules, flink
+):
+    path = control(costs=costs, rules=rules, mode="approve")
+    before = flink.jobs[0].placement
+    with Running(path) as loop:
+        loop.wait_for("approve c")
+        shown = edgeplace("control", "status", path)
+        (name,) = set(re.findall(r"proposed +(c[0-9]+): ", shown.out))
+        asked = edgeplace("control", "reject", path, name)
+        assert asked.status is ExitStatus.OK, asked.out + asked.err
+        asked = edgeplace("control", "freeze", path, "--for", "2h")
+        assert asked.status is ExitStatus.OK, asked.out + asked.err
+        loop.wait_for("no changes for 120 minutes")
+    assert flink.jobs[0].placement == before
 
 
 @pytest.mark.slow
@@ -370,6 +393,13 @@ def test_a_file_that_is_not_there_is_named_at_once(edgeplace, control, missing):
     assert "nowhere.yaml" in ran.err and "cure: " in ran.err
 
 
+def test_a_demand_with_periods_is_refused_at_once(edgeplace, control, tmp_path):
+    (tmp_path / "day.yaml").write_text("demand: [{name: day, share: 1, factor: 2}]\n")
+    ran = edgeplace("control", "run", control(rules="day.yaml"), "--duration", "2s")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "the loop forecasts the day itself" in ran.err and "cure: " in ran.err
+
+
 def test_a_fallen_loop_ends_with_12_if_that_is_wanted(edgeplace, control, monkeypatch):
     from edgeplace.commands.control.running.driver import Driver
 
@@ -388,3 +418,25 @@ def test_what_is_no_journal_is_not_replayed(edgeplace, tmp_path):
         ran = edgeplace("control", "replay", path)
         assert ran.status == 2
         assert f"{path}: {why}\n  cure: give a journal" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("job.autoscaler.enabled", "true", "the autoscaler of the Kubernetes operator is on"),
+        ("scheduler-mode", "reactive", "Flink itself changes the parallelism"),
+        ("jobmanager.scheduler", "Adaptive", "the adaptive scheduler runs the job"),
+    ],
+)
+def test_beside_another_autoscaler_nothing_is_changed_and_it_is_said(
+    edgeplace, control, flink, costs, rules, key, value, says
+):
+    flink.configuration[key] = value
+    path = control(costs=costs, rules=rules, mode="approve")
+    with Running(path) as loop:
+        loop.wait_for("hindered by")
+        shown = edgeplace("control", "status", path)
+        assert shown.status is ExitStatus.HINDERED and says in shown.out
+    (first, *_) = [s for s in said(path) if "hindered by" in s]
+    assert "alone: " in first and says in first

@@ -25,6 +25,7 @@ def test_the_help_names_every_policy():
     assert tuple(POLICIES) == simulate._NAMES
 
 
+@pytest.mark.slow
 def test_a_table_has_a_row_for_each_policy(edgeplace, load):
     ran = edgeplace("control", "simulate", "--load", load, "--policies", "static,ds2,edgeplace")
     assert ran.status is ExitStatus.OK
@@ -50,6 +51,7 @@ def test_failures_make_every_policy_late(edgeplace, load):
     assert json.loads(ran.out)["runs"][0]["late_s"] > 48 * 20
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_strip_for_each_policy(edgeplace, load, tmp_path):
     picture = tmp_path / "out.svg"
     ran = edgeplace("control", "simulate", "--load", load, "--days", 1, "--svg", picture)
@@ -60,6 +62,7 @@ def test_the_picture_has_a_strip_for_each_policy(edgeplace, load, tmp_path):
     assert titles[-1].startswith("load.csv: edgeplace, late 0 %")
 
 
+@pytest.mark.slow
 def test_proved_plans_of_a_job_may_be_chosen(edgeplace, load, job, cluster):
     more = ("--policies", "static,edgeplace", "--days", 1, "--json")
     ran = edgeplace("control", "simulate", job, cluster, "--load", load, *more)

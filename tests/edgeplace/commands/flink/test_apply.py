@@ -57,6 +57,29 @@ def test_what_runs_there_already_gets_its_plan_for_fail_overs_and_does_not_move(
     assert flink.jobs[0].applied
 
 
+def test_the_plan_file_says_what_the_plan_promises(apply, flink, plans, tmp_path):
+    path = write_plan(tmp_path / "plan.json", GOAL)
+    plan = json.loads(path.read_text())
+    plan["uses"] = {"wordcount": {"bytes_per_s": {"lyon": {"cloud": 65000}}}}
+    plan["headroom"] = 1.5
+    path.write_text(json.dumps(plan))
+    assert apply(of=path).status is ExitStatus.OK
+    top = (plans / "wordcount.schedulercfg").read_text().splitlines()[:2]
+    assert top == ["# predicted-wan-bytes-per-s: 65000", "# predicted-headroom-percent: 150"]
+    assert "nothing to do" in apply(of=path).out
+
+
+def test_an_agent_without_metrics_of_plans_gets_a_plan_that_it_can_read(
+    apply, flink, plans, tmp_path
+):
+    flink.agent.settings = ["epoch", "checkpoint-interval-ms"]
+    flink.agent.beat()
+    path = write_plan(tmp_path / "plan.json", GOAL)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"headroom": 1.5}))
+    assert apply(of=path).status is ExitStatus.OK
+    assert "#" not in (plans / "wordcount.schedulercfg").read_text()
+
+
 def test_dry_run_shows_and_changes_nothing(apply, flink, plans):
     ran = apply("--dry-run")
     assert ran.status is ExitStatus.OK
@@ -295,6 +318,7 @@ def test_what_a_killed_command_staged_is_removed(apply, plans):
     assert list(files(plans)) == ["wordcount.schedulercfg"]
 
 
+@pytest.mark.slow
 def test_checkpoints_that_are_not_due_in_time_are_a_warning(apply, flink):
     flink.jobs[0].interval_ms = 100_000
     flink.jobs[0].deployed_ms -= 200_000
@@ -311,6 +335,7 @@ class Full(StringIO):
         raise OSError(28, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refused", [False, True])
 def test_the_exit_status_tells_what_the_output_cannot(flink, plans, plan, refused):
     if refused:

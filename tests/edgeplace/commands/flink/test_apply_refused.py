@@ -70,6 +70,7 @@ def test_a_status_of_another_version(apply, flink, plans, status, why):
     assert_untouched(flink, plans)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_replaced_by_another_version_in_the_middle(apply, flink, plans):
     def replaced(job, text):
         flink.agent.alive = False

@@ -67,6 +67,7 @@ def test_a_move_that_cannot_be_verified_is_taken_back_in_the_former_parallelism(
     assert flink.jobs[0].placement == START
 
 
+@pytest.mark.slow
 def test_a_flink_that_cannot_rescale_is_said_before_anything_is_written(
     apply, flink, plans, tmp_path
 ):

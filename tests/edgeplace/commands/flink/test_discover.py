@@ -93,6 +93,64 @@ def test_what_was_filled_in_is_not_overwritten(discover, tmp_path):
     assert not job.exists()
 
 
+INVENTORY = """\
+[sites:children]
+lyon
+cloud
+[sites:vars]
+edgeplace_to=cloud
+edgeplace_price_per_byte="4 EUR/GB"
+edgeplace_cores=2
+edgeplace_slots=2
+[lyon]
+pi-[1:4]
+[cloud]
+server edgeplace_cores=8 edgeplace_slots=6 edgeplace_price_per_core_hour="0.04 EUR/h"
+[cloud:vars]
+edgeplace_tier=cloud
+"""
+
+
+def test_an_inventory_says_what_flink_does_not_know(discover, tmp_path):
+    (tmp_path / "hosts").write_text(INVENTORY)
+    ran = discover("--inventory", tmp_path / "hosts", "-o", tmp_path / "cluster.yaml")
+    assert ran.status is ExitStatus.OK, ran.err
+    cluster = read(tmp_path / "cluster.yaml", Cluster)
+    assert {s.id: s.tier for s in cluster.sites} == {"lyon": "edge", "cloud": "cloud"}
+    # Cores by the inventory, slots and memory by Flink.
+    assert {n.id: n.cores for n in cluster.nodes} == {
+        "pi-1": 2,
+        "pi-2": 2,
+        "pi-3": 2,
+        "pi-4": 2,
+        "server": 8,
+    }
+    known = {t.id: (t.slots, t.memory_bytes) for t in cluster.task_managers}
+    assert known == {
+        "pi-1": (2, 1e9),
+        "pi-2": (2, 1e9),
+        "pi-3": (2, 1e9),
+        "server": (4, 1e9),
+    }
+    assert cluster.currency == "EUR"
+    assert cluster.node("server").price_per_core_hour == 0.04
+    (link,) = cluster.links
+    assert (link.source, link.target) == ("lyon", "cloud")
+    notes = " ".join(cluster.notes)
+    assert "TaskManager 'pi-4' is not registered with Flink: left out" in notes
+    assert "slots is 4 in Flink and 6 in the cluster file; Flink's is used" in notes
+    assert "node 'server' has 8 cores in the inventory, and its JVM sees 4" in notes
+    assert "nodes without a registered TaskManager: pi-4" in notes
+    assert "note: nodes without a registered TaskManager: pi-4" in ran.out
+
+
+def test_a_task_manager_that_the_inventory_lacks_is_an_error(discover, tmp_path):
+    (tmp_path / "hosts").write_text(INVENTORY.replace("pi-[1:4]", "pi-[1:2]"))
+    ran = discover("--kubernetes", tmp_path / "hosts")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "pi-3 is registered, but the cluster file does not have it" in ran.err
+
+
 def test_json_has_everything(discover, flink):
     said = json.loads(discover("--json").out)
     assert said["flink"] == "2.3.0"

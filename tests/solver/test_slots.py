@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from edgeplace.solver.problem.slots import SlotCounter, slots_of_places
+from edgeplace.solver.slots import SlotCounter, slots_of_places
 from tests.support.strategies import instances
 
 

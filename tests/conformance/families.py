@@ -1,0 +1,53 @@
+"""Families of cases: kinds of trouble, and the chance of each."""
+
+FAMILIES: dict[str, dict[str, float]] = {
+    "plain": {},
+    "skewed": {"skew": 1.0},
+    "silent": {"silent": 0.3, "fan_out": 0.7},
+    "side_output": {"fan_out": 1.0, "silent": 0.3, "anywhere": 0.7},
+    "ties": {"round": 1.0, "alike": 0.8, "anywhere": 0.4},
+    "alike": {"round": 0.7, "alike": 1.0, "wide": 1.0},
+    "tight": {"tight": 1.0},
+    "ring": {"ring": 1.0},
+    "mesh": {"mesh": 1.0},
+    "one_way": {"mesh": 0.6, "one_way": 0.5},
+    "asymmetric": {"asymmetric": 1.0, "mesh": 0.4},
+    "chain_of_sites": {"path": 1.0, "sites": 4},
+    "disconnected": {"cut": 0.5},
+    "task_managers": {"several_tms": 1.0},
+    "two_jobs": {"two_jobs": 1.0},
+    "priced": {"priced": 1.0},
+    "by_rate": {"by_rate": 0.7},
+    "flush_law": {"by_rate": 0.8, "flush_law": 0.8, "silent": 0.1},
+    "full_links": {"by_rate": 0.9, "flush_law": 1.0, "tight": 1.0, "fan_out": 0.4, "wire": 0.3},
+    "wire": {"wire": 1.0, "watermarks": 0.5},
+    "background": {"background": 0.8, "tight": 0.5},
+    "current": {"current": 1.0, "moves_matter": 1.0},
+    "rules": {"rules": 3.0},
+    "rules_on_graphs": {"rules": 2.0, "mesh": 0.7, "current": 0.5},
+    "latency_limit": {"latency_limit": 1.0, "rules": 0.5},
+    "tolerances": {"tolerance": 0.8},
+    "overload": {"throughput_first": 1.0, "tight": 0.8},
+    "state": {"state": 1.0, "tight": 0.5, "state_law": 0.3},
+    "to_the_last": {"exact": 1.0, "round": 0.5},
+    "wide_prices": {"priced": 1.0, "skew": 0.6, "mesh": 0.4, "anywhere": 0.4},
+    "equal_routes": {"ring": 0.6, "mesh": 0.6, "sites": 4, "round": 1.0, "sources_unplaced": 0.3},
+    "unplaced": {"current": 1.0, "sources_unplaced": 1.0, "moves_matter": 1.0, "rules": 1.0},
+    "everything": {
+        "skew": 0.2, "silent": 0.2, "fan_out": 0.4, "alike": 0.3, "tight": 0.4, "mesh": 0.3,
+        "asymmetric": 0.3, "several_tms": 0.3, "priced": 0.4, "by_rate": 0.2, "wire": 0.2,
+        "background": 0.3, "current": 0.4, "rules": 1.0, "tolerance": 0.4, "state": 0.4,
+        "anywhere": 0.3, "latency_limit": 0.2, "watermarks": 0.2,
+    },
+}  # fmt: skip
+"""Family -> chance of each kind of trouble; what is not named has its chance in `USUAL`."""
+
+USUAL = {
+    "skew": 0.03, "silent": 0.05, "fan_out": 0.2, "alike": 0.2, "tight": 0.25, "mesh": 0.1,
+    "ring": 0.05, "asymmetric": 0.1, "several_tms": 0.1, "priced": 0.15, "by_rate": 0.04,
+    "wire": 0.05, "background": 0.05, "current": 0.15, "rules": 0.3, "tolerance": 0.15,
+    "state": 0.2, "anywhere": 0.15, "latency_limit": 0.03, "watermarks": 0.03, "round": 0.4,
+    "one_way": 0.02, "cut": 0.02, "path": 0.1, "two_jobs": 0.04, "moves_matter": 0.1,
+    "throughput_first": 0.05, "wide": 0.15, "sites": 3, "exact": 0.05, "sources_unplaced": 0.05,
+    "flush_law": 0.1, "state_law": 0.1,
+}  # fmt: skip
