@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeplace import Cluster, JobGraph, Plan
-from edgeplace.model import ClassCost, write
+from edgeplace.model import ClassCost, StreamCost, write
+from edgeplace.spark_stats.streams import ONE_END_IS_OLDER
 from testbed.errors import TestbedError
 from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.headline_report import (
@@ -246,10 +247,14 @@ def _measured_at(run: HeadlineRun, busy: FoundCase, rate: float) -> JobGraph:
         log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
         job = run.loop.costs([log], busy)
         # The JobManager may have fetched the metrics of recently moved tasks too rarely.
-        if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
+        if all(s.cost and _is_told(s.cost) for s in job.streams):
             break
         say("measured again: the log tells too little")
     return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
+
+
+def _is_told(cost: StreamCost) -> bool:
+    return cost.bytes_per_record is not None and not any(ONE_END_IS_OLDER in n for n in cost.notes)
 
 
 def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float) -> Path:
