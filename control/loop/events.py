@@ -75,6 +75,9 @@ class Polled(LoopEvent):
     """For how long all subtasks have run."""
     counters: dict[str, tuple[float | None, ...]] = {}
     """Source operator id -> records emitted so far by each subtask; None: no answer."""
+    counted_ms: float | None = None
+    """Time that Flink has counted at the sources' subtasks, busy, idle and held back, summed: it
+    stands still while Flink's metrics do; None: no answer."""
     held: float | None = None
     """Largest share of the time in which a source was held back; None: no answer."""
     places: dict[str, tuple[str | None, ...]] | None = None

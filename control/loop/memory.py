@@ -34,6 +34,7 @@ class Base(Frozen):
 
     at_s: float
     counters: dict[str, tuple[float, ...]]
+    counted_ms: float | None = None
     odd: int = 0
     """Polls in a row whose counters were below these."""
 

@@ -10,7 +10,8 @@ from edgeplace.control.loop.events import Polled, Rates
 from edgeplace.control.loop.memory import Base, Memory
 
 STALE_S = 60.0
-"""Flink answers from caches: counters that stand still for less are an old answer."""
+"""Where Flink does not tell the time that it has counted: counters that stand still for less are an
+old answer."""
 _ODD_POLLS = 3
 """Counters that stay below what they were for so many polls have begun anew."""
 
@@ -41,7 +42,7 @@ def observe(memory: Memory, polled: Polled) -> Observation | Blind:
     if why:
         return Blind(why, memory.base)
     counters = {op: tuple(float(v or 0.0) for v in row) for op, row in polled.counters.items()}
-    fresh = Base(at_s=polled.at_s, counters=counters)
+    fresh = Base(at_s=polled.at_s, counters=counters, counted_ms=polled.counted_ms)
     held = float(polled.held or 0.0)
     base = memory.base
     if base is None or polled.run != memory.run or _shape(base.counters) != _shape(counters):
@@ -54,7 +55,7 @@ def observe(memory: Memory, polled: Polled) -> Observation | Blind:
         odd = base.odd + 1
         kept = fresh if odd >= _ODD_POLLS else base.model_copy(update={"odd": odd})
         return Blind(f"records counted at source {fell[0]!r} became fewer: half an answer", kept)
-    if counters == base.counters and span_s < STALE_S:
+    if counters == base.counters and _is_old(base, polled, span_s):
         return Blind(f"Flink's counters are those of {span_s:.0f} s ago: an old answer", base)
     rates = {
         op: (sum(row) - sum(base.counters[op])) / span_s for op, row in sorted(counters.items())
@@ -79,6 +80,17 @@ def _no_answer(memory: Memory, polled: Polled) -> str:
     if not memory.told or any(None in row for row in memory.told.values()):
         return "Flink has not told where all subtasks run"
     return ""
+
+
+def _is_old(base: Base, polled: Polled, span_s: float) -> bool:
+    """Return whether counters that stand still are old ones, and not those of a silent source.
+
+    Flink fetches the metrics of all TaskManagers, and fetches none again before each has answered
+    or `web.timeout` is over, 10 minutes by default. So one that is cut off stops them all.
+    """
+    if base.counted_ms is None or polled.counted_ms is None:
+        return span_s < STALE_S
+    return base.counted_ms == polled.counted_ms
 
 
 def _less(now: float, before: float) -> bool:

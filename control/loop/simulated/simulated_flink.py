@@ -294,6 +294,7 @@ class SimulatedFlink:
             run=str(self.run),
             up_s=up_s,
             counters=dict(counters),
+            counted_ms=1000.0 * up_s * sum(map(len, counters.values())),
             held=_HELD if self._backlog > self._total else 0.0,
             places=dict(places) if places is not None else None,
             weights=dict(self.weights) or None,

@@ -66,6 +66,20 @@ def test_a_source_that_is_silent_for_a_minute_is_silent():
     assert seen.memory.recent[-1].rates == {"source": 0.0}
 
 
+def test_a_source_that_is_silent_while_flink_counts_its_time_is_silent():
+    seen = after(polled(10, FIRST, counted_ms=5e4), polled(20, FIRST, counted_ms=9e4))
+    assert seen.memory.recent[-1].rates == {"source": 0.0}
+
+
+def test_metrics_that_stand_still_are_old_however_long_and_what_came_meanwhile_is_no_burst():
+    # A site was cut off for 360 s, and Flink waited for its TaskManager's metrics all the time.
+    still = [polled(s, FIRST, counted_ms=5e4) for s in range(10, 380, 10)]
+    assert "those of 360 s ago: an old answer" in after(*still).memory.blind
+    moved = polled(380, (37_000.0 + 1000.0,) * 4, counted_ms=1.53e6)
+    seen = after(*still, moved)
+    assert [r.rates for r in seen.memory.recent] == [{"source": 400.0}]
+
+
 def test_a_restart_is_no_negative_rate():
     seen = after(polled(10, FIRST), polled(20, (5.0,) * 4, run="2", up_s=3.0))
     assert not seen.memory.recent and not seen.memory.blind

@@ -26,6 +26,7 @@ _FETCH_WAIT_S = 1.0
 _DECIMALS = 3
 _AUTOSCALER = ("job.autoscaler.enabled", "kubernetes.operator.job.autoscaler.enabled")
 """The key of the operator since 1.7, and before."""
+_COUNTED = ("accumulateBusyTimeMs", "accumulateIdleTimeMs", "accumulateBackPressuredTimeMs")
 _LONGEST_PROBLEM = 300
 """Flink quotes whole stack traces; the journal has a line for each poll."""
 
@@ -195,6 +196,7 @@ def polled(lines: list[dict[str, Any]], checkpoints: Any, cluster: Cluster) -> d
         "counters": {
             v: tuple(_emitted(values[v], i) for i in range(len(places[v]))) for v in sources
         },
+        "counted_ms": _counted_ms(values, {v: len(places[v]) for v in sources}),
         "held": _held(values, {v: len(places[v]) for v in sources}),
         "places": places,
         "registered": tuple(sorted(names.values())),
@@ -223,6 +225,20 @@ def _emitted(values: Mapping[str, float], subtask: int) -> float | None:
         if name.startswith(f"{subtask}.Source_") and name.endswith(".numRecordsOut")
     ]
     return out if out or not inside else inside[0]
+
+
+def _counted_ms(
+    values: Mapping[str, Mapping[str, float]], subtasks: Mapping[str, int]
+) -> float | None:
+    """Return the time that Flink has counted at all source subtasks, in whatever they did."""
+    counted = [
+        values[v].get(f"{i}.{name}")
+        for v, count in subtasks.items()
+        for i in range(count)
+        for name in _COUNTED
+    ]
+    known = [ms for ms in counted if ms is not None]
+    return sum(known) if known and len(known) == len(counted) else None
 
 
 def _held(values: Mapping[str, Mapping[str, float]], subtasks: Mapping[str, int]) -> float | None:
