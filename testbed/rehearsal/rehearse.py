@@ -209,7 +209,7 @@ def _led(schedule: Rehearsal, stage: _Stage) -> Iterator[None]:
         subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT) as loop,
     ):
         try:
-            _wait_for(stage, loop)
+            _wait_for(stage, settings, loop)
             yield
         finally:
             loop.send_signal(signal.SIGTERM)
@@ -219,11 +219,12 @@ def _led(schedule: Rehearsal, stage: _Stage) -> Iterator[None]:
                 loop.kill()
 
 
-def _wait_for(stage: _Stage, loop: "subprocess.Popen[bytes]") -> None:
-    """Wait until the loop knows what runs, and has a plan for the loss of each site."""
+def _wait_for(stage: _Stage, settings: Mapping[str, Any], loop: "subprocess.Popen[bytes]") -> None:
+    """Wait until the loop has decided once, and has a plan for the loss of each site."""
     deadline = time.monotonic() + _START_S
     journal = stage.folder / "control" / "journal.jsonl"
-    while not (journal.exists() and "if site " in journal.read_text()):
+    settled = "if site " if settings["survive"] else '"kind":"solved"'
+    while not (journal.exists() and settled in journal.read_text()):
         if loop.poll() is not None or time.monotonic() > deadline:
             told = (stage.folder / "control.log").read_text()[-2000:]
             raise TestbedError(f"the loop does not watch the job:\n{told}")
