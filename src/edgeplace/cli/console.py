@@ -50,10 +50,7 @@ class Console:
 
     def text(self, text: str = "", style: str = "") -> None:
         """Print a text; a terminal breaks it into lines between words."""
-        shown = visible(text, keep="\n")
-        if self.on_terminal:
-            shown = "\n".join(_wrapped(line, self.out.width) for line in shown.split("\n"))
-        self.out.print(Text(shown, style=style), soft_wrap=True)
+        _print(self.out, visible(text, keep="\n"), style)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print notes for the reader of what stands above."""
@@ -143,7 +140,8 @@ class Console:
         widths: Sequence[int] | None = None,
     ) -> Table:
         edge = box.SIMPLE_HEAD if self.on_terminal else None
-        table = Table(box=edge, pad_edge=False, show_edge=False)
+        # Two spaces between columns, with a box or without.
+        table = Table(box=edge, pad_edge=False, show_edge=False, collapse_padding=edge is not None)
         for i, title in enumerate(columns):
             right = title.startswith(">")
             table.add_column(
@@ -160,13 +158,13 @@ class Console:
 
     def problem(self, text: str) -> None:
         """Print an error or a warning on standard error."""
-        self.err.print(Text(visible(text, keep="\n"), style="red"), soft_wrap=True)
+        _print(self.err, visible(text, keep="\n"), "red")
 
     def notice(self, text: str) -> None:
         """Print a dim line on standard error, unless this is quiet."""
         if self.quiet:
             return
-        self.err.print(Text(visible(text), style="dim"), soft_wrap=True)
+        _print(self.err, visible(text), "dim")
 
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
@@ -207,6 +205,13 @@ class Bar:
 def _turned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the cells of each column."""
     return [[row[i] for row in rows] for i in range(len(columns))]
+
+
+def _print(stream: RichConsole, text: str, style: str) -> None:
+    """Print a text; a terminal breaks it into lines between words."""
+    if stream.file.isatty():
+        text = "\n".join(_wrapped(line, stream.width) for line in text.split("\n"))
+    stream.print(Text(text, style=style), soft_wrap=True)
 
 
 def _wrapped(line: str, width: int) -> str:
