@@ -57,6 +57,12 @@ class Console:
         for note in notes:
             self.text(f"note: {note}", style="dim")
 
+    def line(self, line: Text) -> None:
+        """Print a line with styles of its own; a terminal breaks it between words."""
+        longest = max(map(cell_len, line.plain.split()), default=0)
+        whole = not self.on_terminal or longest > self.out.width
+        self.out.print(line, soft_wrap=whole)
+
     def raw(self, text: str) -> None:
         """Print text for programs, unchanged."""
         self.out.out(text, end="", highlight=False)
@@ -71,7 +77,11 @@ class Console:
         self.text(text, style="bold")
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        styles: Sequence[str] = (),
+        keys: Sequence[int] = (),
     ) -> None:
         """Print a table; columns whose title starts with `>` are aligned to the right.
 
@@ -79,13 +89,12 @@ class Console:
         ----------
         styles
             Style of each row; used on terminals only.
+        keys
+            Columns that name a row: on a terminal without room for all columns, each part of them
+            is a table with these. None: each row is told in lines there.
         """
         if self.on_terminal:
-            widths = self._widths(columns, rows)
-            if widths is None:
-                self._stacked(columns, rows, styles)
-            else:
-                self.out.print(self._table(columns, rows, styles, widths))
+            self._fitted(columns, rows, styles, keys)
             return
         table = self._table(columns, rows, styles)
         # The last column needs no padding.
@@ -120,6 +129,47 @@ class Console:
             fullest = max(range(len(cells)), key=lambda i: longest[i] / max(widths[i], 1))
             widths[fullest] += 1
         return widths
+
+    def _fitted(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        styles: Sequence[str],
+        keys: Sequence[int],
+    ) -> None:
+        """Print a table, or several with some columns each, or lines: what there is room for."""
+        widths = self._widths(columns, rows)
+        if widths is not None:
+            self.out.print(self._table(columns, rows, styles, widths))
+            return
+        parts = self._parts(columns, rows, keys)
+        if parts is None:
+            self._stacked(columns, rows, styles)
+            return
+        for part in parts:
+            # A row that has nothing but its name is left out.
+            told = [i for i, row in enumerate(rows) if any(row[c] for c in part if c not in keys)]
+            own = _picked(part, columns), [_picked(part, rows[i]) for i in told]
+            self.text()
+            style = _picked(told, styles) if styles else ()
+            self.out.print(self._table(*own, style, self._widths(*own)))
+
+    def _parts(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[int]
+    ) -> list[list[int]] | None:
+        """Return the columns of each table that has room; None: not even one column has."""
+        parts: list[list[int]] = []
+        for i in (i for i in range(len(columns)) if keys and i not in keys):
+            for others in (parts.pop() if parts else [], []):
+                part = sorted({*keys, *others, i})
+                own = [_picked(part, row) for row in rows]
+                if self._widths(_picked(part, columns), own) is not None:
+                    parts.append(part)
+                    break
+                if not others:
+                    return None
+                parts.append(others)
+        return parts or None
 
     def _stacked(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]
@@ -205,6 +255,11 @@ class Bar:
 def _turned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the cells of each column."""
     return [[row[i] for row in rows] for i in range(len(columns))]
+
+
+def _picked(places: Sequence[int], of: Sequence[str]) -> list[str]:
+    """Return what stands at some places."""
+    return [of[i] for i in places]
 
 
 def _print(stream: RichConsole, text: str, style: str) -> None:

@@ -68,6 +68,7 @@ def show_costs(console: Console, costs: Costs) -> None:
             ">checkpoint",
         ),
         rows,
+        keys=(0,),
     )
     show_cpu_costs(console, costs)
     for op in costs.operators:
