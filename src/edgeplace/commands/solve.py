@@ -301,7 +301,7 @@ def _wished(found: "SolvedCase", args: argparse.Namespace) -> "tuple[WishPrice, 
     # Plans with weights of routers would be compared with some that have none.
     if not plan or not evaluation or not evaluation.unmet or plan.weights:
         return ()
-    seconds = share_s(0.9)
+    seconds = share_s(0.5)  # The rest is for the reasons.
     return wish_prices(
         case.jobs,
         case.cluster,
