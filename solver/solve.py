@@ -213,7 +213,8 @@ def _answer(problem: Problem, search: Search, possible: bool, soft: bool, backen
         search.state.proof.infeasible = search.best is None
     search.break_ties()
     conflict = None
-    if search.state.proof.infeasible and search.best is None:
+    asked = search.state.task.parameters.conflict
+    if asked and search.state.proof.infeasible and search.best is None:
         conflict = find_conflict(problem, needed, soft)
     return search.result(backend, conflict)
 

@@ -12,7 +12,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, RATED, Change, Conflict, Limit, LimitKind, Place, RateUnit
+from edgeplace.model import (
+    AMOUNTS,
+    RATED,
+    Change,
+    Conflict,
+    Limit,
+    LimitKind,
+    OwnData,
+    Place,
+    RateUnit,
+)
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import Formulation, formulate
@@ -144,12 +154,15 @@ def _breaks_least(
 ) -> bool:
     """Return whether a plan would break less than the one that breaks least, with a part less.
 
-    The nearest plan breaks the fewest limits. A rule may be one for each of its subtasks.
+    The nearest plan breaks the fewest limits. A rule may be one for each of its subtasks, and
+    another one of its subtasks' own sites where less holds their sources.
     """
     routes = sum(c.kind is LimitKind.ROUTE for c in parts)
+    rules = {c.where for c in parts if c.kind is LimitKind.RULE}
     limits = Counter(c.rule.title() if c.rule else c.title for c in problem.constraints)
-    several = any(c.kind is LimitKind.RULE and limits[c.where] > 1 for c in parts)
-    least = found.proved and not several and _apart(parts) and routes <= max(needed.cut_off, 1)
+    joint = any(limits[rule] > 1 for rule in rules)
+    joint |= len(rules) > 1 and bool(rules & _own_data(problem))
+    least = found.proved and not joint and _apart(parts) and routes <= max(needed.cut_off, 1)
     return len(parts) == 1 or least
 
 
@@ -225,11 +238,25 @@ def _mended(
         short = kept(assess(applied(problem, parts), found.assignment), soft)
         if not short:
             break
-        # What helps others comes first: they may need less then, or nothing.
-        kinds = {v.kind for v in short}
-        first = [v for v in short if not any(v.kind in kind.facts.helps for kind in kinds)]
-        parts = merged((*parts, *changes(applied(problem, parts), first)))
+        parts = merged((*parts, *changes(applied(problem, parts), _first(problem, short))))
     return tuple(parts)
+
+
+def _first(problem: Problem, short: Sequence[Limit]) -> list[Limit]:
+    """Return the limits to help first: with that, the others may need less, or nothing.
+
+    Whose data a subtask has depends on what holds its sources, so `own_data` comes after the rules.
+    """
+    kinds = {v.kind for v in short}
+    first = [v for v in short if not any(v.kind in kind.facts.helps for kind in kinds)]
+    own_data = _own_data(problem)
+    others = [v for v in first if not (v.kind is LimitKind.RULE and v.where in own_data)]
+    return others if any(v.kind is LimitKind.RULE for v in others) else first
+
+
+def _own_data(problem: Problem) -> set[str]:
+    """Return the titles of the rules on whose data sites serve."""
+    return {r.title() for r in problem.rules.rules if isinstance(r, OwnData)}
 
 
 def _cut_off(problem: Problem, parts: Sequence[Change], found: Nearest) -> int:

@@ -74,12 +74,12 @@ def _without_plan(
     if found.infeasible:
         vector = tuple(_nearest(g) for g in choice.groups)
         problem = problem_at(case, choice, vector)
-        conflict = find_conflict(problem, shortages(problem, means.soft), means.soft)
         titles = ", ".join(f"{g.title} x{n}" for g, n in zip(choice.groups, vector, strict=True))
-        notes.append(
-            f"no parallelism asked for helps: none of the {choice.n_vectors} has a plan, proved; "
-            f"the conflict is that of {titles}"
-        )
+        said = f"no parallelism asked for helps: none of the {choice.n_vectors} has a plan, proved"
+        if (means.parameters or SearchParameters()).conflict:
+            conflict = find_conflict(problem, shortages(problem, means.soft), means.soft)
+            said += f"; the conflict is that of {titles}"
+        notes.append(said)
     elif stopped_by is StoppedBy.PROOF:
         stopped_by = StoppedBy.TIME_LIMIT if running().limited else StoppedBy.ROUNDING
     return Result(

@@ -33,6 +33,8 @@ class SearchParameters:
     """Decide parts of the best plan anew until the time is up, if it is up before the proof."""
     tie_break: bool = True
     """Bring neighbours onto one TaskManager where no term of the objective says where to run."""
+    conflict: bool = True
+    """Say, where there is no plan, which limits conflict and what would cure it."""
 
     building_share: float = 0.5
     """Share of the time left for building a model; the rest is to search in it."""

@@ -93,8 +93,13 @@ class _Search:
                 self._neighbours[j].append((k, w))
         self._heaviest = [max(n, key=lambda e: e[1])[0] if n else -1 for n in self._neighbours]
         self._movable = self._allowed.sum(axis=1) > 1
+        # Single elements of lists are read faster than those of arrays.
+        self._place: list[int] = self.now.tolist()
+        self._wish: list[int] = near.tolist()
+        self._operator: list[int] = p.subtasks.operator_of.tolist()
+        self._moves: list[bool] = self._movable.tolist()
         self._on: dict[int, set[int]] = defaultdict(set)
-        for k, t in enumerate(self.now.tolist()):
+        for k, t in enumerate(self._place):
             self._on[t].add(k)
         self._at: dict[int, list[int]] = defaultdict(list)
         for t, s in enumerate(p.tms.site.tolist()):
@@ -186,9 +191,9 @@ class _Search:
 
     def _by_traffic(self) -> list[int]:
         """Return the subtasks that may move, those first that send most to other machines."""
+        place = self._place
         apart = [
-            sum(w for j, w in self._neighbours[k] if self.now[j] != self.now[k])
-            for k in range(self._p.n)
+            sum(w for j, w in self._neighbours[k] if place[j] != place[k]) for k in range(self._p.n)
         ]
         return sorted(np.flatnonzero(self._movable).tolist(), key=lambda k: (-apart[k], k))
 
@@ -200,7 +205,7 @@ class _Search:
             i = open_ends.pop()
             for j, _ in self._neighbours[i]:
                 near = self._heaviest[i] == j or self._heaviest[j] == i
-                if near and self._movable[j] and j not in chain and self.now[j] == self.now[k]:
+                if near and self._moves[j] and j not in chain and self._place[j] == self._place[k]:
                     chain.add(j)
                     open_ends.append(j)
         if len(chain) > 1:
@@ -208,23 +213,23 @@ class _Search:
 
     def _changes(self, unit: tuple[int, ...]) -> Iterator[dict[int, int]]:
         """Yield where subtasks would go: the unit to a TaskManager of its site, or in exchange."""
-        p, own = self._p, int(self.now[unit[0]])
+        p, own = self._p, self._place[unit[0]]
         site = p.tms.site[own]
-        wanted = {int(self._near[i]) for i in unit}
-        wanted |= {int(self.now[j]) for i in unit for j, _ in self._neighbours[i]}
+        wanted = {self._wish[i] for i in unit}
+        wanted |= {self._place[j] for i in unit for j, _ in self._neighbours[i]}
         wanted = {t for t in wanted if t >= 0 and t != own and p.tms.site[t] == site}
         others = [t for t in self._at[site] if t != own]
         if others:
             wanted.add(min(others, key=self._load_of))
-        operators = p.subtasks.operator_of[list(unit)].tolist()
+        operators = [self._operator[i] for i in unit]
         for t in sorted(wanted):
             yield dict.fromkeys(unit, t)
             for j in sorted(self._on[t]):
-                if not self._movable[j]:
+                if not self._moves[j]:
                     continue
                 for other in self._units(j):
                     # Like for like; a single subtask changes places with any.
-                    alike = p.subtasks.operator_of[list(other)].tolist() == operators
+                    alike = [self._operator[i] for i in other] == operators
                     if alike or len(other) == len(unit) == 1:
                         yield dict.fromkeys(unit, t) | dict.fromkeys(other, own)
 
@@ -236,18 +241,15 @@ class _Search:
         """Return whether a change is better in the order, before anything is judged."""
         if not all(self._allowed[k, t] for k, t in new.items()):
             return False
-        away = sum(
-            int(t != self._near[k]) - int(self.now[k] != self._near[k]) for k, t in new.items()
-        )
+        place, wish = self._place, self._wish
+        away = sum(int(t != wish[k]) - int(place[k] != wish[k]) for k, t in new.items())
         if away:
             return away < 0
         sent = weight = 0.0
         for k, t in new.items():
             for j, w in self._neighbours[k]:
                 share = w / 2 if j in new else w
-                sent += share * (
-                    float(t != new.get(j, self.now[j])) - float(self.now[k] != self.now[j])
-                )
+                sent += share * (float(t != new.get(j, place[j])) - float(place[k] != place[j]))
                 weight += w
         if abs(sent) > TIE * weight:
             return bool(sent < 0)
@@ -258,7 +260,7 @@ class _Search:
         cores: dict[int, float] = defaultdict(float)
         held: dict[int, int] = defaultdict(int)
         for k, t in new.items():
-            for at, sign in ((int(self.now[k]), -1), (t, 1)):
+            for at, sign in ((self._place[k], -1), (t, 1)):
                 cores[int(p.tms.node[at])] += sign * float(p.work.cores[k, p.tms.node_class[at]])
                 held[at] += sign
         before = {n: float(self._found.cores[n]) for n in cores}
@@ -287,9 +289,9 @@ class _Search:
             self._refused.add(new.tobytes())
             return False
         for k in np.flatnonzero(new != self.now).tolist():
-            self._on[int(self.now[k])].discard(k)
+            self._on[self._place[k]].discard(k)
             self._on[int(new[k])].add(k)
-        self.now, self._found = new, after
+        self.now, self._found, self._place = new, after, new.tolist()
         return True
 
     def _as_good(self, after: Usage) -> bool:

@@ -52,11 +52,14 @@ class Hub:
 
     @classmethod
     def of(cls, relaxed: Relaxation) -> "Hub | None":
-        """Return the hub at the root of the tree, None if no TaskManager takes everything."""
+        """Return the hub at the root of the tree.
+
+        None if no TaskManager takes everything, or if no link joins the root to another site.
+        """
         look()
         p, tree = relaxed.problem, relaxed.problem.network.tree
         count = (relaxed.may & relaxed.free[:, None]).sum(axis=0) * relaxed.has_slack
-        if tree is None or len(tree.parent) < 2 or not count.any():
+        if tree is None or not (tree.parent == tree.root).any() or not count.any():
             return None
         home = int(count.argmax())
         branch = branches(tree)

@@ -69,6 +69,14 @@ def edgeplace(capsys):
 
 
 @pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    return Terminal()
+
+
+@pytest.fixture
 def on_terminal(monkeypatch):
     """Run a command line as on a terminal of a width."""
 

@@ -69,7 +69,9 @@ def _claim(r: Run) -> tuple[str, ...]:
 def show_runs(console: Console, runs: Sequence[Run]) -> None:
     """Print a line for each run."""
     styles = ["red" if r.wrong else "green" if r.solved else "" for r in runs]
-    console.table(*runs_table(runs), styles)
+    columns, rows = runs_table(runs)
+    keys = (columns.index("instance"), columns.index("back end"))
+    console.table(columns, rows, styles, keys)
     for r in runs:
         for said in r.wrong:
             console.text(f"WRONG: {r.backend} on {r.instance}: {said}", style="bold red")
@@ -129,7 +131,7 @@ def summary_notes(time_limit_s: float) -> tuple[str, ...]:
 def show_summaries(console: Console, summaries: Sequence[Summary], time_limit_s: float) -> None:
     """Print a line for each back end, and the runs that the averages cover."""
     console.heading("by back end")
-    console.table(*summaries_table(summaries))
+    console.table(*summaries_table(summaries), keys=(0,))
     for note in summary_notes(time_limit_s):
         console.text(note, style="dim")
 

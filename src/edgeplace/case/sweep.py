@@ -1,8 +1,8 @@
-"""A range in place of a figure of `--set`: a setting for each of its values."""
+"""A range in place of a figure of `--set`: a setting for each of its values, and its cases."""
 
 import re
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import Case, InvalidInputError
 
 _SWEEP = re.compile(
     r"(?P<what>.*=x?)(?P<low>[\d.eE+-]*?\d\.?)\.\.x?(?P<high>[\d.eE+-]+)(?P<unit> +\S+)?"
@@ -42,3 +42,28 @@ def steps(setting: str) -> list[str]:
     n = whole if 0 < whole < _MOST_STEPS else _STEPS - 1
     unit = found["unit"] or ""
     return [f"{found['what']}{low + (high - low) * i / n:.12g}{unit}" for i in range(n + 1)]
+
+
+def has_no_plan_either(case: Case, without: Case) -> bool:
+    """Return whether a case has no plan as another one has none; False if that is not known.
+
+    It is known if they differ in rates alone, and nothing takes less than in the other one. A bound
+    on a delay, which is less at higher rates, and periods of a day are not compared.
+
+    Parameters
+    ----------
+    without
+        A case for which it is proved that there is no plan.
+    """
+    # They load the solver.
+    from edgeplace.control.loop.answering.carried import RateLoads, may_carry
+    from edgeplace.solver import build
+
+    if any(
+        getattr(case, of) != getattr(without, of) for of in ("cluster", "rules", "current", "lost")
+    ):
+        return False
+    if case.rules and case.rules.demand:
+        return False
+    now, then = (build(c.jobs, c.cluster, c.rules, c.current) for c in (case, without))
+    return may_carry(now) and RateLoads.of(now).no_less_than(RateLoads.of(then))

@@ -50,15 +50,18 @@ class Console:
 
     def text(self, text: str = "", style: str = "") -> None:
         """Print a text; a terminal breaks it into lines between words."""
-        shown = visible(text, keep="\n")
-        if self.on_terminal:
-            shown = "\n".join(_wrapped(line, self.out.width) for line in shown.split("\n"))
-        self.out.print(Text(shown, style=style), soft_wrap=True)
+        _print(self.out, visible(text, keep="\n"), style)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print notes for the reader of what stands above."""
         for note in notes:
             self.text(f"note: {note}", style="dim")
+
+    def line(self, line: Text) -> None:
+        """Print a line with styles of its own; a terminal breaks it between words."""
+        longest = max(map(cell_len, line.plain.split()), default=0)
+        whole = not self.on_terminal or longest > self.out.width
+        self.out.print(line, soft_wrap=whole)
 
     def raw(self, text: str) -> None:
         """Print text for programs, unchanged."""
@@ -74,7 +77,11 @@ class Console:
         self.text(text, style="bold")
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        styles: Sequence[str] = (),
+        keys: Sequence[int] = (),
     ) -> None:
         """Print a table; columns whose title starts with `>` are aligned to the right.
 
@@ -82,13 +89,12 @@ class Console:
         ----------
         styles
             Style of each row; used on terminals only.
+        keys
+            Columns that name a row: on a terminal without room for all columns, each part of them
+            is a table with these. None: each row is told in lines there.
         """
         if self.on_terminal:
-            widths = self._widths(columns, rows)
-            if widths is None:
-                self._stacked(columns, rows, styles)
-            else:
-                self.out.print(self._table(columns, rows, styles, widths))
+            self._fitted(columns, rows, styles, keys)
             return
         table = self._table(columns, rows, styles)
         # The last column needs no padding.
@@ -124,6 +130,47 @@ class Console:
             widths[fullest] += 1
         return widths
 
+    def _fitted(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        styles: Sequence[str],
+        keys: Sequence[int],
+    ) -> None:
+        """Print a table, or several with some columns each, or lines: what there is room for."""
+        widths = self._widths(columns, rows)
+        if widths is not None:
+            self.out.print(self._table(columns, rows, styles, widths))
+            return
+        parts = self._parts(columns, rows, keys)
+        if parts is None:
+            self._stacked(columns, rows, styles)
+            return
+        for part in parts:
+            # A row that has nothing but its name is left out.
+            told = [i for i, row in enumerate(rows) if any(row[c] for c in part if c not in keys)]
+            own = _picked(part, columns), [_picked(part, rows[i]) for i in told]
+            self.text()
+            style = _picked(told, styles) if styles else ()
+            self.out.print(self._table(*own, style, self._widths(*own)))
+
+    def _parts(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], keys: Sequence[int]
+    ) -> list[list[int]] | None:
+        """Return the columns of each table that has room; None: not even one column has."""
+        parts: list[list[int]] = []
+        for i in (i for i in range(len(columns)) if keys and i not in keys):
+            for others in (parts.pop() if parts else [], []):
+                part = sorted({*keys, *others, i})
+                own = [_picked(part, row) for row in rows]
+                if self._widths(_picked(part, columns), own) is not None:
+                    parts.append(part)
+                    break
+                if not others:
+                    return None
+                parts.append(others)
+        return parts or None
+
     def _stacked(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str]
     ) -> None:
@@ -143,7 +190,8 @@ class Console:
         widths: Sequence[int] | None = None,
     ) -> Table:
         edge = box.SIMPLE_HEAD if self.on_terminal else None
-        table = Table(box=edge, pad_edge=False, show_edge=False)
+        # Two spaces between columns, with a box or without.
+        table = Table(box=edge, pad_edge=False, show_edge=False, collapse_padding=edge is not None)
         for i, title in enumerate(columns):
             right = title.startswith(">")
             table.add_column(
@@ -160,13 +208,13 @@ class Console:
 
     def problem(self, text: str) -> None:
         """Print an error or a warning on standard error."""
-        self.err.print(Text(visible(text, keep="\n"), style="red"), soft_wrap=True)
+        _print(self.err, visible(text, keep="\n"), "red")
 
     def notice(self, text: str) -> None:
         """Print a dim line on standard error, unless this is quiet."""
         if self.quiet:
             return
-        self.err.print(Text(visible(text), style="dim"), soft_wrap=True)
+        _print(self.err, visible(text), "dim")
 
     @contextmanager
     def progress(self, title: str) -> Iterator["Bar"]:
@@ -207,6 +255,18 @@ class Bar:
 def _turned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the cells of each column."""
     return [[row[i] for row in rows] for i in range(len(columns))]
+
+
+def _picked(places: Sequence[int], of: Sequence[str]) -> list[str]:
+    """Return what stands at some places."""
+    return [of[i] for i in places]
+
+
+def _print(stream: RichConsole, text: str, style: str) -> None:
+    """Print a text; a terminal breaks it into lines between words."""
+    if stream.file.isatty():
+        text = "\n".join(_wrapped(line, stream.width) for line in text.split("\n"))
+    stream.print(Text(text, style=style), soft_wrap=True)
 
 
 def _wrapped(line: str, width: int) -> str:

@@ -16,14 +16,18 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import GAP_HELP, add_backend, add_case, preset_of
 from edgeplace.cli.outcome import status_of
 from edgeplace.cli.outputs import Outputs
-from edgeplace.cli.whole_call import within_time_limit
+from edgeplace.cli.whole_call import share_s, within_time_limit
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Case, InvalidInputError, JobGraph, Result, Rules, StoppedBy
 
 if TYPE_CHECKING:
+    from edgeplace.solver import WishPrice
     from edgeplace.views.solved_case import SolvedCase
 
 _PLAN, _SCHEDULERCFG, _REPORT, _SHARES = "-o", "--schedulercfg", "--report", "--key-shares"
+
+_WISHES_S = 10.0
+"""Time for the prices of wishes on the report, if the command has no limit."""
 
 LOADS = ("edgeplace.solver",)
 
@@ -222,7 +226,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if found.result.stopped_by is not StoppedBy.INTERRUPT:
         found = compared(found, chosen=args.objective_chosen)
     if args.report:
-        outputs.text(_REPORT, _page(found, supposed, args, survival.table_of(found.case, rows)))
+        losses = survival.table_of(found.case, rows)
+        with console.progress("solving again with each wish first"):
+            wished = _wished(found, args)
+        outputs.text(_REPORT, _page(found, supposed, args, losses, wished))
     if args.json:
         more = {"survival": survival.as_plain(rows)} if rows else {}
         console.json({**as_json(found), **more})
@@ -286,11 +293,33 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
             raise InvalidInputError(what, cure)
 
 
+def _wished(found: "SolvedCase", args: argparse.Namespace) -> "tuple[WishPrice, ...]":
+    """Return what it would cost to meet the wishes that the plan does not meet."""
+    from edgeplace.solver import wish_prices
+
+    case, plan, evaluation = found.case, found.result.plan, found.result.evaluation
+    # Plans with weights of routers would be compared with some that have none.
+    if not plan or not evaluation or not evaluation.unmet or plan.weights:
+        return ()
+    seconds = share_s(0.5)  # The rest is for the reasons.
+    return wish_prices(
+        case.jobs,
+        case.cluster,
+        plan,
+        case.rules,
+        case.current,
+        args.objective.split(","),
+        _WISHES_S if seconds is None else seconds,
+        args.backend,
+    )
+
+
 def _page(
     found: "SolvedCase",
     measured: Case,
     args: argparse.Namespace,
     losses: tuple[Sequence[str], Sequence[Sequence[str]]] | None,
+    wished: "Sequence[WishPrice]",
 ) -> str:
     from edgeplace.report.plan_tables import Origin
     from edgeplace.report.solution import solution_page
@@ -315,6 +344,7 @@ def _page(
         origin,
         measured.jobs,
         losses,
+        wished,
     )
 
 

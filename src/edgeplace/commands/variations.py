@@ -1,13 +1,13 @@
 """`edgeplace solve` for many cases at once: a sweep of one figure, or the loss of each site."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from edgeplace.case import what_if
 from edgeplace.case.files import inputs_of, read_case
-from edgeplace.case.sweep import is_sweep, steps
+from edgeplace.case.sweep import has_no_plan_either, is_sweep, steps
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.outputs import Outputs
@@ -31,11 +31,14 @@ _REPORT = "--report"
 
 
 class Variation(NamedTuple):
-    """A case, what is different in it, and why there is no such case, if so."""
+    """A case, what is different in it, and why there is no such case, or no plan, if known."""
 
     name: str
     case: Case | None
     why_not: str = ""
+
+
+Rows = list[tuple[Variation, Result | None]]
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
@@ -56,15 +59,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     outputs = Outputs(console, {_REPORT: args.report}, inputs_of(args), args.json)
     now = read_case(args)
     title, variations = _lost(now, args) if args.each_site_lost else _swept(now, args)
-    rows: list[tuple[Variation, Result | None]] = []
     with console.progress("solving") as tell:
-        for i, variation in enumerate(variations):
-            tell(variation.name)
-            share = 0.95 / (len(variations) - i)
-            result = solved_variation(variation.case, args, share) if variation.case else None
-            rows.append((variation, result))
-            if result and result.stopped_by is StoppedBy.INTERRUPT:
-                break
+        rows = _solved(variations, args, tell)
     columns, lines = _table(now.cluster, title, rows)
     if args.report:
         steps = [(v.name, result.evaluation if result else None) for v, result in rows]
@@ -77,9 +73,46 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     return _status([result for _, result in rows if result])
 
 
-def solved_variation(case: Case, args: argparse.Namespace, share: float) -> Result:
-    """Return the answer to a case, in a share of the time left."""
-    from edgeplace.solver import solve_case
+def _solved(
+    variations: Sequence[Variation], args: argparse.Namespace, tell: Callable[[str], None]
+) -> Rows:
+    """Return the answer to each case. Of a sweep, the first without a plan says why."""
+    rows: Rows = []
+    first: tuple[str, Case] | None = None
+    for i, variation in enumerate(variations):
+        tell(variation.name)
+        share = 0.95 / (len(variations) - i)
+        result = None
+        if first and variation.case and has_no_plan_either(variation.case, first[1]):
+            variation = variation._replace(why_not=f"{first[0]} needs no more, and has none")
+            result = _without_plan(args.backend)
+        elif variation.case:
+            result = solved_variation(variation.case, args, share, conflict=first is None)
+            if result.status is Status.INFEASIBLE and not args.each_site_lost:
+                first = first or (variation.name, variation.case)
+        rows.append((variation, result))
+        if result and result.stopped_by is StoppedBy.INTERRUPT:
+            break
+    return rows
+
+
+def _without_plan(backend: str) -> Result:
+    return Result(
+        status=Status.INFEASIBLE, stopped_by=StoppedBy.PROOF, runtime_s=0.0, backend=backend
+    )
+
+
+def solved_variation(
+    case: Case, args: argparse.Namespace, share: float, conflict: bool = True
+) -> Result:
+    """Return the answer to a case, in a share of the time left.
+
+    Parameters
+    ----------
+    conflict
+        Whether to search for what conflicts if there is no plan.
+    """
+    from edgeplace.solver import SearchParameters, solve_case
 
     return solve_case(
         case,
@@ -87,6 +120,7 @@ def solved_variation(case: Case, args: argparse.Namespace, share: float) -> Resu
         time_limit_s=share_s(share),
         gap=args.gap,
         backend=args.backend,
+        search=SearchParameters(conflict=conflict),
     )
 
 
@@ -211,6 +245,11 @@ def _print(
             "the rest; of sites that are alike, one was tried",
             style="dim",
         )
+    if any(r and r.status is Status.INFEASIBLE and not (r.conflict or v.why_not) for v, r in rows):
+        console.text(
+            "what conflicts is said of the first value without a plan; ask for another one alone",
+            style="dim",
+        )
     if said := Terms.of(cluster).explanation():
         console.text(said, style="dim")
 
@@ -230,7 +269,8 @@ def _outcome(variation: Variation, result: Result | None, terms: Terms) -> str:
         return f"none: {variation.why_not}"
     if result.status is Status.INFEASIBLE:
         short = result.conflict.shortfalls if result.conflict else ()
-        return f"none: {terms.limit(short[0])}" if short else "none"
+        why = terms.limit(short[0]) if short else variation.why_not
+        return f"none: {why}" if why else "none"
     if result.status is Status.UNKNOWN:
         return "none found in this time"
     return "proved best" if result.status is Status.OPTIMAL else "not proved best"

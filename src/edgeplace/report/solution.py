@@ -34,6 +34,7 @@ from edgeplace.report.site_map import map_section
 from edgeplace.solver import (
     Advice,
     Policy,
+    WishPrice,
     build,
     certainty,
     measure_usage,
@@ -46,7 +47,7 @@ from edgeplace.views.bill import bill, columns
 from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certainty_rows
 from edgeplace.views.job_changes import HEADING, Change, said
 from edgeplace.views.kind_reasons import KIND_COLUMNS, chained, kind_rows
-from edgeplace.views.reasons import REASON_COLUMNS, reason_rows
+from edgeplace.views.reasons import MET, REASON_COLUMNS, reason_rows, wish_table
 from edgeplace.views.tables import binding, holding
 from edgeplace.views.terms import Terms, at_demand
 
@@ -71,6 +72,7 @@ def solution_page(
     origin: Origin | None = None,
     measured: Sequence[JobGraph] | None = None,
     losses: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None,
+    wished: Sequence[WishPrice] = (),
 ) -> str:
     """Return the page of an answer of `solve`.
 
@@ -90,6 +92,8 @@ def solution_page(
         The jobs with their costs as measured; None: those of the case.
     losses
         Columns and rows of what the loss of each site leaves; None: that was not asked for.
+    wished
+        What it would cost to meet the wishes that are not met.
     """
     compared = [(p.name, p.evaluation) for p in others]
     terms = Terms.of(case.cluster)
@@ -118,6 +122,7 @@ def solution_page(
         if losses:
             body = table("The best plan after each loss, with the jobs placed anew", *losses)
             sections.append(Section("losses", "What may be lost", body))
+        sections += _wishes(case, result.evaluation, wished)
         if result.plan.weights:
             sections.append(_weights(case, result.plan))
         sections += bill_section(case, result.evaluation)
@@ -390,6 +395,19 @@ def conflict_section(found: Conflict, terms: Terms) -> Section:
     near = "The nearest placement" if found.nearest else "A placement that is near"
     parts += [paragraph(f"{near} exceeds:"), bullets([*map(terms.limit, found.shortfalls)])]
     return Section("conflict", "Conflicting limits and rules", fragment(parts))
+
+
+def _wishes(case: Instance, found: Evaluation, prices: Sequence[WishPrice]) -> list[Section]:
+    """Return the section of wishes: which are met, and what those that are not would cost."""
+    if not case.rules.wishes:
+        return []
+    columns, rows = wish_table(case.rules, found, prices, Terms.of(case.cluster))
+    # Without prices, no wish has the last cell.
+    shown = len(columns) if prices else len(columns) - 1
+    said = "Wishes of the rules, which a plan may break for what comes before them"
+    marks = ["" if row[2] == MET else "broken" for row in rows]
+    body = table(said, columns[:shown], [row[:shown] for row in rows], marks)
+    return [Section("wishes", "Wishes", body)]
 
 
 def _weights(case: Instance, plan: Plan) -> Section:

@@ -86,7 +86,7 @@ def show_moves(
         *(f">{terms.title(name)}" for name in objective),
         "limits",
     ]
-    console.table(columns, rows, styles)
+    console.table(columns, rows, styles, keys=(0,))
     if found.left_out:
         console.text(
             f"and {found.left_out:,} more TaskManagers, behind these or not tried", style="dim"

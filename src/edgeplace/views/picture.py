@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -12,6 +13,9 @@ from edgeplace.cli.quantities import counted, percent
 from edgeplace.model import Cluster, Evaluation, JobGraph, Plan, RateUnit
 
 _BAR = 10
+_BOX = 44
+_FRAME = 4
+"""Columns of a box that its frame takes; its title loses as many again."""
 _MOST_NODES = 12
 _WIDEST = 200
 
@@ -35,7 +39,7 @@ def show_job(console: Console, job: JobGraph) -> None:
             line.append(f" --{s.ship_strategy.value}-> ", style="dim")
             line.append(name[s.target], style="bold")
             at = s.target
-        console.out.print(line, soft_wrap=True)
+        console.line(line)
 
 
 def show_sites(
@@ -63,7 +67,7 @@ def show_sites(
         if room is not None:
             line.append(f"   ({RateUnit.BITS.text(room)}, ", style="dim")
             line.append(f"{link.delay_ms:g} ms)", style="dim")
-        console.out.print(line, soft_wrap=True)
+        console.line(line)
 
 
 def _boxes(
@@ -78,10 +82,10 @@ def _boxes(
                     at.setdefault(tm, []).append(visible(f"{op.name} x{n}" if n > 1 else op.name))
     cores = {n.where: n for n in found.nodes} if found else {}
     slots = {t.where: t for t in found.task_managers} if found else {}
-    boxes: list[RenderableType] = []
+    boxes: list[tuple[str, list[Text]]] = []
     for site in cluster.sites:
         nodes = [n for n in cluster.nodes if n.site == site.id]
-        lines: list[RenderableType] = []
+        lines: list[Text] = []
         for node in nodes[:_MOST_NODES]:
             head = Text(node.id, style="bold")
             if node.id in cores:
@@ -102,10 +106,15 @@ def _boxes(
                 lines.append(inside)
         if len(nodes) > _MOST_NODES:
             lines.append(Text(f"and {len(nodes) - _MOST_NODES} more nodes"))
-        boxes.append(
-            Panel(Group(*lines), title=f"{site.id} ({site.tier})", title_align="left", width=44)
-        )
-    return boxes
+        boxes.append((f"{site.id} ({site.tier})", lines))
+    # No word is broken.
+    words = [w for _, lines in boxes for line in lines for w in line.plain.split()]
+    needed = [_FRAME + cell_len(w) for w in words]
+    needed += [2 * _FRAME + cell_len(title) for title, _ in boxes]
+    width = max([_BOX, *needed])
+    return [
+        Panel(Group(*own), title=title, title_align="left", width=width) for title, own in boxes
+    ]
 
 
 def _bar(share: float) -> str:

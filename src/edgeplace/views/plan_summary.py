@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import counted, factor, percent
+from edgeplace.cli.quantities import counted, factor, instead_of, percent
 from edgeplace.model import Cluster, Evaluation, JobGraph, ObjectiveName, Plan, Rules
 from edgeplace.solver import KindOfSites, Tight, site_kinds, tightest
 from edgeplace.solver.tolerances import SAME_VALUE
@@ -69,13 +69,13 @@ def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
     for objective in objectives:
         old, new = before.value(objective), after.value(objective)
         if old >= 0 and abs(new - old) > SAME_VALUE * max(abs(old), abs(new)):
-            text = f"{terms.name(objective)} {terms.value(objective, new)}"
-            text += f" instead of {terms.value(objective, old)}"
+            now, then = terms.value(objective, new), terms.value(objective, old)
+            text = f"{terms.name(objective)} {instead_of(now, then)}"
             if objective == terms.traffic and 0 < old > new:
                 text += f" ({percent(1 - new / old)} less)"
             (better if new < old else worse).append(text)
     if factor(after.headroom) != factor(before.headroom):
-        text = f"headroom {factor(after.headroom)} instead of {factor(before.headroom)}"
+        text = f"headroom {instead_of(factor(after.headroom), factor(before.headroom))}"
         (better if after.headroom > before.headroom else worse).append(text)
     said = [f"against {name}: "]
     said += [f"gains {', '.join(better)}" if better else "gains nothing"]

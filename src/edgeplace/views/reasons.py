@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import counted
-from edgeplace.model import Evaluation
+from edgeplace.model import Evaluation, Rules
 from edgeplace.solver import Alternative, KindOfSites, Reason, WishPrice
 from edgeplace.views.plan_summary import name_of
 from edgeplace.views.terms import Terms
 
+MET = "met"
 _NOT_FOUND = "no better was found in this time"
 REASON_COLUMNS = ("operator", "subtasks at", "because")
 
@@ -89,13 +90,35 @@ def show_wish_prices(console: Console, found: Sequence[WishPrice], terms: Terms)
         (p.wish.wish, str(p.wish.weight), _broken(p.wish.subtasks), _possible(p, terms))
         for p in found
     ]
+    console.table(_wish_columns(found, terms), rows)
+
+
+def wish_table(
+    rules: Rules, found: Evaluation, prices: Sequence[WishPrice], terms: Terms
+) -> tuple[tuple[str, ...], list[tuple[str, str, str, str]]]:
+    """Return columns and a row for each wish, met or not, with its price where that is known."""
+    broken = {w.at: w for w in found.unmet}
+    price = {p.wish.at: _possible(p, terms) for p in prices}
+    rows = [
+        (
+            wish.title(),
+            str(wish.weight),
+            _broken(broken[i].subtasks if i in broken else 0),
+            price.get(i, "") if i in broken else "",
+        )
+        for i, wish in enumerate(rules.wishes)
+    ]
+    return _wish_columns(prices, terms), rows
+
+
+def _wish_columns(found: Sequence[WishPrice], terms: Terms) -> tuple[str, str, str, str]:
     behind = next((p.behind for p in found if p.behind), None)
     first = f"if it came right after {terms.name(behind)}" if behind else "if it came first"
-    console.table(("wish", ">weight", "now", first), rows)
+    return "wish", ">weight", "now", first
 
 
 def _broken(subtasks: int) -> str:
-    return f"not met by {counted(subtasks, 'subtasks')}" if subtasks else "met"
+    return f"not met by {counted(subtasks, 'subtasks')}" if subtasks else MET
 
 
 def _possible(price: WishPrice, terms: Terms) -> str:
@@ -106,7 +129,7 @@ def _possible(price: WishPrice, terms: Terms) -> str:
     if price.least >= price.wish.subtasks:
         return "no plan meets it better" if price.proved else _NOT_FOUND
     at_best = " at best" if price.proved else f" ({_NOT_FOUND})"
-    text = "met" if not price.least else f"{_broken(price.least)}{at_best}"
+    text = MET if not price.least else f"{_broken(price.least)}{at_best}"
     if price.objective is None:
         return f"{text}, and no term of the objective changes"
     before, after = (terms.value(price.objective, v) for v in (price.before, price.after))

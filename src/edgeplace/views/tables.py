@@ -25,6 +25,7 @@ from edgeplace.model import (
     Result,
     SourceDemand,
     Status,
+    StoppedBy,
     StreamCost,
 )
 from edgeplace.views.cpu_costs import show_cpu_costs
@@ -67,6 +68,7 @@ def show_costs(console: Console, costs: Costs) -> None:
             ">checkpoint",
         ),
         rows,
+        keys=(0,),
     )
     show_cpu_costs(console, costs)
     for op in costs.operators:
@@ -274,11 +276,7 @@ def binding(found: Limit | None) -> str:
 
 def show_proof(console: Console, result: Result) -> None:
     """Print status, and value, bound and gap of each level."""
-    console.text(
-        f"{result.status.value}, stopped by {result.stopped_by.value} after "
-        f"{seconds(result.runtime_s)} ({result.backend})",
-        style="green" if result.status is Status.OPTIMAL else "yellow",
-    )
+    console.text(_ended(result), style="green" if result.status is Status.OPTIMAL else "yellow")
     console.table(
         ("objective", ">value", ">bound", ">gap"),
         [
@@ -299,10 +297,13 @@ def proof(result: Result) -> str:
         )
         for v in result.levels
     )
-    return (
-        f"{result.status.value}, stopped by {result.stopped_by.value} after "
-        f"{seconds(result.runtime_s)} ({result.backend}): {levels}"
-    )
+    return f"{_ended(result)}: {levels}"
+
+
+def _ended(result: Result) -> str:
+    """Return the status, why the search ended, when, and by which back end."""
+    why = "proved" if result.stopped_by is StoppedBy.PROOF else f"stopped by {result.stopped_by}"
+    return f"{result.status.value}, {why} after {seconds(result.runtime_s)} ({result.backend})"
 
 
 def parallelism(case: Case, result: Result) -> str:

@@ -160,6 +160,35 @@ def test_a_sweep_has_a_row_for_each_value(edgeplace, files, tmp_path):
     assert len([a for a in page.all("circle") if a["class"] == "ours"]) == 4 * len(plans)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("bounded", [False, True])
+def test_of_a_sweep_the_first_value_without_a_plan_says_why(edgeplace, files, tmp_path, bounded):
+    """Of higher rates the proof is the same, unless a delay is bounded, which may be less there."""
+    rules = tmp_path / "rules.yaml"
+    write(Rules(max_latency_ms=1e6 if bounded else None), rules)
+    ask = ("solve", *files, "--rules", rules, "--json", "--set")
+    rows = json.loads(edgeplace(*ask, "rate=x8..x11").out)
+    alone = [json.loads(edgeplace(*ask, f"rate={row['rate']}").out) for row in rows]
+    statuses = [row["result"]["status"] for row in rows]
+    assert statuses == [one["status"] for one in alone]
+    first = statuses.index("infeasible")
+    assert first == 1
+    assert rows[first]["result"]["conflict"]["cure"] == alone[first]["conflict"]["cure"]
+    said = f"{rows[first]['rate']} needs no more, and has none"
+    for row in rows[first + 1 :]:
+        assert row["result"]["conflict"] is None
+        assert row["why_not"] == ("" if bounded else said)
+    shown = edgeplace(*ask[:-2], "--set", "rate=x8..x11").out
+    assert (f"none: {said}" in shown) != bounded
+    assert ("ask for another one alone" in shown) == bounded
+
+
+def test_a_range_that_changes_the_cluster_is_solved_value_by_value(edgeplace, files):
+    ran = edgeplace("solve", *files, "--set", "slots:depot-00=0..2", "--json")
+    statuses = [row["result"]["status"] for row in json.loads(ran.out)]
+    assert statuses == ["infeasible", "optimal", "optimal"]
+
+
 def test_steps_of_a_range(edgeplace, files):
     ran = edgeplace("solve", *files, "--set", "link:region-north-cloud=0.5..1", "--json")
     values = [row["link:region-north-cloud"] for row in json.loads(ran.out)]

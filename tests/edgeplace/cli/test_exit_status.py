@@ -29,7 +29,7 @@ def process(*argv, cwd, before="", **environment):
 def test_a_proved_plan_exits_0(edgeplace, job, cluster):
     ran = edgeplace("solve", job, cluster)
     assert ran.status is ExitStatus.OK == 0
-    assert "optimal, stopped by proof" in ran.out
+    assert "optimal, proved" in ran.out
     assert ran.err == ""
 
 

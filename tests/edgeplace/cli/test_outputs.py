@@ -119,7 +119,7 @@ def test_a_dash_is_standard_output_and_people_read_standard_error(solve, tmp_pat
     ran = solve("-o", "-")
     assert ran.status == 0
     assert ran.out == (tmp_path / "plan.json").read_text()
-    assert "optimal, stopped by proof" in ran.err
+    assert "optimal, proved" in ran.err
     assert "plan written to" in to_file.out
     assert "written to" not in ran.err
     assert solve("--pareto", "-").out.startswith("<svg ")

@@ -21,6 +21,13 @@ def renamed(model, name):
     )
 
 
+class Terminal(StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
 @pytest.mark.parametrize("more", [(), ("--objective", "throughput,wan")])
 def test_output_to_a_file_has_no_escape_codes_and_no_boxes(edgeplace, job, cluster, narrow, more):
     for where in (cluster, narrow):
@@ -30,19 +37,24 @@ def test_output_to_a_file_has_no_escape_codes_and_no_boxes(edgeplace, job, clust
         assert ran.err == ""
 
 
+@pytest.mark.parametrize(("err", "shown"), [(StringIO, False), (Terminal, True)])
+@pytest.mark.parametrize("colour", [False, True])
+def test_progress_is_for_terminals_alone(monkeypatch, err, shown, colour):
+    if colour:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    out, said = StringIO(), err()
+    with Console(out, said).progress("searching") as tell:
+        tell("looking", 0.5)
+    assert out.getvalue() == ""
+    assert bool(said.getvalue()) == shown
+
+
 def test_a_terminal_gets_colours_boxes_and_its_own_width(on_terminal, job, cluster):
     ran = on_terminal("solve", job, cluster, columns=60)
     assert "\x1b[" in ran.out
     assert BOX.search(ran.out)
     table = re.sub(r"\x1b\[[0-9;]*m", "", ran.out).partition("compared")[0]
     assert max(map(len, table.splitlines())) <= 60
-
-
-class Terminal(StringIO):
-    """A file that says it is a terminal."""
-
-    def isatty(self):
-        return True
 
 
 @pytest.fixture

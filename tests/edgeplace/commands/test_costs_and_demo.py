@@ -23,7 +23,7 @@ def test_the_demo_goes_the_whole_way(edgeplace):
     _, _, measured, decided, applied = re.split(r"^\d\. ", ran.out, flags=re.MULTILINE)
     for op in job.operators:
         assert f"\n{op.name}" in measured
-    assert "optimal, stopped by proof" in decided
+    assert "optimal, proved" in decided
     assert re.search(
         r"^window on server is weak: busy 2\.\d\d% of the time$", measured, re.MULTILINE
     )

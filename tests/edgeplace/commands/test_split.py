@@ -30,7 +30,7 @@ def test_the_command_of_the_page_prints_the_page_and_writes_plan_and_weights(edg
     assert shown.strip() in ran.out
     # What is proved is said, and what is not.
     assert "no places and weights give less wan: proved. Not proved is the rest" in ran.out
-    assert "stopped by proof" not in ran.out
+    assert "optimal, proved" not in ran.out
     assert ran.status is ExitStatus.NOT_PROVED
     assert (files / "hot.shares").read_text().splitlines() == [
         "combine (1/3) <- (1/2); 0.900000",

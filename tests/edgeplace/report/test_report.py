@@ -26,6 +26,8 @@ from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import limited
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
+from tests.solver.test_wishes import SPREAD
+from tests.solver.test_wishes import case as wishing
 from tests.support.page_reader import Page
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
@@ -130,6 +132,20 @@ def test_a_plan_is_shown_when_the_time_is_over():
     with limited(0.0):
         sections = plan_sections(case, plan, found, None)
     assert [s.name for s in sections] == ["sites", "links", "nodes"]
+
+
+def test_wishes_have_a_section_with_their_prices(reported, tmp_path):
+    """Three are near at the east, one beside the camera; two at most need the west, 5 ms away."""
+    met = {"kind": "pin", "operators": ["camera"], "to": "edge", "weight": 7}
+    for name, document in zip(("job", "cluster", "rules"), wishing(SPREAD, met), strict=True):
+        write(document, tmp_path / f"{name}.json")
+    files = (tmp_path / "job.json", tmp_path / "cluster.json", "--rules", tmp_path / "rules.json")
+    page = reported(*files, "--objective", "latency")
+    spread, pinned = page.table("Wishes of the rules")
+    assert spread[:3] == ["spread track over sites", "3", "not met by 1 subtask"]
+    after, before = map(float, re.findall(r"([\d.]+) ms", spread[3]))
+    assert after - before == pytest.approx(5)
+    assert pinned == ["pin camera to edge", "7", "met", ""]
 
 
 def test_no_plan_is_shown_with_its_cure(reported, job, narrow):

@@ -19,6 +19,8 @@ from edgeplace.report.plan_tables import Origin
 from edgeplace.solver import Front, Point, policies
 from edgeplace.views.pictures.pareto_picture import as_svg
 from edgeplace.views.terms import Terms
+from tests.solver.test_wishes import SPREAD
+from tests.solver.test_wishes import case as wishing
 from tests.support.loops import ran
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
@@ -108,6 +110,10 @@ def page(request, edgeplace, tmp_path):
         return large_page()[0]
     if request.param == "front":
         return front_of_placements()
+    if request.param == "sweep":
+        return sweep_with_a_step_too_far(edgeplace, tmp_path)
+    if request.param == "wishes":
+        return page_with_wishes(edgeplace, tmp_path)
     if request.param == "control":
         return hostile_control_page()
     if request.param == "bench":
@@ -121,6 +127,29 @@ def page(request, edgeplace, tmp_path):
     out = tmp_path / "page.html"
     edgeplace("solve", tmp_path / "job.json", tmp_path / "cluster.yaml", "--report", out)
     return out.read_text()
+
+
+def sweep_with_a_step_too_far(edgeplace, folder):
+    """The page of a sweep, of which the last steps have no plan."""
+    model = filter_job(pi_rate_per_s=50_000.0)
+    write(model.revised(name=HOSTILE), folder / "job.json")
+    write(filter_cluster(), folder / "cluster.yaml")
+    ran = edgeplace(
+        *("solve", folder / "job.json", folder / "cluster.yaml", "--set", "rate=x1..x3"),
+        *("--report", folder / "page.html"),
+    )
+    assert "none" in ran.out
+    return (folder / "page.html").read_text()
+
+
+def page_with_wishes(edgeplace, folder):
+    """The page of a plan that meets one wish and breaks another."""
+    met = {"kind": "pin", "operators": ["camera"], "to": "edge", "weight": 7}
+    for name, document in zip(("job", "cluster", "rules"), wishing(SPREAD, met), strict=True):
+        write(document, folder / f"{name}.json")
+    files = (folder / "job.json", folder / "cluster.json", "--rules", folder / "rules.json")
+    edgeplace("solve", *files, "--objective", "latency", "--report", folder / "page.html")
+    return (folder / "page.html").read_text()
 
 
 def on_a_map(cluster):
@@ -161,7 +190,7 @@ def hostile_control_page():
 
 
 PAGES = pytest.mark.parametrize(
-    "page", ["plan", "large", "bench", "control", "front"], indirect=True
+    "page", ["plan", "large", "bench", "control", "front", "sweep"], indirect=True
 )
 
 
@@ -213,7 +242,7 @@ def axe():
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("page", ["plan", "control", "front"], indirect=True)
+@pytest.mark.parametrize("page", ["plan", "wishes", "control", "front", "sweep"], indirect=True)
 def test_an_accessibility_checker_finds_nothing(browser, axe, page, width, dark, tmp_path):
     if dark:
         page, found = re.subn(r"\(prefers-color-scheme: dark\)", "all", page)

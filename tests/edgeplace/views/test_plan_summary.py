@@ -128,6 +128,26 @@ def test_a_cell_of_long_words_gets_lines_and_not_pieces():
     assert "because: incomprehensibility" in plain(out.getvalue())
 
 
+def test_a_table_without_room_is_told_in_tables_that_each_name_their_rows():
+    out = Terminal()
+    console = Console(out, StringIO())
+    console.out.width = 20
+    rows = [("map", "pi", "first", "second"), ("", "vm", "third", ""), ("out", "", "", "last")]
+    console.table(("name", "class", "some-title", "other"), rows, keys=(0,))
+    told = [line.split() for line in plain(out.getvalue()) if line.strip("\u2500 ")]
+    assert told == [
+        ["name", "class"],
+        ["map", "pi"],
+        ["vm"],
+        ["name", "some-title"],
+        ["map", "first"],
+        ["third"],
+        ["name", "other"],
+        ["map", "second"],
+        ["out", "last"],
+    ]
+
+
 def test_values_that_look_alike_are_told_by_their_difference():
     plan = solve(JOB, CLUSTER).plan
     value = evaluate(JOB, CLUSTER, plan).wan_cost

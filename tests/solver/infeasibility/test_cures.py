@@ -9,10 +9,12 @@ from edgeplace.model import (
     JobGraph,
     LimitKind,
     Match,
+    OwnData,
     Pin,
     Plan,
     Rules,
     ShipStrategy,
+    Site,
     SourceDemand,
     Status,
 )
@@ -130,3 +132,24 @@ def test_where_a_rule_of_a_source_is_dropped_the_source_is_let_go_too(rule):
     assert all(c.frees for c in dropped)
     mended = with_changes(job, cluster, rules, result.conflict.changes, now.jobs["j"])
     assert solve(*mended, current=now).plan is not None
+
+
+def test_whose_data_it_is_follows_what_is_said_of_sources():
+    """The site of the source has no machine: then none may serve its data, until it is let go."""
+    demand = SourceDemand(rates_per_s=(100.0,))
+    job = JobGraph(
+        name="j",
+        operators=(
+            operator("a", 2, cost("a", 1000, 1000, demand=demand), born_at=("empty", "s")),
+            operator("b", 2, cost("b", 1000, 1000, selectivity=1.0)),
+        ),
+        streams=(stream("a", "b", ShipStrategy.FORWARD, 10),),
+    )
+    machines = one_site(slots=4)
+    cluster = machines.model_copy(update={"sites": (Site(id="s"), Site(id="empty"))})
+    rules = Rules(rules=(OwnData(operators=("a",)),))
+    conflict = solve(job, cluster, rules).conflict
+    assert conflict.minimal
+    assert [c.where for c in conflict.changes] == ["source a is born at empty"]
+    mended = with_changes(job, cluster, rules, conflict.changes)
+    assert solve(*mended).plan is not None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.model import Plan, Rules, Status, StoppedBy
+from edgeplace.model import Plan, Rules, Site, Status, StoppedBy
 from edgeplace.solver import solve
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.formulation import formulate
@@ -20,6 +20,7 @@ from edgeplace.solver.problem.constraints import Restriction
 from edgeplace.solver.sites import decide, shared_plan
 from edgeplace.solver.sites.far_hosts import Hub
 from edgeplace.solver.sites.relaxation import Relaxation
+from tests.support.seeds import one_site, two_operators
 from tests.support.stars import star
 from tests.support.strategies import instances
 
@@ -268,3 +269,22 @@ def test_later_levels_look_as_far_from_the_relaxed_optimum_as_the_cap_is():
     assert bound == pytest.approx(free.levels[0].value)
     assert bound < result.levels[0].bound
     assert bound + slack >= 1.05 * result.levels[0].bound
+
+
+def test_a_site_that_no_link_joins_to_others_is_no_hub():
+    """A site without machines is no branch of it."""
+    machines = one_site(slots=9)
+    cluster = machines.model_copy(update={"sites": (*machines.sites, Site(id="empty"))})
+    first, second = two_operators().operators
+    anywhere = first.model_copy(update={"born_at": ("anywhere",)})
+    job = two_operators().revised(operators=(anywhere, second))
+    node, tm = cluster.nodes[0], cluster.task_managers[0]
+    cluster = cluster.model_copy(
+        update={
+            "nodes": (node, node.model_copy(update={"id": "m"})),
+            "task_managers": (tm, tm.model_copy(update={"id": "u", "node": "m"})),
+        }
+    )
+    problem = build([job], cluster).without_idle_sites()
+    assert problem.network.tree is not None
+    assert Hub.of(Relaxation.of(problem, problem.keeps_up)) is None
