@@ -76,4 +76,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
     console.heading("4. apply: the schedulercfg")
     console.text(schedulercfg.render(result.plan.of(job.name), job, cluster).rstrip())
+    console.text(f"\nthe demo's files: {log.parent}")
+    console.text("next: edgeplace init, in a folder of your own, begins your own case")
     return status_of(result)
