@@ -324,6 +324,18 @@ def test_an_edge_site_that_serves_anothers_data_is_named_unless_a_rule_speaks_of
         assert proposed(said).job == second.name
 
 
+def test_no_lost_site_is_proposed_as_an_open_one(now):
+    then = now.without_site("region-north")
+    assert set(then.lost) == {"region-north", depot(0)}
+    plan = solve(then.jobs, then.cluster).plan
+    name = then.jobs[0].name
+    at = {**plan.jobs[name], "parse": ("depot-02-pi0", *plan.jobs[name]["parse"][1:])}
+    said = foreign_data(then, plan.model_copy(update={"jobs": {name: at}}))
+    regions = {s.id for s in now.cluster.sites if s.id.startswith("region-")}
+    assert set(proposed(said).open_sites) == regions - {"region-north"}
+    assert said.endswith("sites that are lost are not among those it opens")
+
+
 def proposed(said):
     """Return the rule that a note proposes."""
     text = re.search(r"{kind.*}", said).group()
