@@ -164,12 +164,15 @@ def test_steps_of_a_range(edgeplace, files):
     ran = edgeplace("solve", *files, "--set", "link:region-north-cloud=0.5..1", "--json")
     values = [row["link:region-north-cloud"] for row in json.loads(ran.out)]
     assert values == ["0.5", "0.625", "0.75", "0.875", "1"]
+    assert steps("rate=1x..3x") == ["rate=1x", "rate=2x", "rate=3x"]
+    assert steps("demand=50..150%") == [f"demand={n}%" for n in (50, 75, 100, 125, 150)]
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--set", "rate=x5..x1"), "is no range"),
+        (("--set", "rate=50%..2x"), "is no range"),
         (("--set", "rate=x1..x2", "--set", "slots:vm=8..9"), "sweep one at a time"),
         (("--set", "rate=x1..x2", "--each-site-lost"), "ask one at a time"),
         (("--each-site-lost", "-o", "plan.json"), "make several plans"),
