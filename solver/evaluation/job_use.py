@@ -9,16 +9,14 @@ from edgeplace.model import (
     Cluster,
     JobGraph,
     JobUse,
-    NeverMove,
     Period,
     Plan,
-    Rules,
     with_weights,
 )
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import measure_usage
-from edgeplace.solver.problem import build
+from edgeplace.solver.problem import build_as_placed
 from edgeplace.solver.problem.day import demand_by_job
 
 
@@ -47,12 +45,9 @@ def job_uses(
 
 
 def _use(job: JobGraph, cluster: Cluster, plan: Plan, demand: tuple[Period, ...]) -> JobUse:
-    # What subtasks cost at other places need not be known.
-    stay = NeverMove(operators=tuple(op.id for op in job.operators))
-    rules = Rules(rules=(stay,), demand=demand)
     with unhurried():
         # Sources that nothing holds are where the plan has them.
-        problem = build(job, cluster, rules, current=plan)
+        problem = build_as_placed(job, cluster, plan, demand)
     found = measure_usage(problem, problem.assignment(plan))
     task_managers = [t.id for t in cluster.task_managers]
     sent: dict[str, dict[str, float]] = {}

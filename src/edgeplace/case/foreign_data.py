@@ -40,8 +40,13 @@ def foreign_data(case: Case, plan: Plan) -> str | None:
     from edgeplace.solver import evaluate
 
     for own in _unruled(case):
-        judged = evaluate(case.jobs, case.cluster, plan, Rules(rules=(own,)), case.current)
-        broken = [v for v in judged.violations if v.kind is LimitKind.RULE]
+        # Without the other rules, costs would have to be known wherever these do not lead.
+        rules = Rules(rules=(*(case.rules.rules if case.rules else ()), own))
+        judged = evaluate(case.jobs, case.cluster, plan, rules, case.current)
+        # Those of this rule: a plan may break others.
+        broken = [
+            v for v in judged.violations if v.kind is LimitKind.RULE and own.title() in v.subject
+        ]
         if broken:
             foreign = counted(sum(v.used for v in broken), "subtasks")
             said = (

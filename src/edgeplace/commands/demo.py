@@ -66,7 +66,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
     terms = Terms.of(cluster)
     by_kind = why_by_kind(job, cluster, result.plan, rules, current)
-    console.heading("why each kind of site runs what it runs")
     show_kind_reasons(console, by_kind, terms)
     console.heading("why each operator is where it is")
     kinds = site_kinds([job], cluster, result.plan)

@@ -215,7 +215,8 @@ def policies_table(
 ) -> Markup:
     """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
-    when = "of the day" if what == "period" else at_demand(rows[0][1])
+    always = "of the day, each as if it were always so"
+    when = always if what == "period" else at_demand(rows[0][1])
     money = (f">{terms.money}",) if terms.currency else ()
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""

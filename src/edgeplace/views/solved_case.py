@@ -122,13 +122,13 @@ def _show_plan(
     console.heading(f"compared, {at_demand(evaluation)}")
     terms = Terms.of(case.cluster)
     show_policies(console, [("edgeplace", evaluation), *compared], terms, by_link=full)
-    show_periods(console, evaluation, terms)
     for p in found.others[:1]:
         console.text(gain(p.name, p.evaluation, evaluation, terms), style="bold")
     if said := terms.explanation():
         console.text(said, style="dim")
     if full:
         show_bill(console, case.cluster, evaluation)
+    show_periods(console, evaluation, terms)
     console.text(fullest(case.cluster, evaluation, case.rules))
     if said := unmet(evaluation):
         console.text(said, style="yellow")
