@@ -178,7 +178,12 @@ def _show_changes(console: Console, found: SolvedCase, unset: Result, full: bool
         now = found.now.in_parallelism_of(result.plan)
         console.heading("what the settings change")
         sites = sites_of(now.cluster, found.case.cluster)
-        moved = shifts(now.jobs, unset.plan, result.plan, sites)
+        sources = {(job.name, op.id) for job in now.jobs for op in job.sources()}
+        # Sources without their data, which may run anywhere, come last.
+        moved = sorted(
+            shifts(now.jobs, unset.plan, result.plan, sites),
+            key=lambda s: s.source in found.case.lost and (s.job, s.operator) in sources,
+        )
         show_shifts(console, moved, len(moved) if full else _MOST_CHANGES)
 
 

@@ -368,6 +368,21 @@ def test_a_site_that_others_go_through_is_lost(edgeplace, job, wide):
     assert "42 kB/s" in table[1]
 
 
+def test_what_has_no_data_any_more_is_told_last_of_what_moves(edgeplace, tmp_path):
+    job, cluster = tmp_path / "job.yaml", tmp_path / "cluster.yaml"
+    write(parcels(6), job)
+    write(depots_cluster(6), cluster)
+    ran = edgeplace("solve", job, cluster, "--set", "site:region-north=lost", "--full")
+    assert "records/s are lost with it; these subtasks send nothing, and run anywhere" in ran.out
+    rows = ran.out.partition("what the settings change\n")[2].splitlines()[1:]
+    moved = [line.split()[:2] for line in rows if " -> " in line]
+    cameras = [name == "camera" for name, _ in moved]
+    # Frames of the lost depots were decoded in their region.
+    assert ["decode", "region-north"] in moved
+    assert any(cameras)
+    assert cameras == sorted(cameras)
+
+
 def test_all_nodes_of_a_class_are_of_another(edgeplace, tmp_path):
     """Pi 4 are too slow to detect; with the costs of Pi 5 each depot does."""
     job, cluster = tmp_path / "job.yaml", tmp_path / "cluster.yaml"
