@@ -102,6 +102,8 @@ def test_explain_shows_each_period_and_json_has_its_figures(edgeplace, asked):
     out = edgeplace(*asked).out
     assert row(out, DAY[0]) == DAY
     assert row(out, NIGHT[0]) == NIGHT
+    # Nobody measured these costs: a person wrote them.
+    assert [line.split()[-1] for line in out.splitlines() if "not known" in line] == ["stated"] * 3
     # Nothing has a choice here, and a heading without rows says nothing.
     assert "why each kind of site" not in out
     day, night = json.loads(edgeplace(*asked, "--json").out)["periods"]
