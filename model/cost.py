@@ -65,6 +65,12 @@ class ClassCost(Frozen):
         return self.cpu_ms_per_record or 1000 / self.true_rate_per_s
 
     @property
+    def known_from(self) -> Literal["measured", "stated", "estimated"]:
+        """The `origin`; `stated` where it says measured, and nothing of a measurement is there."""
+        measured = self.samples or self.busy_s or self.has_interval
+        return "stated" if self.origin == "measured" and not measured else self.origin
+
+    @property
     def has_interval(self) -> bool:
         """Whether it is known how far the cost may be off."""
         return self.cpu_interval_ms_per_record is not None or self.relative_spread is not None

@@ -53,8 +53,9 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    # Names load on first use, so that this import needs no Spark.
+    # Names load on first use, so that this import needs no Spark. What a small log needs is in
+    # the lighter extra, too.
     if name not in _ROOMS:
         raise AttributeError(f"module 'edgeplace.spark_stats' has no attribute {name!r}")
-    with needing("spark"):
+    with needing(purpose="reading metric logs"):
         return getattr(import_module(f"edgeplace.spark_stats.{_ROOMS[name]}"), name)

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
@@ -20,6 +20,10 @@ from edgeplace.model.errors import MissingExtraError
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_AGAIN_S = 0.05
+_LAST_WORDS_S = 2.0
+
+_EXPECTED = b"WARNING: Using incubator modules: jdk.incubator.vector"
+"""What a JVM says each time: Spark asks for this module, and no option silences the JVM on it."""
 
 _running: list[subprocess.Popen[bytes]] = []
 """JVMs whose standard input this process holds. Each ends when its input is closed."""
@@ -79,6 +83,7 @@ def _start(
         process = subprocess.Popen(
             [*command, "pyspark-shell"],
             stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={
                 **os.environ,
                 "SPARK_CONNECT_MODE": "0",
@@ -89,14 +94,25 @@ def _start(
     except OSError as e:
         raise _not_started(f"{e.strerror}: {e.filename}") from e
     started.append(process)
+    passing = threading.Thread(target=_pass_on, args=(process,), daemon=True)
+    passing.start()
     while not said.exists():
         if process.poll() is not None:
+            passing.join(_LAST_WORDS_S)
             raise _not_started(f"it ended with {process.returncode}")
         time.sleep(_LOOK_AGAIN_S)
     # The file has the port, the length of the secret, and the secret. It is complete when it
     # exists.
     told = said.read_bytes()
     return int.from_bytes(told[:4], "big"), told[8:].decode()
+
+
+def _pass_on(process: "subprocess.Popen[bytes]") -> None:
+    """Write what the JVM says to standard error, except for what it says each time."""
+    for line in process.stderr or ():
+        if line.strip() != _EXPECTED:
+            with suppress(OSError):
+                os.write(2, line)
 
 
 def _not_started(why: str) -> MissingExtraError:

@@ -188,6 +188,9 @@ def _quiet(folder: Path) -> dict[str, str]:
     path.write_text(
         "rootLogger.level = fatal\n"
         "rootLogger.appenderRef.stderr.ref = stderr\n"
+        # Spark tells of its log level unless that of its shell is set, too.
+        "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer\n"
+        "logger.shell.level = fatal\n"
         "appender.stderr.type = Console\n"
         "appender.stderr.name = stderr\n"
         "appender.stderr.target = SYSTEM_ERR\n"

@@ -30,6 +30,21 @@ OURS = [c for c in COMMANDS if c.words[0] == "edgeplace" and c not in FLINK]
 PYTHON = [b for b in BLOCKS if b.language == "python"]
 
 
+def test_in_each_row_the_best_figure_is_bold():
+    """Whoever it belongs to; figures such as `32.3 k/s` and `5.65 /s`."""
+    rows = re.findall(r"^\| (?!job|-)([^|]+)((?:\| [\d.*k /s]+)+)\|$", README.read_text(), re.M)
+    assert len(rows) >= 6
+    for name, cells in rows:
+        texts = [c.strip() for c in cells.split("|")[1:]]
+        figures = [
+            float(re.search(r"[\d.]+", t).group()) * (1000 if "k/s" in t else 1) for t in texts
+        ]
+        best = [t.startswith("**") for t in texts]
+        assert best == [f == max(figures) for f in figures], name
+    others = [cells for _, cells in rows if not cells.rpartition("|")[2].strip().startswith("**")]
+    assert others, "edgeplace is not the best at everything"
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the demo's files where the README says they are."""

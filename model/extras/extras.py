@@ -26,13 +26,15 @@ def is_installed(extra: Extra) -> bool:
 
 
 @contextmanager
-def needing(wanted: Extra | None = None) -> Iterator[None]:
+def needing(wanted: Extra | None = None, purpose: str | None = None) -> Iterator[None]:
     """Import modules in the block that an extra brings.
 
     Parameters
     ----------
     wanted
-        The extra; None: the one that brings the module that is missing.
+        The extra; None: the first that brings the module that is missing.
+    purpose
+        What the modules are for, such as "reading metric logs"; None: what the extra is for.
 
     Raises
     ------
@@ -47,7 +49,8 @@ def needing(wanted: Extra | None = None) -> Iterator[None]:
         if bringing is None:
             raise
         extra = wanted or bringing
+        title = _TITLES.get(module, module)
         raise MissingExtraError(
-            f"{_PURPOSES[extra]} needs {_TITLES.get(module, module)}, which is not installed",
+            f"{purpose or _PURPOSES[extra]} needs {title}, which is not installed",
             f"pip install 'edgeplace[{extra}]'",
         ) from e

@@ -128,7 +128,7 @@ def _without_data(
                 notes.append(
                     f"the data of {len(lost)} of the {op.parallelism} subtasks of source "
                     f"{op.name!r} is born {where}: {digits(rate)} of {digits(total)} records/s are "
-                    "lost with it"
+                    "lost with it; these subtasks send nothing, and run anywhere"
                 )
                 kept = kept and _unpinned(kept, op, job, gone)
             else:

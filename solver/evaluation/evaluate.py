@@ -179,9 +179,12 @@ def limit_at(usage: Usage, use: Use, i: int) -> Limit:
     used, room = float(use.used[i]), float(use.room[i])
     spread = 0.0
     if use.over[i] and use.kind is LimitKind.NODE_CPU:
-        spread = _spread(usage, np.flatnonzero(usage.problem.tms.node[usage.assignment] == i))
+        # The cores in use are those of the period in which they are most.
+        most = max(usage.periods or (usage,), key=lambda each: float(each.cores[i]))
+        spread = _spread(most, np.flatnonzero(usage.problem.tms.node[usage.assignment] == i))
     elif use.over[i] and use.kind is LimitKind.SUBTASK_BUSY:
-        spread = _spread(usage, np.array([i]))
+        most = max(usage.periods or (usage,), key=lambda each: float(each.busy[i]))
+        spread = _spread(most, np.array([i]))
     return Limit.of(use.kind, where, used, room if room < float("inf") else None, subject, spread)
 
 

@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, Cluster, JobGraph, JobUse, NeverMove, Period, Plan, Rules
+from edgeplace.model import (
+    AMOUNTS,
+    Cluster,
+    JobGraph,
+    JobUse,
+    Period,
+    Plan,
+    with_weights,
+)
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.clock import unhurried
 from edgeplace.solver.evaluation.usage import measure_usage
-from edgeplace.solver.problem import build
+from edgeplace.solver.problem import build_as_placed
 from edgeplace.solver.problem.day import demand_by_job
 
 
@@ -20,26 +28,26 @@ def job_uses(
 ) -> dict[str, JobUse]:
     """Return job name -> its use of TaskManagers, nodes and links.
 
-    Jobs share no slot, and links carry the sum of what they send. Of a demand with periods, each
-    figure is that of the period in which it is most: what another job must leave free.
+    Streams send by the weights of the plan. Jobs share no slot, and links carry the sum of what
+    they send. Of a demand with periods, each figure is that of the period in which it is most:
+    what another job must leave free.
 
     Raises
     ------
     InvalidInputError
         If the inputs are incomplete or the plan does not belong to them.
     """
-    jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
+    jobs = with_weights(
+        [job_graph] if isinstance(job_graph, JobGraph) else job_graph, cluster, plan
+    )
     own = demand_by_job(demand, jobs)
     return {job.name: _use(job, cluster, plan, own[job.name]) for job in jobs}
 
 
 def _use(job: JobGraph, cluster: Cluster, plan: Plan, demand: tuple[Period, ...]) -> JobUse:
-    # What subtasks cost at other places need not be known.
-    stay = NeverMove(operators=tuple(op.id for op in job.operators))
-    rules = Rules(rules=(stay,), demand=demand)
     with unhurried():
         # Sources that nothing holds are where the plan has them.
-        problem = build(job, cluster, rules, current=plan)
+        problem = build_as_placed(job, cluster, plan, demand)
     found = measure_usage(problem, problem.assignment(plan))
     task_managers = [t.id for t in cluster.task_managers]
     sent: dict[str, dict[str, float]] = {}

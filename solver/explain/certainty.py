@@ -125,5 +125,5 @@ def _costs(case: Case, plan: Plan) -> tuple[tuple[CostInterval, ...], tuple[tupl
                     unknown.append((op.name, name))
                     continue
                 ms, ends = seen.core_ms_per_record, interval_ms(seen)
-                costs.append(CostInterval(job.name, op.name, name, ms, ends, seen.origin))
+                costs.append(CostInterval(job.name, op.name, name, ms, ends, seen.known_from))
     return tuple(costs), tuple(unknown)

@@ -4,14 +4,14 @@ Where subtasks that exchange records must run at sites that no chain of links jo
 must run somewhere than fits there, no search is needed to know it, and none would end sooner.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
 
 from edgeplace.model import AMOUNTS, RATED, Change, Limit, LimitKind, all_digits
-from edgeplace.solver.arrays import Bools, Ints
+from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.infeasibility.repair import changes
 from edgeplace.solver.infeasibility.thin_links import OverloadedLink, thin_links
@@ -181,8 +181,9 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     for t, used in enumerate(slots_of_places(p, fixed, at).tolist()):
         if used > p.tms.slots[t]:
             yield _shortage(p, LimitKind.SLOTS, names[t], used, p.tms.slots[t], fixed[at == t])
-    for kind, each, room in zip(AMOUNTS, p.footprint.takes.T, p.tms.has.T, strict=True):
-        total = np.bincount(at, weights=each[fixed], minlength=p.m)
+    takes = [q.footprint.takes.T for q in p.peaks]
+    for i, (kind, room) in enumerate(zip(AMOUNTS, p.tms.has.T, strict=True)):
+        total = _most([each[i, fixed] for each in takes], at, p.m)
         for t in np.flatnonzero(total > room * (1 + BYTES_TOLERANCE)).tolist():
             yield _shortage(p, kind, names[t], total[t], room[t], fixed[at == t])
     if soft:
@@ -192,12 +193,26 @@ def _full(p: Problem, soft: bool) -> Iterator[tuple[Limit, tuple[str, ...], bool
     at = held[fixed]
     node_class = np.zeros(len(p.tms.node_cores), np.intp)
     node_class[p.tms.node] = p.tms.node_class
-    cores = np.bincount(
-        at, weights=p.work.cores[fixed, node_class[at]], minlength=len(p.tms.node_cores)
-    )
+    busy = [q.work.cores[fixed, node_class[at]] for q in p.peaks]
+    cores = _most(busy, at, len(p.tms.node_cores))
     for v in np.flatnonzero(cores > p.tms.node_cores * (1 + TOLERANCE)).tolist():
         name = p.cluster.nodes[v].id
         yield _shortage(p, LimitKind.NODE_CPU, name, cores[v], p.tms.node_cores[v], fixed[at == v])
+
+
+def _most(each: Sequence[Floats], at: Ints, n: int) -> Floats:
+    """Return the sums at n places in the period in which each is most, shape (n,).
+
+    Parameters
+    ----------
+    each
+        Of each period, the amounts of some subtasks.
+    at
+        The place of each of these subtasks.
+    """
+    totals = [np.bincount(at, weights=amounts, minlength=n) for amounts in each]
+    most: Floats = np.max(totals, axis=0)
+    return most
 
 
 def _shortage(

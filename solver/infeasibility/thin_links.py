@@ -52,14 +52,11 @@ def thin_links(p: Problem) -> Iterator[OverloadedLink]:
         If the time of the call that runs is over.
     """
     limited = int(np.isfinite(p.network.capacity_bytes_per_s).sum())
-    if p.network.tree is None or limited * p.n * p.m > _MOST:
+    if p.network.tree is None or limited * p.n * p.m * len(p.peaks) > _MOST:
         return
     if not p.keeps_up.any(axis=1).all():
         return
-    # What is too much in one period of a day is too much.
-    p = p.peaks[0]
     sites = nx.Graph(p.network.ends)
-    written = p.footprint.checkpoint_bytes_per_s
     for e, (a, b) in enumerate(p.network.ends):
         room = float(p.network.capacity_bytes_per_s[e])
         if not np.isfinite(room):
@@ -67,10 +64,9 @@ def thin_links(p: Problem) -> Iterator[OverloadedLink]:
         look()
         before = _side(p, sites, a, b)[p.tms.site]
         far = p.storage_site is not None and not _side(p, sites, a, b)[p.storage_site]
-        stored = written if far else np.zeros(p.n)
         most = room * (1 + TOLERANCE)
         here, there = _sides(p.keeps_up, before)
-        least = _too_much(p, here, there, stored, most)
+        least = _too_much(p, here, there, far, most)
         if least is not None:
             limit = Limit.of(
                 LimitKind.LINK_BANDWIDTH,
@@ -79,7 +75,7 @@ def thin_links(p: Problem) -> Iterator[OverloadedLink]:
                 room,
                 (p.cluster.sites[a].id, p.cluster.sites[b].id),
             )
-            anyhow = _too_much(p, *_sides(p.allowed(), before), stored, most) is not None
+            anyhow = _too_much(p, *_sides(p.allowed(), before), far, most) is not None
             yield OverloadedLink(limit, np.flatnonzero(~there), anyhow)
 
 
@@ -98,13 +94,23 @@ def _sides(places: Bools, before: Bools) -> tuple[Bools, Bools]:
     return here, there
 
 
-def _too_much(p: Problem, here: Bools, there: Bools, stored: Floats, most: float) -> float | None:
-    """Return the least bytes/s over a link, None if it may be as little as it can carry."""
-    # Two plans of sides: all that may be here is, or as little as can be. Mostly one will do.
-    if min(_load(p, side, stored) for side in (~there, here)) <= most:
-        return None
-    least = _least_cut(p, here, there, stored)
-    return least if least > most else None
+def _too_much(p: Problem, here: Bools, there: Bools, far: bool, most: float) -> float | None:
+    """Return the least bytes/s over a link, None if it may be as little as it can carry.
+
+    What is too much in one period of a day is too much: it is that of the period with most.
+
+    Parameters
+    ----------
+    far
+        Whether checkpoints are stored behind the link.
+    """
+    found = []
+    for q in p.peaks:
+        stored = q.footprint.checkpoint_bytes_per_s if far else np.zeros(q.n)
+        # Two plans of sides: all that may be here is, or as little as can be. Mostly one will do.
+        if min(_load(q, side, stored) for side in (~there, here)) > most:
+            found.append(_least_cut(q, here, there, stored))
+    return max((least for least in found if least > most), default=None)
 
 
 def _side(p: Problem, sites: "nx.Graph[int]", a: int, b: int) -> Bools:

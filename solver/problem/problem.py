@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Plan, Rules
+from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Period, Plan, Rules
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem.channels import Channels
@@ -283,6 +283,26 @@ def build(
         notes=tuple(dict.fromkeys(notes)),
     )
     return _over_the_day(problem, reached) if rules.demand else problem
+
+
+def build_as_placed(
+    job_graph: JobGraph | Sequence[JobGraph],
+    cluster: Cluster,
+    plan: Plan,
+    demand: Sequence[Period] = (),
+) -> Problem:
+    """Index jobs and cluster with all subtasks held where a plan has them.
+
+    What subtasks cost at other places need not be known.
+
+    Raises
+    ------
+    InvalidInputError
+        As for `build`.
+    """
+    jobs = [job_graph] if isinstance(job_graph, JobGraph) else job_graph
+    stay = (NeverMove(job=j.name, operators=tuple(op.id for op in j.operators)) for j in jobs)
+    return build(jobs, cluster, Rules(rules=tuple(stay), demand=tuple(demand)), current=plan)
 
 
 def with_jobs(problem: Problem, jobs: Sequence[JobGraph]) -> Problem:

@@ -6,14 +6,14 @@ import numpy as np
 
 from edgeplace.model import Cluster, JobGraph, Plan, ShipStrategy, with_weights
 from edgeplace.solver.arrays import Floats
-from edgeplace.solver.problem import build
+from edgeplace.solver.problem import build_as_placed
 
 
 def records_of_workers(
     jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan, job: str, operator: str
 ) -> list[float]:
     """Return the records/s of each subtask of an operator, by the weights of a plan."""
-    problem = build(with_weights(jobs, cluster, plan), cluster, current=plan)
+    problem = build_as_placed(with_weights(jobs, cluster, plan), cluster, plan)
     records: list[float] = problem.work.rate_per_s[problem.subtasks.of(operator, job)].tolist()
     return records
 

@@ -20,7 +20,7 @@ from edgeplace.model.laws.flush import FlushLaw, Gathering
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.evaluation.usage import bytes_on_links
 from edgeplace.solver.explain.job_changes.levers import Lever, LeverKind, lever_of
-from edgeplace.solver.problem import Problem, build
+from edgeplace.solver.problem import Problem, build_as_placed
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.traffic import Traffic, key_group_shares
 
@@ -79,7 +79,7 @@ def combining(
     """
     jobs = [job_graph] if isinstance(job_graph, JobGraph) else list(job_graph)
     jobs = list(with_weights(jobs, cluster, plan))
-    problem, traffic = build(jobs, cluster, current=plan), Traffic.of(jobs)
+    problem, traffic = build_as_placed(jobs, cluster, plan), Traffic.of(jobs)
     site = problem.tms.site[problem.assignment(plan)]
     job_of = np.searchsorted([0, *np.cumsum([_subtasks(j) for j in jobs])], traffic.source, "right")
     found = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgeplace.model import Cluster, JobGraph, Operator, Plan, with_weights
 from edgeplace.solver.evaluation.usage import bytes_on_links
-from edgeplace.solver.problem import build
+from edgeplace.solver.problem import build_as_placed
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.traffic import Traffic
 
@@ -49,7 +49,7 @@ def shared_sources(
     if isinstance(job_graph, JobGraph):
         return ()
     jobs = list(with_weights(job_graph, cluster, plan))
-    problem = build(jobs, cluster, current=plan)
+    problem = build_as_placed(jobs, cluster, plan)
     site = problem.tms.site[problem.assignment(plan)]
     # Each job by itself: its operators are numbered from its first.
     of_job = [Channels.of(Traffic.of([job]), cluster) for job in jobs]

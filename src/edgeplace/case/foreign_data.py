@@ -40,21 +40,29 @@ def foreign_data(case: Case, plan: Plan) -> str | None:
     from edgeplace.solver import evaluate
 
     for own in _unruled(case):
-        judged = evaluate(case.jobs, case.cluster, plan, Rules(rules=(own,)), case.current)
-        broken = [v for v in judged.violations if v.kind is LimitKind.RULE]
+        # Without the other rules, costs would have to be known wherever these do not lead.
+        rules = Rules(rules=(*(case.rules.rules if case.rules else ()), own))
+        judged = evaluate(case.jobs, case.cluster, plan, rules, case.current)
+        # Those of this rule: a plan may break others.
+        broken = [
+            v for v in judged.violations if v.kind is LimitKind.RULE and own.title() in v.subject
+        ]
         if broken:
             foreign = counted(sum(v.used for v in broken), "subtasks")
-            return (
+            said = (
                 f"{foreign} at edge sites serve data that is born at another site, and no rule "
                 f"says that they may: {own_data_text(own)} in the rules keeps each edge site to "
                 "its own data"
+            )
+            return (
+                f"{said}; sites that are lost are not among those it opens" if case.lost else said
             )
     return None
 
 
 def _unruled(case: Case) -> Iterator[OwnData]:
     """Yield the rules that `edgeplace init` would write, but for operators that a rule `own_data`
-    names or a rule puts at one place: what that leaves open is meant to be.
+    names or a rule puts at one place: what that leaves open is meant to be. No lost site is open.
     """
     named = [
         r
@@ -63,6 +71,9 @@ def _unruled(case: Case) -> Iterator[OwnData]:
         if isinstance(r, OwnData | NeverMove) or (isinstance(r, Pin) and "*" not in r.to)
     ]
     for rule in own_data_rules(list(case.jobs), case.cluster):
+        rule = rule.model_copy(
+            update={"open_sites": tuple(s for s in rule.open_sites if s not in case.lost)}
+        )
         job = next(j for j in case.jobs if rule.job in ("", j.name))
         ids = {op.name: op.id for op in job.operators} | {op.id: op.id for op in job.operators}
         ruled = {ids.get(ref) for r in named if r.job in ("", job.name) for ref in r.operators}

@@ -5,7 +5,8 @@ import re
 from edgeplace.model import Case, InvalidInputError
 
 _SWEEP = re.compile(
-    r"(?P<what>.*=x?)(?P<low>[\d.eE+-]*?\d\.?)\.\.x?(?P<high>[\d.eE+-]+)(?P<unit> +\S+)?"
+    r"(?P<what>.*=x?)(?P<low>[\d.eE+-]*?\d\.?)(?P<same>[x%]?)\.\.x?"
+    r"(?P<high>[\d.eE+-]+)(?P<unit>[x%]| +\S+)?"
 )
 _MOST_STEPS, _STEPS = 12, 5
 """Whole numbers that are taken one by one at most, and the number of values of any other range."""
@@ -23,6 +24,8 @@ def steps(setting: str) -> list[str]:
     ['rate=x1', 'rate=x2', 'rate=x3']
     >>> steps("price:a-b=1..2 EUR/GB")
     ['price:a-b=1 EUR/GB', 'price:a-b=2 EUR/GB']
+    >>> steps("demand=80%..82%")
+    ['demand=80%', 'demand=81%', 'demand=82%']
 
     Raises
     ------
@@ -34,13 +37,13 @@ def steps(setting: str) -> list[str]:
         low, high = (float(found[end]) for end in ("low", "high")) if found else (0.0, 0.0)
     except ValueError:
         low = high = 0.0
-    if found is None or not low < high:
+    unit = (found["unit"] or "") if found else ""
+    if found is None or not low < high or found["same"] not in ("", unit):
         raise InvalidInputError(
             f"--set {setting!r} is no range", "write rate=x1..x5, from low to high"
         )
     whole = int(high - low) if low.is_integer() and high.is_integer() else 0
     n = whole if 0 < whole < _MOST_STEPS else _STEPS - 1
-    unit = found["unit"] or ""
     return [f"{found['what']}{low + (high - low) * i / n:.12g}{unit}" for i in range(n + 1)]
 
 

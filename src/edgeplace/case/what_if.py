@@ -1,17 +1,25 @@
 """Figures and what-if questions given on the command line."""
 
+import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from edgeplace.model import Case, InvalidInputError
+from edgeplace.model import Case, InvalidInputError, Rules
 
 KINDS = (
     "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, period:NAME=xFACTOR, demand=PERIOD, "
+    "demand=xFACTOR, "
     "site:ID=lost, node:ID=lost, link:A-B=lost, "
     "link:A-B=FACTOR, price:A-B=PRICE, slots:PLACE=N, cores:PLACE=N, class:OLD=NEW, "
-    "node+=CLASS@SITE, node+=N*CLASS@SITE or site+=NEW@LIKE"
+    "node+=CLASS@SITE, node+=N*CLASS@SITE or site+=NEW@LIKE; x2 may be written 2x or 200%"
 )
 """What `--set` understands."""
+_MULTIPLE = re.compile(
+    r"x(?P<after>.*)|(?P<before>[\d.][\d.eE+-]*)x|(?P<percent>[\d.][\d.eE+-]*) ?%"
+)
+"""`x2`, `2x` and `200%`; `+10%` is none of them."""
+_MULTIPLIED = ("rate", "period", "demand", "link", "price", "slots", "cores")
+"""Kinds whose values may be multiples."""
 _LARGEST = 1e12
 """Records/s, and factors, that one supposes at most."""
 _NODES = range(1, 1001)
@@ -69,16 +77,19 @@ def _applied(case: Case, text: str) -> Case:
     # A name may hold `=`; a figure does not.
     key, equals, value = text.rpartition("=")
     kind, colon, name = key.partition(":")
+    # The name of a period may look like a multiple.
+    named = kind == "demand" and value in {p.name for p in (case.rules or Rules()).demand}
+    times = _multiple(text, value) if kind in _MULTIPLIED and not named else None
     match (kind, bool(colon)):
+        case ("rate" | "demand", False) if times is not None:
+            return case.with_rates_times(times)
         case ("rate", False) if equals:
-            if value[:1] != "x":
-                raise InvalidInputError(
-                    f"--set {text!r} does not say of which source",
-                    f"write rate:SOURCE={value}, or rate=x2 to multiply all sources",
-                )
-            return case.with_rates_times(_factor(text, value[1:]))
-        case ("rate", True) if name and value[:1] == "x":
-            return case.with_rate_times(name, _factor(text, value[1:]))
+            raise InvalidInputError(
+                f"--set {text!r} does not say of which source",
+                f"write rate:SOURCE={value}, or rate=x2 to multiply all sources",
+            )
+        case ("rate", True) if name and times is not None:
+            return case.with_rate_times(name, times)
         case _ if text.startswith("rate:"):
             rate = _rate(value)
             if not name or rate is None:
@@ -88,8 +99,8 @@ def _applied(case: Case, text: str) -> Case:
                     "multiply what it sends",
                 )
             return case.with_rate(name, rate)
-        case ("period", True) if name and value[:1] == "x":
-            return case.with_period_times(name, _factor(text, value[1:]))
+        case ("period", True) if name and times is not None:
+            return case.with_period_times(name, times)
         case ("demand", False) if value:
             return case.with_demand_of(value)
         case ("site", True) if value == "lost":
@@ -99,12 +110,13 @@ def _applied(case: Case, text: str) -> Case:
         case ("link", True) if value == "lost":
             return case.without_links(_ways(case, "link", name))
         case ("link", True) if name:
-            factor = _factor(text, value.removeprefix("x"))
+            factor = _factor(text, value) if times is None else times
             for a, b in _ways(case, "link", name):
                 case = case.with_bandwidth_times(a, b, factor)
             return case
         case ("price", True) if name:
-            return case.with_price(_ways(case, "price", name), value)
+            price = value if times is None else f"x{times!r}"
+            return case.with_price(_ways(case, "price", name), price)
         case ("slots", True) if name:
             return case.with_slots(name, _change(text, value))
         case ("cores", True) if name:
@@ -137,6 +149,16 @@ def _with_nodes(case: Case, value: str) -> Case:
     return case
 
 
+def _multiple(text: str, value: str) -> float | None:
+    """Return the factor if a value is written as a multiple: `x2`, `2x` or `200%`."""
+    found = _MULTIPLE.fullmatch(value)
+    if found is None:
+        return None
+    if found["percent"] is not None:
+        return _factor(text, found["percent"]) / 100
+    return _factor(text, found["after"] if found["before"] is None else found["before"])
+
+
 def _factor(text: str, figure: str) -> float:
     try:
         factor = float(figure)
@@ -155,9 +177,10 @@ def _factor(text: str, figure: str) -> float:
 
 def _change(text: str, figure: str) -> Callable[[float], float]:
     """Return what `8`, `+8`, `-8` or `x2` makes of an amount."""
-    number = _factor(text, figure.removeprefix("x"))
-    if figure[:1] == "x":
-        return lambda now: now * number
+    times = _multiple(text, figure)
+    if times is not None:
+        return lambda now: now * times
+    number = _factor(text, figure)
     if figure[:1] in ("+", "-"):
         return lambda now: now + number
     return lambda now: number

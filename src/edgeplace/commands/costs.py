@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeplace.adapters.flink import load_job, schedulercfg
@@ -152,6 +153,10 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     )
     by_ledger = bool(args.ledger) or is_ledger(args.logs[0])
     _refuse_mixed(args, by_ledger)
+    if args.parquet and Path(args.parquet).exists():
+        raise InvalidInputError(
+            f"--parquet {args.parquet}: exists already", "choose another folder, or remove it"
+        )
     cluster = read(args.cluster, Cluster) if args.cluster else None
     job = load_job(args.job)[0] if args.job else None
     placement = None

@@ -66,7 +66,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
     terms = Terms.of(cluster)
     by_kind = why_by_kind(job, cluster, result.plan, rules, current)
-    console.heading("why each kind of site runs what it runs")
     show_kind_reasons(console, by_kind, terms)
     console.heading("why each operator is where it is")
     kinds = site_kinds([job], cluster, result.plan)
@@ -76,4 +75,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
 
     console.heading("4. apply: the schedulercfg")
     console.text(schedulercfg.render(result.plan.of(job.name), job, cluster).rstrip())
+    console.text(f"\nthe demo's files: {log.parent}")
+    console.text("next: edgeplace init, in a folder of your own, begins your own case")
     return status_of(result)

@@ -174,7 +174,6 @@ def _overview(
         show_periods(console, evaluation, terms)
         console.heading("what binds, the tightest first")
         show_tightest(console, tight, terms)
-        console.heading("why each kind of site runs what it runs")
         show_kind_reasons(console, by_kind, terms)
         console.heading("why each operator is where it is")
         kinds = site_kinds(jobs, cluster, plan)

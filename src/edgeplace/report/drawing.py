@@ -35,12 +35,17 @@ class _Drawn:
     column: int
 
 
+_Lane = tuple[float, float]
+"""The left edge of a column of boxes, and the height at which an arrow passes it."""
+
+
 def drawing(placed: Placement) -> Markup:
     """Return the picture, with a description for readers who cannot see it."""
     across = [f for f in placed.flows if not f.local]
     shown = across[:_MOST_ARROWS]
     boxes, width, height = _laid_out(placed, shown)
-    arrows = [_arrow(f, placed, boxes, across[0].bytes_per_s) for f in shown]
+    lanes: list[_Lane] = []
+    arrows = [_arrow(f, placed, boxes, across[0].bytes_per_s, height, lanes) for f in shown]
     inside = [_arc(f, boxes) for f in placed.flows if f.local and f.start == f.end]
     return element(
         "svg",
@@ -163,17 +168,32 @@ def _text(said: str, x: float, y: float, width: float, class_: str | None = None
     return element("svg", inside, x=x, y=y, width=width, height=_ROW - 6)
 
 
-def _arrow(flow: Flow, placed: Placement, boxes: Sequence[_Drawn], largest: float) -> Markup:
+def _arrow(
+    flow: Flow,
+    placed: Placement,
+    boxes: Sequence[_Drawn],
+    largest: float,
+    height: float,
+    lanes: list[_Lane],
+) -> Markup:
+    """Return an arrow; `lanes` gets the lines on which it passes boxes."""
     a, b = boxes[flow.start], boxes[flow.end]
     y1, y2 = a.rows[flow.source], b.rows[flow.target]
-    if a.column < b.column:
-        x1, x2 = a.x + _WIDTH, b.x - 2
-        bend = (x2 - x1) / 2
-        path = f"M{x1:g} {y1:g}C{x1 + bend:g} {y1:g} {x2 - bend:g} {y2:g} {x2:g} {y2:g}"
-    elif a.column > b.column:
-        x1, x2 = a.x, b.x + _WIDTH + 2
-        bend = (x1 - x2) / 2
-        path = f"M{x1:g} {y1:g}C{x1 - bend:g} {y1:g} {x2 + bend:g} {y2:g} {x2:g} {y2:g}"
+    if a.column != b.column:
+        right = a.column < b.column
+        x1, x2 = (a.x + _WIDTH, b.x - 2) if right else (a.x, b.x + _WIDTH + 2)
+        path = f"M{x1:g} {y1:g}"
+        x, y = x1, y1
+        low, high = sorted((a.column, b.column))
+        between = sorted({box.x for box in boxes if low < box.column < high}, reverse=not right)
+        for left in between:
+            share = (left + _WIDTH / 2 - x1) / (x2 - x1)
+            lane = _lane(boxes, left, y1 + share * (y2 - y1), height, lanes)
+            lanes.append(lane)
+            into, out = (left, left + _WIDTH) if right else (left + _WIDTH, left)
+            path += f"{_bend(x, y, into, lane[1])}H{out:g}"
+            x, y = out, lane[1]
+        path += _bend(x, y, x2, y2)
     else:
         x = a.x
         path = f"M{x:g} {y1:g}C{x - 70:g} {y1:g} {x - 70:g} {y2 + 4:g} {x - 2:g} {y2 + 4:g}"
@@ -191,6 +211,27 @@ def _arrow(flow: Flow, placed: Placement, boxes: Sequence[_Drawn], largest: floa
         class_="wan",
         marker_end="url(#wan-head)",
     )
+
+
+def _bend(x1: float, y1: float, x2: float, y2: float) -> str:
+    half = (x1 + x2) / 2
+    return f"C{half:g} {y1:g} {half:g} {y2:g} {x2:g} {y2:g}"
+
+
+def _lane(
+    boxes: Sequence[_Drawn], left: float, wanted: float, height: float, lanes: Sequence[_Lane]
+) -> _Lane:
+    """Return the free line nearest to the wanted height that passes the boxes of a column."""
+    own = [box for box in boxes if box.x == left]
+    step = _GAP_Y / 4
+    free = [
+        y
+        for y in (i * step for i in range(1, math.ceil(height / step)))
+        if all(not box.y - step < y < box.y + box.height + step for box in own)
+        and (left, y) not in lanes
+    ]
+    # A picture without room has arrows behind boxes.
+    return left, min(free, key=lambda y: abs(y - wanted), default=wanted)
 
 
 def _labels(placed: Placement, arrows: Sequence[Flow], boxes: Sequence[_Drawn]) -> list[Markup]:

@@ -5,6 +5,12 @@ from html import escape
 
 from edgeplace.cli.console import visible
 
+_WRAPPING = frozenset(
+    ["a", "caption", "dd", "h1", "h2", "h3", "li", "p", "small", "span", "summary", "td", "th"]
+)
+"""Elements whose text has several lines on a narrow page."""
+_ARROW, _WHOLE_ARROW = "-&gt;", '<span class="arrow">-&gt;</span>'
+
 
 class Markup(str):
     """HTML, escaped already."""
@@ -33,7 +39,16 @@ def element(tag: str, /, *children: str, **attributes: str | float | None) -> Ma
         if value is not None
     )
     close = "" if tag in ("link", "meta") else f"</{tag}>"
+    if tag in _WRAPPING:
+        children = tuple(map(_unbroken, children))
     return Markup(f"<{tag}{given}>{fragment(children)}{close}")
+
+
+def _unbroken(text: str) -> Markup:
+    """Return text whose arrows are not broken at the end of a line; browsers break at hyphens."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(fragment([text]).replace(_ARROW, _WHOLE_ARROW))
 
 
 def _plain(value: str | float) -> str:

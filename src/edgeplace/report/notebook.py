@@ -18,12 +18,17 @@ _FULLEST = 5
 
 def result_html(found: Result) -> str:
     """Return the verdict, the figures and the proof of an answer, or why there is no plan."""
-    parts: list[str] = [verdict(found)]
+    parts: list[str] = [verdict(found, _terms(found))]
     if found.evaluation:
         parts += [evaluation_html(found.evaluation), levels_table(found.levels)]
     if found.conflict:
         parts.append(conflict_html(found.conflict))
     return fragment(map(Markup, parts))
+
+
+def _terms(found: Result) -> Terms:
+    """Return the names of terms, as far as an answer knows of its cluster."""
+    return Terms(rates=found.evaluation.rates_in) if found.evaluation else Terms()
 
 
 def evaluation_html(found: Evaluation) -> str:

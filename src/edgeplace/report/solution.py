@@ -97,7 +97,7 @@ def solution_page(
     """
     compared = [(p.name, p.evaluation) for p in others]
     terms = Terms.of(case.cluster)
-    lead = [verdict(result)]
+    lead = [verdict(result, terms)]
     sections: list[Section] = []
     if result.plan and result.evaluation:
         before = compared[0] if compared else None
@@ -185,6 +185,8 @@ def headroom(found: Evaluation) -> Markup:
 def figures(case: Instance, found: Evaluation, before: tuple[str, Evaluation] | None) -> Markup:
     """Return the figures of a plan, beside those of the placement to compare with."""
     name, was = before or ("", None)
+    if was and not was.feasible:
+        name = f"{name}, which breaks limits"
 
     def pair(of: Callable[[Evaluation], str]) -> tuple[str, str]:
         return of(found), f"{name}: {of(was)}" if was else ""
@@ -220,7 +222,8 @@ def policies_table(
 ) -> Markup:
     """Return evaluations side by side, and the limits that the invalid ones break."""
     cells = []
-    when = "of the day" if what == "period" else at_demand(rows[0][1])
+    always = "of the day, each as if it were always so"
+    when = always if what == "period" else at_demand(rows[0][1])
     money = (f">{terms.money}",) if terms.currency else ()
     for name, e in rows:
         more = f" and {len(e.violations) - 1:,} more" if len(e.violations) > 1 else ""
@@ -281,24 +284,21 @@ def _certainty(case: Instance, measured: Sequence[JobGraph], plan: Plan) -> Sect
     )
 
 
-def verdict(result: Result) -> Markup:
+def verdict(result: Result, terms: Terms) -> Markup:
     """Return the answer in a sentence."""
-    searched = (
-        f" Stopped by {result.stopped_by.value} after {seconds(result.runtime_s)}"
-        f" ({result.backend})."
-    )
+    searched = f" Stopped by {result.stopped_by.value} after {seconds(result.runtime_s)}."
     kind = None
     match result.status:
         case Status.OPTIMAL:
-            terms = ", then ".join(v.name.replace("_", " ") for v in result.levels)
-            text = f"Optimal: proved that no placement within the limits is better by {terms}."
+            names = ", then ".join(terms.name(v.name) for v in result.levels)
+            text = f"Optimal: proved that no placement within the limits is better by {names}."
             kind = "good"
         case Status.FEASIBLE:
             text = "This placement is valid, but not proved best."
             unproved = next((v for v in result.levels if v.gap > 0), None)
             if unproved and unproved.gap < 1:
                 text += f" No placement is more than {percent(unproved.gap)} better by "
-                text += f"{unproved.name.replace('_', ' ')}."
+                text += f"{terms.name(unproved.name)}."
             elif unproved:
                 text += " It is not known how much better another one may be."
             if result.stopped_by is StoppedBy.GAP:

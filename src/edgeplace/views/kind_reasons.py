@@ -13,12 +13,16 @@ KIND_COLUMNS = ("sites", "what if", "then")
 
 
 def show_kind_reasons(console: Console, reasons: Sequence[KindReason], terms: Terms) -> None:
-    """Print, for each kind of sites, what would be if a chain of operators ran elsewhere."""
+    """Print, for each kind of sites, what would be if a chain of operators ran elsewhere.
+
+    Nothing, not even a heading, if no chain has a choice.
+    """
     rows, named = [], ""
     for sites, *rest in kind_rows(reasons, terms):
         rows.append(("" if sites == named else sites, *rest))
         named = sites
     if rows:
+        console.heading("why each kind of site runs what it runs")
         console.table(KIND_COLUMNS, rows)
 
 

@@ -122,13 +122,13 @@ def _show_plan(
     console.heading(f"compared, {at_demand(evaluation)}")
     terms = Terms.of(case.cluster)
     show_policies(console, [("edgeplace", evaluation), *compared], terms, by_link=full)
-    show_periods(console, evaluation, terms)
     for p in found.others[:1]:
         console.text(gain(p.name, p.evaluation, evaluation, terms), style="bold")
     if said := terms.explanation():
         console.text(said, style="dim")
     if full:
         show_bill(console, case.cluster, evaluation)
+    show_periods(console, evaluation, terms)
     console.text(fullest(case.cluster, evaluation, case.rules))
     if said := unmet(evaluation):
         console.text(said, style="yellow")
@@ -178,7 +178,12 @@ def _show_changes(console: Console, found: SolvedCase, unset: Result, full: bool
         now = found.now.in_parallelism_of(result.plan)
         console.heading("what the settings change")
         sites = sites_of(now.cluster, found.case.cluster)
-        moved = shifts(now.jobs, unset.plan, result.plan, sites)
+        sources = {(job.name, op.id) for job in now.jobs for op in job.sources()}
+        # Sources without their data, which may run anywhere, come last.
+        moved = sorted(
+            shifts(now.jobs, unset.plan, result.plan, sites),
+            key=lambda s: s.source in found.case.lost and (s.job, s.operator) in sources,
+        )
         show_shifts(console, moved, len(moved) if full else _MOST_CHANGES)
 
 

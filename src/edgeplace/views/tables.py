@@ -176,7 +176,7 @@ def show_periods(console: Console, found: Evaluation, terms: Terms) -> None:
     """Print what a plan comes to in each period of a demand that varies over a day."""
     if not found.periods:
         return
-    console.heading("in each period")
+    console.heading("in each period, as if it were always so")
     rows = [(f"{p.name}, {percent(p.share)}", p.evaluation) for p in found.periods]
     _show_briefly(console, rows, "", terms, "period")
 

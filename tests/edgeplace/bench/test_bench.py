@@ -265,6 +265,7 @@ def test_more_jobs_than_cores_is_warned_of(edgeplace, monkeypatch):
         (["--time-limit", "0"], "time limit above 0"),
         (["--jobs", "0"], "1 job or more"),
         (["--costs", "costs.json"], "belong to a job of your own"),
+        (["--sites", "3"], "cure: give the network too: --topology FILE"),
         (["--topology", "net.txt"], "neither .graphml nor .csv"),
         ([SMALL, "--out", "/proc/no/folder"], "cannot be written"),
     ],

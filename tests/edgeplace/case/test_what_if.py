@@ -4,10 +4,23 @@ import json
 
 import pytest
 
-from edgeplace.model import Cluster, Match, NeverMove, Pin, Plan, Rules, parse, read, write
+from edgeplace.case.what_if import apply
+from edgeplace.model import (
+    Case,
+    Cluster,
+    Match,
+    NeverMove,
+    Period,
+    Pin,
+    Plan,
+    Rules,
+    parse,
+    read,
+    write,
+)
 from edgeplace.solver import evaluate
 from tests.support.depots import depots_cluster, parcels
-from tests.support.seeds import filter_cluster
+from tests.support.seeds import filter_cluster, filter_job
 
 PIS = tuple(f"pi-{i}" for i in range(4))
 
@@ -230,8 +243,40 @@ def test_a_setting_may_give_what_the_job_lacks(edgeplace, filter_model, wide, tm
 
 
 @pytest.mark.parametrize(
+    ("x", "as_people_write"),
+    [
+        (
+            "rate=x2",
+            ("rate=2x", "rate=200 %", "demand=x2", "demand=2x", "demand=200%"),
+        ),
+        ("rate:source=x0.6", ("rate:source=60%", "rate:source=0.6x", "demand=60%")),
+        ("link:pi-0-cloud=0.5", ("link:pi-0-cloud=50%", "link:pi-0-cloud=.5x")),
+        ("slots:cloud=x2", ("slots:cloud=2x", "slots:cloud=200%")),
+        ("cores:cloud=x0.5", ("cores:cloud=50%",)),
+        ("price:pi-0-cloud=x3", ("price:pi-0-cloud=3x", "price:pi-0-cloud=300%")),
+        ("period:peak=x2", ("period:peak=2x", "period:peak=200%")),
+    ],
+)
+def test_a_multiple_as_people_write_it(x, as_people_write):
+    demand = (Period(name="60x", share=1), Period(name="peak", share=1, factor=0.5))
+    links = tuple(
+        a.model_copy(update={"price_per_byte": 1e-9}) for a in filter_cluster().directed_links()
+    )
+    cluster = filter_cluster().model_copy(update={"links": links})
+    now = Case((filter_job(1000.0),), cluster, Rules(demand=demand))
+    then = apply(now, [x])
+    assert then != now
+    assert [apply(now, [text]) for text in as_people_write] == [then] * len(as_people_write)
+    assert apply(now, ["demand=60x"]).rules.demand == demand[:1], "a name goes first"
+
+
+@pytest.mark.parametrize(
     ("setting", "what", "cure"),
     [
+        ("rate=+10%", "'rate=+10%' does not say of which source", "rate=x2"),
+        ("link:pi-0-cloud=+10%", "'+10%' is no factor", "above 0"),
+        ("slots:cloud=+10%", "'+10%' is no factor", "above 0"),
+        ("demand=+10%", "the demand has no period '+10%'", "`demand` with periods"),
         ("rate=2", "'rate=2' does not say of which source", "rate=x2"),
         ("rate=xmany", "'many' is no factor", "above 0"),
         ("rate=x0", "'0' is no factor", "site:ID=lost"),
@@ -321,6 +366,21 @@ def test_a_site_that_others_go_through_is_lost(edgeplace, job, wide):
     table = ran.out.partition("for comparison, at the stated demand\n")[2].splitlines()
     assert "pi-0 -> cloud" in table[0]
     assert "42 kB/s" in table[1]
+
+
+def test_what_has_no_data_any_more_is_told_last_of_what_moves(edgeplace, tmp_path):
+    job, cluster = tmp_path / "job.yaml", tmp_path / "cluster.yaml"
+    write(parcels(6), job)
+    write(depots_cluster(6), cluster)
+    ran = edgeplace("solve", job, cluster, "--set", "site:region-north=lost", "--full")
+    assert "records/s are lost with it; these subtasks send nothing, and run anywhere" in ran.out
+    rows = ran.out.partition("what the settings change\n")[2].splitlines()[1:]
+    moved = [line.split()[:2] for line in rows if " -> " in line]
+    cameras = [name == "camera" for name, _ in moved]
+    # Frames of the lost depots were decoded in their region.
+    assert ["decode", "region-north"] in moved
+    assert any(cameras)
+    assert cameras == sorted(cameras)
 
 
 def test_all_nodes_of_a_class_are_of_another(edgeplace, tmp_path):

@@ -193,12 +193,15 @@ def test_steps_of_a_range(edgeplace, files):
     ran = edgeplace("solve", *files, "--set", "link:region-north-cloud=0.5..1", "--json")
     values = [row["link:region-north-cloud"] for row in json.loads(ran.out)]
     assert values == ["0.5", "0.625", "0.75", "0.875", "1"]
+    assert steps("rate=1x..3x") == ["rate=1x", "rate=2x", "rate=3x"]
+    assert steps("demand=50..150%") == [f"demand={n}%" for n in (50, 75, 100, 125, 150)]
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--set", "rate=x5..x1"), "is no range"),
+        (("--set", "rate=50%..2x"), "is no range"),
         (("--set", "rate=x1..x2", "--set", "slots:vm=8..9"), "sweep one at a time"),
         (("--set", "rate=x1..x2", "--each-site-lost"), "ask one at a time"),
         (("--each-site-lost", "-o", "plan.json"), "make several plans"),
@@ -351,6 +354,18 @@ def test_an_edge_site_that_serves_anothers_data_is_named_unless_a_rule_speaks_of
         of_first = Rules(rules=(ruled.model_copy(update={"job": first.name}),))
         said = foreign_data(dataclasses.replace(both, rules=of_first), placed)
         assert proposed(said).job == second.name
+
+
+def test_no_lost_site_is_proposed_as_an_open_one(now):
+    then = now.without_site("region-north")
+    assert set(then.lost) == {"region-north", depot(0)}
+    plan = solve(then.jobs, then.cluster).plan
+    name = then.jobs[0].name
+    at = {**plan.jobs[name], "parse": ("depot-02-pi0", *plan.jobs[name]["parse"][1:])}
+    said = foreign_data(then, plan.model_copy(update={"jobs": {name: at}}))
+    regions = {s.id for s in now.cluster.sites if s.id.startswith("region-")}
+    assert set(proposed(said).open_sites) == regions - {"region-north"}
+    assert said.endswith("sites that are lost are not among those it opens")
 
 
 def proposed(said):

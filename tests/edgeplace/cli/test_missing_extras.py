@@ -90,5 +90,21 @@ except MissingExtraError as e:
         *(f"{n} pip install 'edgeplace[solve]'" for n in ("solve", "balance", "solve_fleet")),
         "evaluate pip install 'edgeplace[solve]'",
         "search pip install 'edgeplace[solve]'",
-        "measure pip install 'edgeplace[spark]'",
+        "measure pip install 'edgeplace[solve]'",
     ]
+
+
+@pytest.mark.slow
+def test_costs_of_a_small_log_ask_for_the_lighter_extra(tmp_path):
+    """What such a log needs is in both extras; PySpark is needed for large ones alone."""
+    code = """
+from edgeplace.cli.main import main
+from edgeplace.instances import path
+print(int(main(["costs", str(path("demo/metrics.jsonl.gz"))])))
+"""
+    ran = python(code, tmp_path)
+    assert ran.stdout == "6\n"
+    assert ran.stderr.endswith(
+        "edgeplace costs: reading metric logs needs numpy, which is not installed\n"
+        "  cure: pip install 'edgeplace[solve]'\n"
+    )

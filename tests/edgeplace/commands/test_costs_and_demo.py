@@ -36,8 +36,9 @@ def test_the_demo_goes_the_whole_way(edgeplace):
         name = next(n for n in rows if row.startswith(f"{n} "))
         rows[name] = row.removeprefix(name).strip()
     assert all(rows.values()), rows
+    assert f"\nthe demo's files: {LOG.parent}\nnext: edgeplace init, " in applied
     assert "held there: pin Source: sensors" in rows["Source: sensors"]
-    lines = applied.split("\n", 1)[1]
+    lines = applied.split("\n", 1)[1].partition("\nthe demo's files:")[0]
     cluster = read(CLUSTER, Cluster)
     placed = schedulercfg.parse(lines, job=job, cluster=cluster)
     sites = [cluster.node(tm).site for tm in placed[job.operator("Source: sensors").id]]
@@ -100,6 +101,12 @@ def test_costs_of_an_unknown_format_exit_2(edgeplace, tmp_path):
     ran = edgeplace("costs", tmp_path / "log.txt")
     assert ran.status == 2
     assert "log.txt" in ran.err
+
+
+def test_a_folder_of_parquet_that_exists_is_refused_before_the_log_is_read(edgeplace, tmp_path):
+    ran = edgeplace("costs", tmp_path / "none.jsonl", "--parquet", tmp_path)
+    assert ran.status == 2
+    assert f"--parquet {tmp_path}: exists already\n" in ran.err
 
 
 def test_a_placement_needs_job_and_cluster(edgeplace, tmp_path):

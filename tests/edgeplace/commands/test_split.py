@@ -42,6 +42,9 @@ def test_the_command_of_the_page_prints_the_page_and_writes_plan_and_weights(edg
     ]
     plan = read(files / "plan.json", Plan)
     assert plan.weights["hot"]["combine"]["b"] == (0.0, 1.0, 0.0)
+    # What another job must leave free is what the weights send, not what even ones would.
+    sent = sum(v for row in plan.uses["hot"].bytes_per_s.values() for v in row.values())
+    assert sent == pytest.approx(12_160, rel=1e-5)
 
 
 def test_explain_judges_a_plan_by_its_weights_and_says_how_good_they_are(edgeplace, files):

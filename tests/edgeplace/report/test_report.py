@@ -17,6 +17,7 @@ from edgeplace.cli.quantities import size
 from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown
 from edgeplace.model import Cluster, JobGraph, Plan, read, write
+from edgeplace.report.drawing import drawing
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.parts import long_table
 from edgeplace.report.placement import placement
@@ -28,6 +29,7 @@ from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
 from tests.solver.test_wishes import SPREAD
 from tests.solver.test_wishes import case as wishing
+from tests.support.depots import depots_cluster, forklifts, parcels
 from tests.support.page_reader import Page
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
@@ -86,7 +88,10 @@ def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, fi
     model, sites = filter_model
     found = solve(model, sites).evaluation
     assert page.headings[0] == (1, "Placement of filter")
-    assert "Optimal: proved that no placement within the limits is better by wan" in page.text
+    assert (
+        "Optimal: proved that no placement within the limits is better by WAN traffic, then the "
+        in page.text
+    )
     assert "All sources can grow to 1.19x their rate until the first limit: link" in page.text
     assert page.table("Subtasks of each operator") == [
         ["source", "×1", "×1", "×1", "×1", "-"],
@@ -332,6 +337,59 @@ def test_boxes_hold_every_subtask_and_flows_every_byte(name, policy):
         assert placed.boxes[f.end].subtasks[f.target] > 0
     place = {o: i for i, o in enumerate(placed.order)}
     assert all(place[f.source] < place[f.target] for f in placed.flows)
+
+
+def test_no_arrow_runs_behind_a_box_that_it_only_passes():
+    jobs, cluster = [parcels(8), forklifts(8)], depots_cluster(8)
+    p = build(jobs, cluster)
+    picture = drawing(placement(measure_usage(p, BASELINES["all-server"](p))))
+    boxes = [
+        tuple(float(n) for n in found)
+        for found in re.findall(
+            r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)" rx="8"', picture
+        )
+    ]
+    assert len({x for x, *_ in boxes}) == 3, "depots, regions, cloud"
+    arrows = re.findall(r'<path d="([^"]+)" stroke-width="[^"]+" class="wan"', picture)
+    assert arrows
+    for arrow in arrows:
+        for x, y in points(arrow):
+            assert not any(
+                left + 3 < x < left + width - 3 and top < y < top + height
+                for left, top, width, height in boxes
+            )
+
+
+def points(path):
+    """Yield points along a path of M, C and H."""
+    x = y = 0.0
+    for kind, numbers in re.findall(r"([MCH])([^MCH]+)", path):
+        found = [float(n) for n in numbers.split()]
+        if kind == "M":
+            x, y = found
+        elif kind == "H":
+            yield from ((x + (found[0] - x) * i / 20, y) for i in range(21))
+            x = found[0]
+        else:
+            ends = [(x, y), *zip(found[::2], found[1::2], strict=True)]
+            for t in (i / 20 for i in range(21)):
+                weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3)
+                yield tuple(
+                    sum(w * e[axis] for w, e in zip(weights, ends, strict=True)) for axis in (0, 1)
+                )
+            x, y = ends[-1]
+
+
+def test_an_arrow_is_not_broken_at_the_end_of_a_line():
+    said = element("td", "a -> b", element("b", "c -> d"), title="e -> f")
+    assert said == (
+        '<td title="e -&gt; f">a <span class="arrow">-&gt;</span> b<b>c -&gt; d</b></td>'
+    )
+
+
+def test_of_a_placement_that_does_not_hold_the_tiles_say_so(reported, job, cluster, narrow):
+    tiles = [text for text in reported(job, cluster).text.splitlines() if "headroom" in text]
+    assert tiles and all("all-server, which breaks limits: " in text for text in tiles)
 
 
 @pytest.mark.slow

@@ -18,6 +18,9 @@ from edgeplace.model import (
 )
 from edgeplace.model.what_if.case import Case
 from edgeplace.solver import SearchParameters, evaluate, job_uses, moves, solve, solve_case
+from edgeplace.solver.infeasibility.shortages import shortages
+from edgeplace.solver.infeasibility.thin_links import thin_links
+from edgeplace.solver.problem import build
 
 PEAKS_APART = (
     Period(name="day", share=16, sources=(SourceFactor(operators=("b",), factor=0.1),)),
@@ -130,6 +133,56 @@ def test_the_worst_period_says_which_limit_breaks(case):
     assert solve_case(then.with_demand_of("quiet")).status is Status.OPTIMAL
 
 
+def at_the_cloud(rate):
+    """Return a source `c` on the server."""
+    born = source("c")
+    born["born_at"] = ["cloud"]
+    born["cost"] = {
+        "demand": {"rates_per_s": [rate]},
+        "classes": [{"node_class": "server", "true_rate_per_s": 1e6}],
+    }
+    return born
+
+
+@pytest.fixture
+def quiet_evening(case):
+    """The Pi and its link are too full in the evening; by day most records are the server's."""
+    (job,) = case.jobs
+    data = job.model_dump(mode="json")
+    data["operators"].append(at_the_cloud(50_000))
+    for op in data["operators"][:2]:
+        op["cost"]["classes"][0] |= {"origin": "measured", "relative_spread": 0.25}
+    demand = tuple(
+        Period(name=name, share=1, sources=(SourceFactor(operators=low, factor=0),))
+        for name, low in (("day", ("a", "b")), ("evening", ("c",)))
+    )
+    return over_a_day(Case((parsed(JobGraph, data),), case.cluster, case.rules), demand)
+
+
+def test_what_breaks_outside_the_busiest_period_has_its_spread(quiet_evening):
+    case = quiet_evening
+    plan = Plan(jobs={"j": {"a": ("pi",), "b": ("pi",), "sink": ("vm",), "c": ("vm",)}})
+    judged = evaluate(case.jobs, case.cluster, plan, case.rules)
+    cpu = next(v for v in judged.violations if v.kind is LimitKind.NODE_CPU)
+    assert (cpu.used, cpu.spread) == pytest.approx((1.2, 0.25))
+
+
+def test_what_is_short_outside_the_busiest_period_is_seen_without_a_search(quiet_evening):
+    case = quiet_evening
+    problem = build(case.jobs, case.cluster, case.rules)
+    (cpu,) = shortages(problem, soft=False).limits
+    assert (cpu.where, cpu.used) == ("pi", pytest.approx(1.2))
+    # With a second core for it, the link is what no plan spares.
+    pi, vm = case.cluster.nodes
+    wider = case.cluster.model_copy(update={"nodes": (pi.model_copy(update={"cores": 2}), vm)})
+    (link,) = thin_links(build(case.jobs, wider, case.rules))
+    assert (link.limit.where, link.limit.used) == ("edge -> cloud", pytest.approx(12_000))
+    found = solve_case(case)
+    assert found.status is Status.INFEASIBLE
+    assert found.conflict.confirmed
+    assert {c.where for c in found.conflict.changes} == {"pi", "edge -> cloud"}
+
+
 def test_what_does_not_fit_is_refused(case):
     wrong = Period(name="p", share=1, sources=(SourceFactor(operators=("sink",), factor=2),))
     with pytest.raises(InvalidInputError, match="'sink', which is no source"):
@@ -239,11 +292,7 @@ def test_a_job_uses_what_it_does_in_the_worst_period_of_each_resource(case):
 
 def test_a_place_that_is_full_in_one_period_is_no_option_with_one_that_never_is(case):
     """`b` has its peak when all jobs together have not: it fits beside `a` by day only."""
-    at_cloud = {**source("c"), "born_at": ["cloud"]}
-    at_cloud["cost"] = {
-        **at_cloud["cost"],
-        "classes": [{"node_class": "server", "true_rate_per_s": 1e6}],
-    }
+    at_cloud = at_the_cloud(600)
     job = parsed(
         JobGraph, {"name": "j", "operators": [source("a"), source("b"), at_cloud], "streams": []}
     )
