@@ -8,7 +8,7 @@ from pathlib import Path
 from edgeplace.control.rehearsal import read_rehearsal
 from edgeplace.model import InvalidInputError
 from testbed.brokers.kafka import kafka
-from testbed.brokers.mqtt import mqtt
+from testbed.brokers.mqtt import FAULTS, mqtt
 from testbed.errors import TestbedError
 from testbed.experiments.headline import WAN_MBIT_PER_S, headline
 from testbed.experiments.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
@@ -46,6 +46,13 @@ def main() -> int:
             metavar="N",
             help="messages/s of a site; default: 400",
         )
+    telling.add_argument(
+        "--fault",
+        choices=FAULTS,
+        default="kill",
+        help="a TaskManager is killed, a site's WAN is cut, or a broker is out of reach of its "
+        "source; default: kill; the others need root",
+    )
     heading = commands.add_parser("headline", help="does placement pay? (needs root)")
     heading.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the results")
     heading.add_argument("--workloads", nargs="*", default=[], metavar="NAME", help="default: all")
@@ -110,7 +117,9 @@ def _run(arguments: argparse.Namespace) -> int:
         case "soak":
             return 0 if soak(arguments.flink, arguments.moves, arguments.kills) else 1
         case "mqtt":
-            return 0 if mqtt(arguments.flink, arguments.away, arguments.rate) else 1
+            return (
+                0 if mqtt(arguments.flink, arguments.fault, arguments.away, arguments.rate) else 1
+            )
         case "kafka":
             return 0 if kafka(arguments.flink, arguments.away, arguments.rate) else 1
         case "headline":

@@ -3,8 +3,9 @@
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -57,6 +58,14 @@ class Brokers(Protocol):
 
     def ready_for(self, job: str) -> bool:
         """Return whether what sensors send from now on waits for the job of this name."""
+
+
+@dataclass(frozen=True)
+class Away:
+    """How long a site was away, until all was back: in seconds, and its readings committed then."""
+
+    seconds: float
+    committed: int
 
 
 class ReadingsRun:
@@ -135,19 +144,33 @@ class ReadingsRun:
         draft.rename(self._rate)
         self._per_second = per_second
 
-    def take_away(self, site: str, seconds: float) -> tuple[int, float]:
-        """Kill a site's TaskManager after a checkpoint, and start it again after so many seconds.
+    def take_away(self, site: str, seconds: float) -> Away:
+        """Kill a site's TaskManager, and start it again after so many seconds."""
 
-        Return how many of the site's readings were committed before it came back, and after how
-        many seconds its TaskManager was registered again.
-        """
+        def start_again() -> None:
+            self._flink.cluster.start_missing()
+
+        return self.without(site, seconds, lambda: self._flink.cluster.kill(site), start_again)
+
+    def without(
+        self, site: str, seconds: float, take: Callable[[], None], give_back: Callable[[], None]
+    ) -> Away:
+        """Take something away once readings of a site are committed, and give it back."""
         self.wait_for_readings(site)
         start = time.monotonic()
-        self._flink.cluster.kill(site)
+        take()
         time.sleep(seconds)
         before = self.count(site)
-        self._flink.cluster.start_missing()
-        return before, time.monotonic() - start
+        give_back()
+        return Away(time.monotonic() - start, before)
+
+    def wait_for_count(self, site: str, count: int) -> float:
+        """Wait until so many readings of a site are committed; return how many seconds it took."""
+        start = time.monotonic()
+        self._flink.wait_until(
+            lambda: self.count(site) >= count, f"{count} readings of {site}", _SECONDS
+        )
+        return time.monotonic() - start
 
     def finish(self) -> list[str]:
         """Wait until all messages are sent and counted; return the faults, none if all is well.
