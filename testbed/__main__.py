@@ -7,9 +7,10 @@ from pathlib import Path
 
 from edgeplace.control.rehearsal import read_rehearsal
 from edgeplace.model import InvalidInputError
+from testbed.brokers.kafka import kafka
+from testbed.brokers.mqtt import FAULTS, mqtt
 from testbed.errors import TestbedError
 from testbed.experiments.headline import WAN_MBIT_PER_S, headline
-from testbed.experiments.mqtt import mqtt
 from testbed.experiments.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
 from testbed.experiments.soak import KILLS, MOVES, soak
 from testbed.experiments.workloads import WORKLOADS
@@ -32,16 +33,25 @@ def main() -> int:
     soaking.add_argument("--moves", type=int, default=MOVES)
     soaking.add_argument("--kills", type=int, default=KILLS, help="of TaskManagers")
     telling = commands.add_parser("mqtt", help="data born at the edge, and a site that is away")
-    telling.add_argument("--flink", default=FLINK_VERSION, metavar="VERSION")
+    keeping = commands.add_parser("kafka", help="offsets in checkpoints, and replay (Kafka 0.9)")
+    for reading in (telling, keeping):
+        reading.add_argument("--flink", default=FLINK_VERSION, metavar="VERSION")
+        reading.add_argument(
+            "--away", type=_at_least_one, default=30, metavar="SECONDS", help="default: 30"
+        )
+        reading.add_argument(
+            "--rate",
+            type=_at_least_one,
+            default=400,
+            metavar="N",
+            help="messages/s of a site; default: 400",
+        )
     telling.add_argument(
-        "--away", type=_at_least_one, default=30, metavar="SECONDS", help="default: 30"
-    )
-    telling.add_argument(
-        "--rate",
-        type=_at_least_one,
-        default=400,
-        metavar="N",
-        help="messages/s of a site; default: 400",
+        "--fault",
+        choices=FAULTS,
+        default="kill",
+        help="a TaskManager is killed, a site's WAN is cut, or a broker is out of reach of its "
+        "source; default: kill; the others need root",
     )
     heading = commands.add_parser("headline", help="does placement pay? (needs root)")
     heading.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the results")
@@ -107,7 +117,11 @@ def _run(arguments: argparse.Namespace) -> int:
         case "soak":
             return 0 if soak(arguments.flink, arguments.moves, arguments.kills) else 1
         case "mqtt":
-            return 0 if mqtt(arguments.flink, arguments.away, arguments.rate) else 1
+            return (
+                0 if mqtt(arguments.flink, arguments.fault, arguments.away, arguments.rate) else 1
+            )
+        case "kafka":
+            return 0 if kafka(arguments.flink, arguments.away, arguments.rate) else 1
         case "headline":
             headline(arguments.out, arguments.workloads, arguments.wan)
         case "up":

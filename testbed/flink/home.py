@@ -56,7 +56,7 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
     if home.is_dir():
         return home
     cache_dir().mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(cache_dir() / f"flink-{version}.lock"):
+    with one_at_a_time(cache_dir() / f"flink-{version}.lock"):
         # Another process may have assembled it meanwhile.
         if not home.is_dir():
             _assemble(version, home)
@@ -64,7 +64,7 @@ def flink_home(version: str = FLINK_VERSION) -> Path:
 
 
 @contextmanager
-def _one_at_a_time(file: Path) -> Iterator[None]:
+def one_at_a_time(file: Path) -> Iterator[None]:
     """Wait until no other process is here; the kernel lets the next one in if one is killed."""
     with file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

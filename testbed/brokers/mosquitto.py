@@ -2,7 +2,7 @@
 
 import os
 import shutil
-import socket
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,7 +11,6 @@ from testbed.errors import TestbedError
 from testbed.flink.prometheus import free_ports
 from testbed.process import launch_server, stop
 
-_HOST = "127.0.0.1"
 _LARGEST_ID = 65_535
 """So many messages may wait for an acknowledgement: an MQTT packet has 16 bits for its id."""
 
@@ -31,12 +30,16 @@ def find_mosquitto() -> str:
 
 
 class Mosquitto:
-    """A broker on loopback for the time of the ``with`` block.
+    """A broker for the time of the ``with`` block.
 
     Parameters
     ----------
     folder
         For its configuration, sessions and log; made here.
+    host
+        Its address.
+    beside
+        What its command begins with, e.g. ``ip netns exec NAME``.
 
     Attributes
     ----------
@@ -49,24 +52,24 @@ class Mosquitto:
         If there is no ``mosquitto``, or it is not ready in time.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1", beside: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
-        self._port = free_ports(1)[0]
-        self.address = f"{_HOST}:{self._port}"
+        port = free_ports(1)[0]
+        self.address = f"{host}:{port}"
         self._log = folder / "mosquitto.log"
         configuration = folder / "mosquitto.conf"
         configuration.write_text(
-            f"listener {self._port} {_HOST}\n"
+            f"listener {port} {host}\n"
             "allow_anonymous true\n"
             f"persistence true\npersistence_location {folder}/\n"
             # By default 20 messages wait for an acknowledgement, and 1000 behind them; more are
             # thrown away.
             f"max_inflight_messages {_LARGEST_ID}\nmax_queued_messages 0\n"
             "log_dest stderr\nlog_type error\nlog_type warning\nlog_type subscribe\n"
+            "log_type information\n" + ("user root\n" if os.geteuid() == 0 else "")
             # It would become a user that cannot write to the folder.
-            + ("user root\n" if os.geteuid() == 0 else "")
         )
-        self._command = [find_mosquitto(), "-c", str(configuration)]
+        self._command = [*beside, find_mosquitto(), "-c", str(configuration)]
 
     def __enter__(self) -> Self:
         self._process = launch_server("Mosquitto", self._command, self._log, self._is_ready)
@@ -85,8 +88,4 @@ class Mosquitto:
         return any(f" {client} 1 " in line for line in self._log.read_text().splitlines())
 
     def _is_ready(self) -> bool:
-        try:
-            with socket.create_connection((_HOST, self._port), timeout=1):
-                return True
-        except OSError:
-            return False
+        return any(line.endswith(" running") for line in self._log.read_text().splitlines())
