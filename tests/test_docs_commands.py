@@ -65,6 +65,10 @@ ELSEWHERE = {
         "apply",
     ),
     ("mqtt.md", "python -m testbed mqtt"): ("tests/live/test_mqtt.py", "MqttRun("),
+    ("testbed.md", ".venv/bin/python -m testbed curve"): (
+        "tests/testbed/experiments/test_load_curve.py",
+        'run(monkeypatch, "--trace"',
+    ),
     ("", "make demo"): ("tests/edgeplace/commands/test_costs_and_demo.py", 'edgeplace("demo")'),
     ("", "make test"): (".ci/run", "make test"),
     ("install.md", "pip install"): (".ci/install_by_name.py", "pip install edgeplace"),

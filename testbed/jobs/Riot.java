@@ -19,13 +19,13 @@ import testbed.jobs.RiotSensors.Message;
  *   <li>{@code etl}: {@code parse - range - known = interpolate - annotate ~ sink}: measurements out of
  *       range become missing, stations out of service are left out, what is missing becomes the mean
  *       of the station's last values, and the station's district is added
- *   <li>{@code stats}: {@code parse = average}, {@code parse = moment} and {@code parse = distinct ~
- *       sink}: of each station and field the mean of ten, of each station the second moment of its
+ *   <li>{@code stats}: {@code parse = average}, {@code parse = moment} and {@code parse - fields =
+ *       distinct}, all {@code ~ sink}: of each station and field the mean of ten, of each station the second moment of its
  *       values, of each field the number of distinct values
  *   <li>{@code predict}: {@code parse - classify ~ sink} by a decision tree, and {@code parse = regress ~
  *       sink}: how far a measurement is from the line through the station's ten before
- *   <li>{@code train}: {@code parse = collect - fit ~ sink}: a linear regression on each fifty messages
- *       of a station
+ *   <li>{@code train}: {@code parse = collect - fit ~ sink}: a linear regression on each {@code train-of}
+ *       messages of a station, default 50
  * </ul>
  *
  * <p>Arguments beside those of {@link HeadlineJob}: {@code queries}, default {@code
@@ -117,11 +117,12 @@ public final class Riot {
                                 parsed.keyBy(measured -> measured.station)
                                         .process(new RiotQueries.Regress())));
             case "train":
+                int trainOf = job.arguments.integer("train-of", 50);
                 SingleOutputStreamOperator<RiotQueries.Batch> collected =
                         job.keyed(
                                 "collect",
                                 parsed.keyBy(measured -> measured.station)
-                                        .process(new RiotQueries.Gather()));
+                                        .process(new RiotQueries.Gather(trainOf)));
                 return List.of(job.keyed("fit", collected.map(new RiotQueries.Fit())));
             default:
                 throw new IllegalArgumentException("no such query: " + query);

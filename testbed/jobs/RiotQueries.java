@@ -18,7 +18,6 @@ import testbed.jobs.RiotSensors.Message;
 final class RiotQueries {
     private static final int MEAN_OF = 10;
     private static final int LINE_OF = 10;
-    private static final int FIT_OF = 50;
     private static final int FIELDS = RiotSensors.FIELDS;
 
     private RiotQueries() {}
@@ -333,7 +332,12 @@ final class RiotQueries {
     static final class Gather extends KeyedProcessFunction<Long, Measured, Batch> {
         private static final long serialVersionUID = 1L;
 
+        private final int trainOf;
         private transient ValueState<Batch> state;
+
+        Gather(int trainOf) {
+            this.trainOf = trainOf;
+        }
 
         @Override
         public void open(OpenContext context) {
@@ -354,7 +358,7 @@ final class RiotQueries {
             batch.timeMs = read.timeMs;
             batch.temperatures = with(read.values[0], batch.temperatures);
             batch.dust = with(read.values[3], batch.dust);
-            if (batch.dust.length < FIT_OF) {
+            if (batch.dust.length < trainOf) {
                 state.update(batch);
             } else {
                 state.clear();
