@@ -83,8 +83,8 @@ class Running:
     def __init__(self, world: World, jar: str, mode: str) -> None:
         self.world = world
         self.mode = mode
-        self._out = world.cluster.scratch / mode
-        self._out.mkdir()
+        self.folder = world.cluster.scratch / mode
+        self.folder.mkdir()
         self.rate(1)
         self.id = world.cluster.rest.run(
             jar,
@@ -92,13 +92,13 @@ class Running:
                 f"mode={mode}",
                 f"sources={len(PIS)}",
                 f"workers={len(PIS)}",
-                f"out={self._out}",
-                f"rate-file={self._out / 'rate'}",
+                f"out={self.folder}",
+                f"rate-file={self.folder / 'rate'}",
                 *JOB,
             ],
         )
         world.cluster.wait_until(self._runs, f"start of {mode}", 180)
-        self._loop = Loop(world, self._out, CORES)
+        self._loop = Loop(world, self.folder, CORES)
         self.found = self._loop.discover()
         job = self.found.job
         places = {
@@ -114,16 +114,16 @@ class Running:
 
     def rate(self, records_per_s: float) -> None:
         """Offer so many records/s of all sources."""
-        draft = self._out / "rate.draft"
+        draft = self.folder / "rate.draft"
         draft.write_text(f"{records_per_s / len(PIS):.3f}")
-        draft.rename(self._out / "rate")
+        draft.rename(self.folder / "rate")
 
     def watch(self, offered: float, count: int = 5, settle_s: float = 10) -> Seen:
         """Measure windows of 5 s, each with a checkpoint."""
         self.rate(offered)
         time.sleep(settle_s)
         seen = windows(self.world, count, 5.0)
-        rates = source_rates(self._out, [replace(seen[-1], begin_s=seen[0].begin_s)])[:, 0]
+        rates = source_rates(self.folder, [replace(seen[-1], begin_s=seen[0].begin_s)])[:, 0]
         found = Seen(
             float(rates.sum()),
             middle([w.wan_bytes_per_s for w in seen]),
@@ -138,12 +138,15 @@ class Running:
         )
         return found
 
-    def measured(self, offered: float, seconds: int = 25) -> JobGraph:
-        """Return the job with the costs of a log at a rate."""
+    def recorded(self, offered: float, seconds: int = 25) -> Path:
+        """Return a metric log at a rate."""
         self.rate(offered)
         time.sleep(10)
-        log = self._loop.record(f"{offered:.0f}", seconds)
-        return self._loop.costs([log], self.found)
+        return self._loop.record(f"{offered:.0f}", seconds)
+
+    def costs(self, logs: Sequence[Path]) -> JobGraph:
+        """Return the job with the costs of logs, which are in `costs.json` of its folder, too."""
+        return self._loop.costs(logs, self.found)
 
     def end(self) -> None:
         """Cancel it."""
@@ -161,7 +164,7 @@ def main() -> None:
         )
         spread = Running(world, jar, "spread")
         even = spread.watch(MEASURED[0], settle_s=20)
-        logs = [spread.measured(offered) for offered in MEASURED]
+        logs = [spread.costs([spread.recorded(offered)]) for offered in MEASURED]
         predicted, most, weighted = predictions(spread, logs)
         own = spread.watch(TRICKLE, 3).wan_bytes_per_s
         used = weigh_all(spread, weighted)
@@ -232,7 +235,7 @@ def advice(raw: Running, spread: JobGraph) -> float:
 
     What a user states: how many sensors there are, their skew, and the size of an accumulator.
     """
-    job = raw.measured(STEADY)
+    job = raw.costs([raw.recorded(STEADY)])
     law = FlushLaw(gathering=GATHERS["SplitReadings", "combine"], form="zipf", keys=3000, shape=1.0)
     [partial] = [s for s in spread.streams if s.ship_strategy is ShipStrategy.HASH]
     assert partial.cost and partial.cost.bytes_per_record

@@ -1,7 +1,7 @@
 """From totals to the cost of a stream."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from edgeplace.model.cost import StreamCost
 from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
@@ -10,6 +10,9 @@ from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subta
 
 ENOUGH_RECORDS = 100
 """Least records for each consumer subtask for which the shares count as measured."""
+SAME_WITHIN = 0.1
+"""Share by which the records that leave and those that arrive may differ in one log."""
+ONE_END_IS_OLDER = "Flink's metrics of one end are older"
 NOT_IDENTIFIABLE = (
     "not identifiable: Flink counts records a task, not a stream, and the source has further "
     "outputs, the target further inputs"
@@ -71,6 +74,8 @@ def _stream_cost(
         if seen < count:
             complete = False
             notes.append(f"{count - seen} of {count} subtasks of {end} are not in this log")
+    if only_input and only_output and complete:
+        notes += _disagreement(rate_per_s(producer, "records_out"), records)
     if not only_input:
         notes.append("local and remote bytes are not identifiable: the target has further inputs")
     return StreamCost(
@@ -83,6 +88,17 @@ def _stream_cost(
         remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
         notes=tuple(notes),
     )
+
+
+def _disagreement(left_per_s: float | None, arrived_per_s: float | None) -> Iterator[str]:
+    """Yield a note if two counts of the same records differ: the metrics of one end are older."""
+    if left_per_s is None or arrived_per_s is None:
+        return
+    if abs(left_per_s - arrived_per_s) > SAME_WITHIN * max(left_per_s, arrived_per_s):
+        yield (
+            f"{left_per_s:,.1f} records/s left and {arrived_per_s:,.1f} arrived: "
+            f"{ONE_END_IS_OLDER}. Measure longer, and at a steady rate"
+        )
 
 
 def _later(measured: Sequence[QuarterTotals]) -> Sequence[QuarterTotals]:

@@ -227,6 +227,7 @@ def test_a_module_name_stands_once_in_a_room():
     assert doubled == set()
 
 
+@pytest.mark.slow
 def test_a_class_name_means_one_thing():
     """Private classes stay in their file; others may be imported beside one another."""
     names = Counter(

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeplace import Cluster, JobGraph, Plan
-from edgeplace.model import ClassCost, write
+from edgeplace.model import ClassCost, StreamCost, write
+from edgeplace.spark_stats.streams import ONE_END_IS_OLDER
 from testbed.errors import TestbedError
 from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.headline_report import (
@@ -242,21 +243,26 @@ def _measured_at(run: HeadlineRun, busy: FoundCase, rate: float) -> JobGraph:
     run.rate(TRICKLE)
     run.world.set_wan(WIDE)
     run.loop.apply(half_and_half(busy.job), busy.cluster)
-    for _ in range(TRIALS):
-        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s)
+    for trial in range(1, TRIALS + 1):
+        # What one end's metrics are too old by weighs less in a longer log.
+        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s, trial)
         job = run.loop.costs([log], busy)
         # The JobManager may have fetched the metrics of recently moved tasks too rarely.
-        if all(s.cost and s.cost.bytes_per_record is not None for s in job.streams):
+        if all(s.cost and _is_told(s.cost) for s in job.streams):
             break
-        say("measured again: the log tells too little")
+        say("measured again, and longer: the log tells too little")
     return _with_classes(job, {op.id: op.cost.classes for op in busy.job.operators if op.cost})
 
 
-def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float) -> Path:
-    """Return a log of some seconds at a rate of each source subtask."""
+def _is_told(cost: StreamCost) -> bool:
+    return cost.bytes_per_record is not None and not any(ONE_END_IS_OLDER in n for n in cost.notes)
+
+
+def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float, times: int = 1) -> Path:
+    """Return a log at a rate of each source subtask, some times as long as the schedule says."""
     run.rate(rate)
     time.sleep(settle_s)
-    return run.loop.record(name, run.schedule.measure_s)
+    return run.loop.record(name, run.schedule.measure_s * times)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from edgeplace import Cluster, JobGraph, Plan, Rules, solve
-from edgeplace.control.rehearsal import AnyInjected, KilledNode, LostSite, Rehearsal
+from edgeplace.control.rehearsal import AnyInjected, KilledNode, LostSite, RateStep, Rehearsal
 from edgeplace.model import Link, Pin, write
 from testbed.errors import TestbedError
 from testbed.experiments.loop import FoundCase, Loop
@@ -125,9 +125,13 @@ def _set_up(world: World, schedule: Rehearsal, home: Path, folder: Path) -> _Sta
     found = loop.discover()
     cluster = _over(found.cluster, world.links)
     loop.apply(_measured_places(found), found.cluster)
-    time.sleep(_WARM_S)
-    job = loop.costs([loop.record("measured", _RECORD_S)], FoundCase(found.job, cluster))
-    job = _born_in_the_field(job)
+    logs = []
+    for rate_per_s in _rates(schedule):
+        offered.set(rate_per_s)
+        time.sleep(_WARM_S)
+        logs.append(loop.record(f"measured-{rate_per_s:g}", _RECORD_S))
+    offered.set(schedule.rate_per_s)
+    job = _born_in_the_field(loop.costs(logs, FoundCase(found.job, cluster)))
     rules = Rules(rules=(Pin(operators=tuple(op.id for op in sinks(job)), to=CLOUD),))
     best = solve(with_rate(job, schedule.rate_per_s), cluster, rules, time_limit_s=_SOLVE_S).plan
     if best is None:
@@ -136,6 +140,14 @@ def _set_up(world: World, schedule: Rehearsal, home: Path, folder: Path) -> _Sta
     write(cluster, folder / "cluster.json")
     write(rules, folder / "rules.json")
     return _Stage(world, folder, job, cluster, rules, offered, idle_bytes_per_s, best.of(job.name))
+
+
+def _rates(schedule: Rehearsal) -> list[float]:
+    """Return the rates to measure the job at, ascending: a thread that wakes up for one record
+    spends more on it than one that wakes up for several, so one low rate overstates the costs.
+    """
+    factors = {e.factor for e in schedule.events if isinstance(e, RateStep)}
+    return [schedule.rate_per_s * factor for factor in sorted({1.0, *factors})]
 
 
 def _measured_places(found: FoundCase) -> Plan:

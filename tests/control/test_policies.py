@@ -103,6 +103,7 @@ def test_ours_keeps_to_twelve_changes_a_day_on_a_load_that_swings_by_the_hour():
     assert outcome.changes_per_day <= 12 < run(DS2(), load).changes_per_day
 
 
+@pytest.mark.slow
 def test_ours_meets_a_flash_crowd():
     load = flash_crowd(500.0, PEAK, [40_000, 130_000], 2)
     outcome = run(Edgeplace(), load)

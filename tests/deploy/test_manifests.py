@@ -118,6 +118,7 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_schema_of_the_operator(schema: Path) -> None:
     right = the("FlinkDeployment")
     mode = copy.deepcopy(right)

@@ -71,6 +71,7 @@ def test_what_is_carried_over_is_never_a_wrong_proof(name):
     assert carried_over > 0
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(instance=instances(), chance=st.randoms(use_true_random=False))
 def test_a_bound_that_is_carried_over_holds_whatever_limits_rules_and_laws_there_are(

@@ -33,6 +33,7 @@ def memory():
     return seen(Memory(sites=OF), 0, "a-1", "a-2", "b-1")[0]
 
 
+@pytest.mark.slow
 def test_a_lost_site_is_left_for_the_plan_that_was_made_before():
     loop = ran_with_outages(2, [("cloud", 60, 100)])
     (rescue,) = [
@@ -46,6 +47,7 @@ def test_a_lost_site_is_left_for_the_plan_that_was_made_before():
     assert_nothing_that_must_never_happen(loop)
 
 
+@pytest.mark.slow
 def test_a_site_that_is_lost_while_a_change_is_watched_is_left_at_once_by_a_plan_of_that_change():
     away = [("cloud", 60, 100), ("cloud-2", 63, 80)]
     loop = ran_with_outages(2, away)

@@ -207,6 +207,7 @@ def test_the_loss_of_each_site(edgeplace, files, tmp_path):
     assert "after each of 11 losses; of sites that are alike, one was tried" in out.read_text()
 
 
+@pytest.mark.slow
 def test_a_plan_that_must_survive_is_written_only_if_every_loss_leaves_one(
     edgeplace, files, tmp_path
 ):
@@ -340,6 +341,7 @@ def test_steps_of_large_figures_are_exact():
     assert steps("rate:a=1000000..1000003") == [f"rate:a={n}" for n in range(1000000, 1000004)]
 
 
+@pytest.mark.slow
 def test_a_picked_point_of_the_front_is_written(edgeplace, files, tmp_path):
     front = json.loads(edgeplace("solve", *files, "--pareto", "--json").out)["points"]
     last = len(front)

@@ -83,6 +83,7 @@ def test_weights_for_no_operator_are_refused_with_a_cure(edgeplace, files):
     assert "'merge' cannot be split" in ran.err
 
 
+@pytest.mark.slow
 def test_solve_and_explain_name_changes_to_the_job(edgeplace, files):
     combined = (files / "job.yaml").read_text()
     text = combined.replace("combine", "count")

@@ -12,6 +12,7 @@ from tests.support.strategies import instances
 few = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_a_chain_moves_to_or_from_its_sites_only_and_is_judged_right(instance, data):

@@ -30,6 +30,7 @@ from tests.support.strategies import instances
 MOST_PLANS = 400
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(instance=instances(tree=True))
 def test_no_plan_carries_less_over_a_link_than_is_said(instance):

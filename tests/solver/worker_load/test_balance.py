@@ -157,6 +157,7 @@ def test_a_search_without_a_limit_ends(loads, wide, ships, shared, slots):
     confirm(problem, decide(problem, reading="caps"), least(problem, "caps"), "caps")
 
 
+@pytest.mark.slow
 @some
 @given(instance=instances())
 def test_unlike_workers_and_rules_of_place_too(instance):

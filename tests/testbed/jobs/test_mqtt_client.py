@@ -151,6 +151,7 @@ class Broker(threading.Thread):
         self.server.close()
 
 
+@pytest.mark.slow
 def test_packets_are_those_of_the_standard_and_others_are_refused(tmp_path: Path) -> None:
     for tool in ("javac", "java"):
         if not shutil.which(tool):

@@ -265,6 +265,7 @@ hosts = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(names, st.integers(1, 4)), min_size=1, max_size=6),
