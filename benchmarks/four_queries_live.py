@@ -9,12 +9,14 @@ site has 20 stations, whose messages have 380 bytes.
 1. The four jobs run at once. `edgeplace flink collect` and `costs` measure each of them.
 2. `solve` places all four with one bound, the sinks in the cloud. `edgeplace flink apply` moves
    them. What the WAN carries is measured beside what is predicted from the costs; before, the same
-   with everything but the sources in the cloud.
+   with everything but the sources in the cloud. Beside it is predicted what the plans send that
+   `solve` makes for each job alone, and whether the machines bear them together.
 3. The same with one job of all four, `riot-all`, whose parsed messages cross the WAN once, to a
    relay.
 
-Flink's own messages (heartbeats, metrics, checkpoints) are what the WAN carries while the jobs run
-almost without records. They are measured at each placement, and added to its prediction.
+Predictions contain the state and the messages of checkpoints. What is left of Flink's own messages
+(heartbeats, metrics) is measured at each placement, while the jobs run almost without records, and
+added: what the WAN carries then, without what is predicted for then.
 """
 
 import os
@@ -39,7 +41,6 @@ from testbed.experiments.policies import (  # noqa: E402
     over,
     sinks,
     with_rate,
-    without_state,
 )
 from testbed.experiments.workloads import RIOT, WORKLOADS, Workload, compile_workloads  # noqa: E402
 from testbed.flink.home import FLINK_VERSION, flink_home  # noqa: E402
@@ -118,28 +119,33 @@ class Running:
             jobs.append(with_rate(born_at_sites(job), RATE))
         return jobs
 
-    def watched(self, title: str, jobs: Sequence[JobGraph], plan: Plan) -> tuple[float, float]:
-        """Apply a plan; return what the WAN carries, and what it should, in bytes/s."""
+    def watched(self, title: str, jobs: Sequence[JobGraph], plan: Plan) -> float:
+        """Apply a plan; say what the WAN should carry, and return what it does, in bytes/s."""
         self.apply(plan)
         self.rate(TRICKLE)
         time.sleep(10)
-        own = middle([w.wan_bytes_per_s for w in windows(self.world, WINDOWS, 5.0)])
+        idle = middle([w.wan_bytes_per_s for w in windows(self.world, WINDOWS, 5.0)])
+        own = idle - self._predicted([with_rate(job, TRICKLE) for job in jobs], plan)
         self.rate(RATE)
         time.sleep(10)
         seen = windows(self.world, WINDOWS, 5.0)
         whole = replace(seen[-1], begin_s=seen[0].begin_s)
-        rates = {n: source_rates(out, [whole])[:, 0].round(1) for n, out in self.outs.items()}
+        rates = {n: float(source_rates(o, [whole])[:, 0].mean()) for n, o in self.outs.items()}
         carried = middle([w.wan_bytes_per_s for w in seen])
-        stateless = [without_state(job) for job in jobs]
-        records = evaluate(stateless, self.cluster, plan).wan_bytes_per_s
+        # A busy machine may hold a source up; what it did emit is what has to be carried.
+        jobs_send = self._predicted([with_rate(job, rates[job.name]) for job in jobs], plan)
         cores = {name: middle([w.cores[name] for w in seen]) for name in CORES}
         used = ", ".join(f"{name} {c:.2f} of {CORES[name]}" for name, c in cores.items())
         say(
-            f"{title}: WAN {carried:,.0f} B/s; predicted {records + own:,.0f} = records "
-            f"{records:,.0f} + Flink's own {own:,.0f} ({carried / (records + own) - 1:+.1%}); "
-            f"sources {[r.tolist() for r in rates.values()]}/s; cores {used}"
+            f"{title}: WAN {carried:,.0f} B/s; predicted {jobs_send + own:,.0f} "
+            f"({(jobs_send + own) / carried - 1:+.1%}) = jobs {jobs_send:,.0f} + heartbeats and "
+            f"metrics {own:,.0f} (of {idle:,.0f} without records); "
+            f"sources {[round(r, 1) for r in rates.values()]}/s; cores {used}"
         )
-        return carried, records + own
+        return carried
+
+    def _predicted(self, jobs: Sequence[JobGraph], plan: Plan) -> float:
+        return evaluate(jobs, self.cluster, plan).wan_bytes_per_s
 
 
 def merged(plans: Sequence[Plan]) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -201,7 +207,21 @@ def placed(jobs: Running, title: str, also_in_the_cloud: bool) -> float:
             say(f"  {job.name} {op.name}: {', '.join(found.plan.of(job.name)[op.id])}")
     if also_in_the_cloud:
         jobs.watched("all in the cloud", graphs, in_the_cloud(graphs))
-    return jobs.watched(title, graphs, found.plan)[0]
+        each_alone(graphs, cluster)
+    return jobs.watched(title, graphs, found.plan)
+
+
+def each_alone(graphs: Sequence[JobGraph], cluster: Cluster) -> None:
+    """Say what plans send that know nothing of one another."""
+    plans = []
+    for job in graphs:
+        found = solve([job], cluster, results_in_the_cloud([job]), ("wan",))
+        if found.plan is None:
+            raise SystemExit(f"{job.name} alone: {found.status.value}: {found.conflict}")
+        plans.append(found.plan)
+    together = evaluate(graphs, cluster, Plan(jobs=merged(plans)))
+    broken = "; ".join(str(v) for v in together.violations) or "all limits hold"
+    say(f"each job planned alone: {together.wan_bytes_per_s:,.0f} B/s with checkpoints; {broken}")
 
 
 def main() -> None:
