@@ -90,6 +90,11 @@ def lever_of(source: Operator, target: Operator, inputs: int, every_s: float | N
         )
     if node in _COMBINED or _COMBINERS.match(source.name.split(" -> ")[-1].split("[")[0]):
         return Lever(LeverKind.NONE_NEEDED, condition="the records are partial aggregates already")
+    if node in _WINDOWED and "SESSION(" in target.name.upper():
+        return Lever(
+            LeverKind.NONE,
+            condition="session windows are not split by Flink SQL: keep it whole on one site",
+        )
     latency = f"{every_s or _DEFAULT_LATENCY_S:g} s"
     two_phase = _set("table.optimizer.agg-phase-strategy", "TWO_PHASE")
     if node in _GROUPED:
