@@ -220,8 +220,14 @@ def each_alone(graphs: Sequence[JobGraph], cluster: Cluster) -> None:
             raise SystemExit(f"{job.name} alone: {found.status.value}: {found.conflict}")
         plans.append(found.plan)
     together = evaluate(graphs, cluster, Plan(jobs=merged(plans)))
-    broken = "; ".join(str(v) for v in together.violations) or "all limits hold"
-    say(f"each job planned alone: {together.wan_bytes_per_s:,.0f} B/s with checkpoints; {broken}")
+    broken = "; ".join(
+        f"exceeded: {v.kind.value} of {v.where}, {v.used:.3g} of {v.capacity:.3g} {v.unit}"
+        for v in together.violations
+    )
+    say(
+        f"each job planned alone: {together.wan_bytes_per_s:,.0f} B/s with checkpoints; "
+        f"{broken or 'all limits hold'}"
+    )
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 public final class CombineHeap {
     private static final int KEYS = 1_000_000;
     private static final long RECORDS = 2L * KEYS;
-    private static final int MEASUREMENTS = 80;
+    private static final int MEASUREMENTS = 40;
     private static final int DEFAULT_MOST_KEYS = 100_000;
     private static final int SKETCH_BYTES = 1024;
     private static final long NEVER_MS = 0;
@@ -67,8 +67,8 @@ public final class CombineHeap {
             if (number == 0) {
                 first = used();
             }
-            // Just before the map is full and sent, among other moments.
-            if ((number + 1) % STEP == 0) {
+            // Among others just before a full map is sent, which is at the first record of a key.
+            if ((number + 3) % STEP == 0) {
                 most = Math.max(most, used());
             }
             return number / 2;
