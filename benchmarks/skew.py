@@ -40,7 +40,7 @@ from testbed.flink.split_jar import JAR as SPLIT  # noqa: E402
 
 ROUTERS = 2
 WARM_UP_S, MEASURE_S = 6.0, 15.0
-MILD_WARM_UP_S = 120.0
+MILD_WARM_UP_S = 90.0
 """Until Flink's buffers are full where the fullest worker is only some percent above its share."""
 LATE_SHARE = 0.8
 TASK_MANAGER = TaskManagerSpec("workers", "127.0.0.1", slots=70, process_memory="1500m")
