@@ -111,6 +111,10 @@ def test_a_distinct_aggregate_gets_the_split_option():
     [
         ("GlobalGroupAggregate[6]", CombiningVerdict.COMBINED),
         ("Join[3]", CombiningVerdict.WHOLE),
+        (
+            "GroupWindowAggregate[4](window=[SessionGroupWindow('w$, t, 9)])",
+            CombiningVerdict.WHOLE,
+        ),
         ("WindowAggregate[4](window=[SESSION(win_end=[$w$], gap=[1 s])])", CombiningVerdict.WHOLE),
     ],
 )
