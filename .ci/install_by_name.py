@@ -5,6 +5,7 @@ the registry that uv uses, in the versions of uv.lock. Each environment begins e
 """
 
 import hashlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def main() -> None:
             line.partition("==")[0] for line in locked.read_text().splitlines() if "==" in line
         ]
         _install_by_pip(Path(folder), url, locked)
+        _use_as_tool(uv, Path(folder), *asked, "edgeplace")
         _resolve_for_arm(uv, names, *asked, "edgeplace")
 
 
@@ -82,6 +84,20 @@ def _install_by_pip(folder: Path, url: str, locked: Path) -> None:
     quietly = ("--quiet", "--disable-pip-version-check", "--constraint", str(locked))
     _run(str(in_pip / "pip"), "install", *quietly, "--extra-index-url", url, "edgeplace")
     _run(str(in_pip / "edgeplace"), "--version")
+
+
+def _use_as_tool(uv: str, folder: Path, *asked: str) -> None:
+    """Carry out `uvx` and `uv tool install` of docs/install.md, from an empty folder to a plan."""
+    case = folder / "case"
+    case.mkdir()
+    tools = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    uvx = (uv, "tool", "run", *asked, "--from", "edgeplace[solve]", "edgeplace", "--quiet")
+    for words in (("init", "--paid", "yes"), ("solve", "-o", "plan.json")):
+        subprocess.run([*uvx, *words], cwd=case, env=os.environ | tools, check=True)
+    assert (case / "plan.json").is_file()
+    command = (uv, "tool", "install", *asked, "edgeplace[all]")
+    subprocess.run(command, env=os.environ | tools, check=True)
+    _run(str(folder / "bin" / "edgeplace"), "--version")
 
 
 def _compare(one: Path, other: Path) -> None:

@@ -29,6 +29,8 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import split_site  # noqa: E402 - it is in this folder
+
 from testbed.flink.agent_cluster import AgentCluster  # noqa: E402 - it is beside this folder
 from testbed.flink.agent_jar import JAR as AGENT  # noqa: E402
 from testbed.flink.home import FLINK_VERSION, flink_home  # noqa: E402
@@ -38,9 +40,11 @@ from testbed.flink.split_jar import JAR as SPLIT  # noqa: E402
 
 ROUTERS = 2
 WARM_UP_S, MEASURE_S = 6.0, 15.0
+MILD_WARM_UP_S = 90.0
+"""Until Flink's buffers are full where the fullest worker is only some percent above its share."""
 LATE_SHARE = 0.8
 TASK_MANAGER = TaskManagerSpec("workers", "127.0.0.1", slots=70, process_memory="1500m")
-COST = ROOT / "benchmarks" / "split" / "dev" / "edgeplace" / "flink" / "split" / "RuleCost.java"
+JAVA = ROOT / "benchmarks" / "split" / "dev" / "edgeplace" / "flink" / "split"
 ALIKE_4, UNLIKE_4 = (10_000,) * 4, (5_000, 5_000, 15_000, 15_000)
 ALIKE_16, UNLIKE_16 = (2_500,) * 16, (1_250,) * 8 + (3_750,) * 8
 UNLIKE_64 = (312,) * 32 + (938,) * 32
@@ -55,6 +59,7 @@ class Case:
     zipf: float = 1.5
     drift_ms: int = 0
     per_second: float | None = None
+    warm_up_s: float = WARM_UP_S
 
     @property
     def name(self) -> str:
@@ -66,7 +71,7 @@ class Case:
 CASES = {
     Case(ALIKE_4, keys=100): ("hash", "even"),
     Case(UNLIKE_4, keys=100): ("hash", "even", "weights"),
-    Case(ALIKE_16, zipf=0.5): ("hash", "even"),
+    Case(ALIKE_16, zipf=0.5, warm_up_s=MILD_WARM_UP_S): ("hash", "even"),
     Case(ALIKE_16, zipf=1.0): ("hash", "even"),
     Case(ALIKE_16): ("hash", "even"),
     Case(ALIKE_16, zipf=2.0): ("hash", "even"),
@@ -92,7 +97,18 @@ def main() -> None:
         for mode in ("hash", "even"):
             print(late(flink, LATE, mode), flush=True)
         print(f"\nload {os.getloadavg()[0]:.1f} at the end of it\n")
-    print(rule_cost(home))
+    print(rule_cost(home), "\n")
+    print(combine_heap(home), "\n")
+    site_of_pis()
+
+
+def site_of_pis() -> None:
+    """Run the site of four Pis under CPU quotas behind a WAN, or say what it lacks."""
+    lacks = split_site.lacks()
+    if lacks:
+        print(f"not run, a site of four Pis behind a WAN (benchmarks/split_site.py): {lacks}")
+    else:
+        split_site.main()
 
 
 def started(flink: AgentCluster, case: Case, mode: str, folder: Path) -> str:
@@ -145,11 +161,11 @@ def measured(flink: AgentCluster, case: Case, mode: str, name: str) -> Measured:
     folder = flink.cluster.scratch / name
     job = started(flink, case, mode, folder)
     effect = time_to_effect(flink, job, case.rates) if mode == "weights" else None
-    time.sleep(WARM_UP_S + MEASURE_S + 1)
+    time.sleep(case.warm_up_s + MEASURE_S + 1)
     end = time.time() - 1
     ended(flink, job)
     per_second = sum(rate(file, end) for file in folder.glob("worker-*"))
-    rows = windows(folder)
+    rows = windows(folder, case.warm_up_s)
     beyond = float(np.median(rows[:, 2] - rows[:, 1]))
     return Measured(per_second / sum(case.rates), beyond, effect)
 
@@ -161,10 +177,10 @@ def rate(file: Path, end: float) -> float:
     return float(last - first) / MEASURE_S
 
 
-def windows(folder: Path) -> np.ndarray:
+def windows(folder: Path, warm_up_s: float) -> np.ndarray:
     """Return lateness, keys and partials of the windows behind the warm-up."""
     files = [np.loadtxt(file, ndmin=2) for file in folder.glob("windows-*")]
-    return np.concatenate([rows[int(WARM_UP_S) // 2 :] for rows in files])
+    return np.concatenate([rows[int(warm_up_s) // 2 :] for rows in files])
 
 
 def time_to_effect(flink: AgentCluster, job: str, weights: tuple[int, ...]) -> float:
@@ -187,24 +203,39 @@ def late(flink: AgentCluster, case: Case, mode: str) -> str:
     job = started(flink, case, mode, folder)
     time.sleep(WARM_UP_S + 2 * MEASURE_S)
     ended(flink, job)
-    found = windows(folder)[:, 0]
+    found = windows(folder, WARM_UP_S)[:, 0]
     p50, p99 = np.quantile(found, [0.5, 0.99])
     return f"| {case.name}, {mode} | {p50:,.0f} ms | {p99:,.0f} ms |"
 
 
 def rule_cost(home: Path) -> str:
-    with tempfile.TemporaryDirectory() as scratch:
-        main_class = "dev.edgeplace.flink.split.RuleCost"
-        jar = compile_job(COST, main_class, home, Path(scratch), [SPLIT])
-        command = ["java", "-Xmx512m", "-cp", f"{jar}:{home}/lib/*", main_class]
-        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    rows = [line.split() for line in said.splitlines()]
+    rows = said_by("RuleCost", home)
     costs = [f"| {row[0]} | {row[1]} | {row[2]} ns |" for row in rows if len(row) == 3]
     heap = [f"{row[0]}: {int(row[1]) / 1000:,.0f} kB" for row in rows if len(row) == 2]
     head = "| workers | Zipf | rule's cost of a record |\n|---|---|---|\n"
     return f"{head}{chr(10).join(costs)}\n\nheap of a rule after 1 million keys, by workers: " + (
         ", ".join(heap)
     )
+
+
+def combine_heap(home: Path) -> str:
+    rows = [
+        f"| {accumulator} | {int(most):,} | {int(heap) / 1e6:,.1f} MB |"
+        for accumulator, most, heap in said_by("CombineHeap", home)
+    ]
+    head = "| accumulator | atMostKeys | heap of combine, 1 million keys |\n|---|---|---|\n"
+    return head + "\n".join(rows)
+
+
+def said_by(name: str, home: Path) -> list[list[str]]:
+    """Run a class beside the jar's, and return the words of each line that it prints."""
+    with tempfile.TemporaryDirectory() as scratch:
+        main_class = f"dev.edgeplace.flink.split.{name}"
+        jar = compile_job(JAVA / f"{name}.java", main_class, home, Path(scratch), [SPLIT])
+        options = ("-Xmx512m", "-XX:+UseSerialGC", "-cp", f"{jar}:{home}/lib/*")
+        command = ["java", *options, main_class]
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [line.split() for line in said.splitlines()]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ Pi, and an emulated WAN. Each Pi has a source of readings of 380 bytes of 3,000 
    under overload, raw over a link of 4 Mbit/s.
 
 Flink's own messages (heartbeats, metrics, checkpoints) are what the WAN carries while the job runs
-almost without records. They are measured, and added to predictions.
+almost without records. They are measured for the first form and the last but one, and added to
+predictions of what the records add.
 """
 
 import os
@@ -155,7 +156,19 @@ class Running:
         self.world.cluster.wait_until(lambda: rest.state(self.id) == "CANCELED", "end", 90)
 
 
+def lacks() -> str | None:
+    """Return what this machine lacks for this, or None."""
+    if os.geteuid() != 0:
+        return "root is needed, for network namespaces and CPU quotas"
+    if not Path("/dev/net/tun").exists():
+        return "there is no /dev/net/tun, for the links of the WAN"
+    return None
+
+
 def main() -> None:
+    missing = lacks()
+    if missing:
+        raise SystemExit(missing)
     home = flink_home()
     with World(home, WIDE, LAYOUT) as world:
         say(f"Flink {FLINK_VERSION}, load {os.getloadavg()[0]:.1f}")
@@ -173,7 +186,8 @@ def main() -> None:
         full = spread.watch(OVERLOAD * most)
         spread.end()
         edge = Running(world, jar, "edge")
-        at_edge, edge_full = edge.watch(STEADY, settle_s=20), edge.watch(OVERLOAD * most)
+        own_edge = edge.watch(TRICKLE, 3, settle_s=20).wan_bytes_per_s
+        at_edge, edge_full = edge.watch(STEADY), edge.watch(OVERLOAD * most)
         edge.end()
         raw = Running(world, jar, "raw")
         plain = raw.watch(STEADY, settle_s=20)
@@ -192,13 +206,13 @@ def main() -> None:
         bytes_ = f"{wan.wan_bytes_per_s / 1000:,.1f} kB/s" if wan else ""
         times = f"1/{plain.wan_bytes_per_s / wan.wan_bytes_per_s:.1f}" if wan else ""
         print(f"| {name} | {bytes_} | {times} | {sustained.records_per_s:,.0f}/s |")
-    predicted, advised = predicted + own, advised + own
+    predicted, advised = predicted + own, advised + own_edge
     print(
         f"\nin each source's task: {advised / 1000:,.1f} kB/s predicted "
         f"({advised / at_edge.wan_bytes_per_s - 1:+.1%})\n"
         f"with weights: {predicted / 1000:,.1f} kB/s predicted "
-        f"({predicted / steady.wan_bytes_per_s - 1:+.1%}); {own / 1000:.1f} kB/s "
-        f"are Flink's own\nsustained: {most:,.0f}/s predicted "
+        f"({predicted / steady.wan_bytes_per_s - 1:+.1%}); {own / 1000:.1f} and "
+        f"{own_edge / 1000:.1f} kB/s are Flink's own\nsustained: {most:,.0f}/s predicted "
         f"({most / full.records_per_s - 1:+.1%})"
     )
 
@@ -206,7 +220,9 @@ def main() -> None:
 def predictions(
     spread: Running, logs: Sequence[JobGraph]
 ) -> tuple[float, float, dict[str, tuple[float, ...]]]:
-    """Return WAN bytes/s at the steady rate, the most records/s, and the weights for it."""
+    """Return the WAN bytes/s that the steady rate adds to a trickle, the most records/s, and the
+    weights for it.
+    """
     full = logs[0]
     cluster = over(spread.found.cluster, WIDE.mbit_per_s)
     [combine] = [op for op in full.operators if op.name == "combine"]
@@ -221,13 +237,17 @@ def predictions(
     [row] = found.plan.weights[full.name][combine.id].values()
     most, verdict = sustained_per_subtask(full, cluster, found.plan)
     job = at_all_rates(logs[1], logs)
-    wan = evaluate(with_rate(job, STEADY / len(PIS)), cluster, found.plan).wan_bytes_per_s
+    # Without records there are the messages of checkpoints, which are measured with the others.
+    wan, idle = (
+        evaluate(with_rate(job, rate / len(PIS)), cluster, found.plan).wan_bytes_per_s
+        for rate in (STEADY, TRICKLE)
+    )
     keep(job, "job")
     say(
         f"weights {[round(w, 3) for w in row]} should sustain {len(PIS) * most:,.0f}/s "
         f"({verdict.binding and verdict.binding.where}), and send {wan:,.0f} B/s at {STEADY:,.0f}/s"
     )
-    return wan, len(PIS) * most, {combine.name: tuple(row)}
+    return wan - idle, len(PIS) * most, {combine.name: tuple(row)}
 
 
 def advice(raw: Running, spread: JobGraph) -> float:

@@ -11,9 +11,10 @@ from testbed.brokers.kafka import kafka
 from testbed.brokers.mqtt import FAULTS, mqtt
 from testbed.errors import TestbedError
 from testbed.experiments.headline import WAN_MBIT_PER_S, headline
+from testbed.experiments.load_curve import Producer, of_trace, write_curve
 from testbed.experiments.record_demo import POLL_SECONDS, WARM_UP_SECONDS, record
 from testbed.experiments.soak import KILLS, MOVES, soak
-from testbed.experiments.workloads import WORKLOADS
+from testbed.experiments.workloads import HEADLINE, WORKLOADS
 from testbed.flink.home import FLINK_VERSION
 from testbed.rehearsal.rehearse import rehearse
 from testbed.up import down, run, run_jar, up
@@ -55,7 +56,13 @@ def main() -> int:
     )
     heading = commands.add_parser("headline", help="does placement pay? (needs root)")
     heading.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="of the results")
-    heading.add_argument("--workloads", nargs="*", default=[], metavar="NAME", help="default: all")
+    heading.add_argument(
+        "--workloads",
+        nargs="*",
+        default=[],
+        metavar="NAME",
+        help=f"some of {', '.join(w.name for w in WORKLOADS)}; default: the first {len(HEADLINE)}",
+    )
     heading.add_argument("--wan", type=float, nargs="*", default=WAN_MBIT_PER_S, metavar="MBIT/S")
     upping = commands.add_parser("up", help="a Flink over a WAN until Ctrl-C (needs root)")
     upping.add_argument("--wan", type=float, default=4.0, metavar="MBIT/S", help="default: 4")
@@ -87,8 +94,10 @@ def main() -> int:
     )
     running.add_argument(
         "--rate",
-        help="of a workload: records/s of each source subtask, or max; default: 500",
+        help="of a workload: records/s of each source subtask, max, or a file with a curve; "
+        "default: 500",
     )
+    _add_curve(commands.add_parser("curve", help="write a load curve for `run --rate`"))
     rehearsing = commands.add_parser(
         "rehearse", help="let a schedule of failures happen to a job that is watched (needs root)"
     )
@@ -131,11 +140,49 @@ def _run(arguments: argparse.Namespace) -> int:
                 run_jar(arguments.jar, arguments.main_class, arguments.args)
             else:
                 run(arguments.workload, arguments.rate or "500")
+        case "curve":
+            _write_curve(arguments)
         case "rehearse":
             rehearse(read_rehearsal(arguments.schedule), arguments.out)
         case "down":
             down()
     return 0
+
+
+def _add_curve(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a recorded load, and those of a producer in steps."""
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.csv")
+    parser.add_argument(
+        "--seconds", type=_above_zero, default=600.0, help="duration of the curve; default: 600"
+    )
+    recorded = parser.add_argument_group("a recorded load")
+    recorded.add_argument("--trace", type=Path, metavar="FILE.csv", help="times and loads")
+    recorded.add_argument(
+        "--peak", type=_above_zero, default=1000.0, help="largest rate, in records/s; default: 1000"
+    )
+    recorded.add_argument("--steps", action="store_true", help="each load holds until the next one")
+    producer = parser.add_argument_group("a producer in steps, if no load is given")
+    for name, default, meaning in (
+        ("start", 100.0, "events of the first step"),
+        ("max", 1000.0, "most events of a step"),
+        ("low", 100.0, "least events of a step"),
+        ("pause", 1.0, "seconds of a step"),
+        ("change", 20.0, "seconds until the events of a step change"),
+        ("growth", 0.05, "share by which they grow and then shrink"),
+    ):
+        producer.add_argument(
+            f"--{name}", type=_above_zero, default=default, help=f"{meaning}; default: {default:g}"
+        )
+
+
+def _write_curve(arguments: argparse.Namespace) -> None:
+    a = arguments
+    if a.trace:
+        points = of_trace(a.trace, a.seconds, a.peak, a.steps)
+    else:
+        steps = Producer(a.start, a.max, a.low, a.growth, a.pause, a.change)
+        points = steps.curve(a.seconds)
+    write_curve(points, a.out)
 
 
 def _check_run(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
@@ -152,6 +199,13 @@ def _at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _above_zero(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("above 0")
     return number
 
 

@@ -69,7 +69,7 @@ def run(name: str, rate: str) -> None:
     name
         Of one of `WORKLOADS`.
     rate
-        Records per second of each source subtask, or ``max``.
+        Records per second of each source subtask, ``max``, or a file with a curve.
 
     Raises
     ------
@@ -84,16 +84,16 @@ def run(name: str, rate: str) -> None:
         )
     out = Path(state["folder"]) / f"run-{time.time_ns() // 1_000_000}"
     out.mkdir()
-    (out / "rate").write_text(rate)
     rest = FlinkRest(state["url"])
     jar = rest.upload(compile_workloads(Path(state["home"]), out))
+    (out / "rate").write_text(Path(rate).read_text() if Path(rate).is_file() else rate)
     arguments = {**workload.arguments, "out": str(out), "rate-file": str(out / "rate")}
     job_id = rest.run(
         jar, [f"{k}={v}" for k, v in arguments.items()], main_class=workload.main_class
     )
     print(
         f"job {job_id} of {name}\nits rate is what {out / 'rate'} says: a number of records per "
-        f"second and source subtask, or max\nlatencies: {out}/latency-*.jsonl"
+        f"second and source subtask, max, or a curve\nlatencies: {out}/latency-*.jsonl"
     )
 
 

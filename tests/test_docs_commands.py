@@ -66,9 +66,14 @@ ELSEWHERE = {
     ),
     ("mqtt.md", "python -m testbed mqtt"): ("tests/live/test_mqtt.py", "MqttBrokers("),
     ("kafka.md", "python -m testbed kafka"): ("tests/live/test_kafka.py", "KafkaBrokers("),
+    ("testbed.md", ".venv/bin/python -m testbed curve"): (
+        "tests/testbed/experiments/test_load_curve.py",
+        'run(monkeypatch, "--trace"',
+    ),
     ("", "make demo"): ("tests/edgeplace/commands/test_costs_and_demo.py", 'edgeplace("demo")'),
     ("", "make test"): (".ci/run", "make test"),
     ("install.md", "pip install"): (".ci/install_by_name.py", "pip install edgeplace"),
+    ("install.md", "(?:uvx|uv tool) "): (".ci/install_by_name.py", "`uvx` and `uv tool install`"),
     ("install.md", "docker "): (".ci/image.py", "Carry out the Dockerfile without Docker"),
 }
 BY_HAND = {
@@ -76,7 +81,7 @@ BY_HAND = {
     "kubectl ": "a Kubernetes cluster (tests/deploy renders the folder)",
     "git clone ": "GitHub",
     "kinit ": "a Kerberos server",
-    "(pipx|uvx|uv tool) ": "a release on PyPI (.ci/install_by_name.py installs by pip and uv pip)",
+    "pipx ": "a release on PyPI (.ci/install_by_name.py installs by pip, uv pip, uvx and uv tool)",
     "make headline": "root and 2.5 hours (tests/live/test_headline.py has two of its cells)",
     "sudo .venv/bin/python -m testbed ": "root and minutes (tests/testbed has their parts)",
     "(sudo )?edgeplace control rehearse ": "root and minutes (test_rehearse.py has its --check)",

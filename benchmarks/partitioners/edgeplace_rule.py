@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.partitioners.partitioner import Partitioner, mixed
 
 _AHEAD, _AHEAD_RARE, _AHEAD_RARE_AGAIN, _HOT = 0.05, 0.07, 0.10, 20
+_PASSES_TO = _AHEAD
 _FEWEST_RECORDS, _FEWEST_OF_HOT = 1000, 8
 
 
@@ -71,7 +72,7 @@ class Edgeplace(Partitioner):
         ahead = _AHEAD_RARE_AGAIN if self._rare.came_before(hash_) else _AHEAD_RARE
         if not self.passes_full or self._load(worker) <= self._most(ahead):
             return worker
-        most, further = self._most(_AHEAD), hash_
+        most, further = self._most(_PASSES_TO), hash_
         for _ in range(self.workers):
             further = mixed(further)
             worker = self._by_hash(further)

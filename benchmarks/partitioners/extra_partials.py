@@ -7,7 +7,8 @@ keys that are at several workers, of *passed* keys: rare ones that one router se
 and of keys on which routers *differ*: rare ones that each router has at a worker of its own. Slides
 have 40,000 records, as a second of `benchmarks/skew.py`; the first two are not counted. The second
 table has the rule with other thresholds for rare keys, in the case of `compare` with its least
-share. All is deterministic.
+share, and beside it what they cost where two routers know nothing of one another. All is
+deterministic.
 """
 
 from collections import defaultdict
@@ -25,8 +26,17 @@ CASES = tuple(
     for zipf in (0.5, 1.0, 1.5, 2.0)
 )
 MILD = Setting(64, 10_000, 0.5, unlike=True, drift=3)
-THRESHOLDS = ((0.07, 0.10), (0.05, 0.07), (0.03, 0.05), (0.02, 0.03))
-"""Ahead of the level: for a key that comes for the first time, and for one that came before."""
+TWO_ROUTERS = Setting(16, 10_000, 0.5, routers=2)
+THRESHOLDS = (
+    (0.07, 0.10, 0.05),
+    (0.05, 0.07, 0.05),
+    (0.03, 0.05, 0.05),
+    (0.02, 0.03, 0.05),
+    (0.05, 0.07, 0.0),
+    (0.02, 0.05, 0.0),
+)
+"""Ahead of the level: for a key that comes for the first time, for one that came before, and the
+worker that it passes to."""
 
 
 def extra(case: Setting) -> np.ndarray:
@@ -64,14 +74,18 @@ def main() -> None:
         figures = " | ".join(f"{x:.0f}" for x in (*sums, sums.sum()))
         title = f"Zipf {case.zipf:g}, {case.routers} router{'s' * (case.routers > 1)}"
         print(f"| {title} | {case.routers * (case.workers - 1)} | {figures} |", flush=True)
-    print(f"\n{MILD.title}\n\n| first, again | share | worst | partials beyond keys (target) |")
-    print("|---|---|---|---|")
-    for first, again in THRESHOLDS:
+    print(f"\n{MILD.title}; last: {TWO_ROUTERS.title}\n")
+    print("| first, again, to | share | worst | partials beyond keys (target) | two routers |")
+    print("|---|---|---|---|---|")
+    for first, again, to in THRESHOLDS:
         edgeplace_rule._AHEAD_RARE, edgeplace_rule._AHEAD_RARE_AGAIN = first, again
+        edgeplace_rule._PASSES_TO = to
         f = measured(Edgeplace, MILD)
         beyond = f.partials - f.target + MILD.workers - 1
-        row = f"| {first:.0%}, {again:.0%} | {f.share:.3f} | {f.worst_share:.3f} | {beyond:.0f}"
-        print(f"{row} ({MILD.workers - 1}) |", flush=True)
+        row = f"| {first:.0%}, {again:.0%}, {to:.0%} | {f.share:.3f} | {f.worst_share:.3f}"
+        two = extra(TWO_ROUTERS).sum()
+        target = TWO_ROUTERS.routers * (TWO_ROUTERS.workers - 1)
+        print(f"{row} | {beyond:.0f} ({MILD.workers - 1}) | {two:.0f} ({target}) |", flush=True)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ from testbed.experiments.policies import (
     sustained_per_subtask,
     without_state,
 )
-from testbed.experiments.workloads import WORKLOADS, Workload, compile_workloads
+from testbed.experiments.workloads import HEADLINE, WORKLOADS, Workload, compile_workloads
 from testbed.flink.home import FLINK_VERSION, flink_home
 from testbed.world import World
 
@@ -98,7 +98,7 @@ def headline(
     folder
         Folder of the results; created if needed.
     names
-        Workloads, empty for all.
+        Some of `WORKLOADS`, empty for those of `HEADLINE`.
     mbit_per_s
         The WANs, from wide to thin.
     schedule
@@ -116,7 +116,7 @@ def headline(
         )
     schedule = schedule or Schedule()
     results = Results(folder)
-    wanted = [w for w in WORKLOADS if not names or w.name in names]
+    wanted = [w for w in WORKLOADS if w.name in names] or HEADLINE
     missing = [(w, left) for w in wanted if (left := results.missing(w, mbit_per_s))]
     if not missing:
         print(report(folder))

@@ -48,34 +48,45 @@ class Loop:
         Existing folder for all files.
     cores
         CPU quota of each machine, which Flink does not know.
+    job
+        Name or id of the job; None: the only one.
     """
 
-    def __init__(self, world: Reached, folder: Path, cores: Mapping[str, float] = CORES) -> None:
+    def __init__(
+        self,
+        world: Reached,
+        folder: Path,
+        cores: Mapping[str, float] = CORES,
+        job: str | None = None,
+    ) -> None:
         self._world = world
         self._folder = folder
         self._cores = cores
+        self._of_job = ("--job", job) if job else ()
 
     def discover(self) -> FoundCase:
-        """Return the only job, without costs, and the cluster."""
+        """Return the job, without costs, and the cluster."""
         sites, cluster, job = (self._folder / n for n in ("sites.json", "cluster.yaml", "job.json"))
         for old in (cluster, job):
             # The command refuses to overwrite a file that a user may have edited.
             old.unlink(missing_ok=True)
         sites.write_text(self._world.sites_file())
         self._edgeplace(
-            "flink", "discover", "--sites", str(sites), "-o", str(cluster), "--job-out", str(job)
+            *("flink", "discover", *self._of_job, "--sites", str(sites)),
+            *("-o", str(cluster), "--job-out", str(job)),
         )
         found = read(job, JobGraph)
         timed = found.revised(watermark_interval_ms=_WATERMARK_MS, notes=found.notes)
         return FoundCase(timed, self._with_cores(read(cluster, Cluster)))
 
     def record(self, name: str, seconds: int) -> Path:
-        """Return a metric log of the next seconds of the only job."""
+        """Return a metric log of the next seconds of the job."""
         log = self._folder / f"{name}.jsonl.gz"
         log.unlink(missing_ok=True)
         self._edgeplace(
             "flink",
             "collect",
+            *self._of_job,
             *("--duration", f"{seconds}s", "--interval", str(_COLLECT_INTERVAL_S)),
             *("-o", str(log)),
         )
@@ -89,7 +100,7 @@ class Loop:
         return found.job.with_costs(read(costs, Costs))
 
     def apply(self, plan: Plan, cluster: Cluster) -> None:
-        """Move the job, verified.
+        """Move the jobs of a plan, verified.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The jobs of the headline experiment, and their properties for the experiment."""
+"""The jobs that the testbed offers, and their properties for the headline experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,11 +33,11 @@ class Workload:
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
-def _workload(name: str, job: str, source: str) -> Workload:
-    return Workload(name, f"{_PACKAGE}.{job}", (f"Source: {source}",))
+def _workload(name: str, job: str, source: str, **arguments: str) -> Workload:
+    return Workload(name, f"{_PACKAGE}.{job}", (f"Source: {source}",), arguments)
 
 
-WORKLOADS: tuple[Workload, ...] = (
+HEADLINE: tuple[Workload, ...] = (
     _workload("selective-filter", "SelectiveFilter", "readings"),
     _workload("shrinking", "ShrinkingPipeline", "images"),
     _workload("q1-map", "NexmarkQ1", "bids"),
@@ -50,6 +50,23 @@ WORKLOADS: tuple[Workload, ...] = (
     _workload("q8-window-join", "NexmarkQ8", "events"),
     _workload("q11-sessions", "NexmarkQ11", "bids"),
 )
+"""Those whose results docs/testbed.md has."""
+
+RIOT: tuple[Workload, ...] = (
+    _workload("riot-etl", "Riot", "messages", queries="etl"),
+    _workload("riot-stats", "Riot", "messages", queries="stats"),
+    _workload("riot-predict", "Riot", "messages", queries="predict"),
+    _workload("riot-train", "Riot", "messages", queries="train"),
+)
+"""Four queries that read the same messages, each in a job of its own."""
+
+WORKLOADS: tuple[Workload, ...] = (
+    *HEADLINE,
+    _workload("psm", "Psm", "events"),
+    _workload("dsop", "Dsop", "lines"),
+    *RIOT,
+    _workload("riot-all", "Riot", "messages", relayed="etl,stats,predict,train"),
+)
 
 
 def compile_workloads(home: Path, scratch: Path) -> Path:
@@ -58,5 +75,5 @@ def compile_workloads(home: Path, scratch: Path) -> Path:
     Parameters, errors
         As for `testbed.flink.job_jar.compile_own_jobs`.
     """
-    jobs = [each.main_class.removeprefix(f"{_PACKAGE}.") for each in WORKLOADS]
+    jobs = {each.main_class.removeprefix(f"{_PACKAGE}."): None for each in WORKLOADS}
     return compile_own_jobs([*jobs, _REFERENCE], home, scratch)

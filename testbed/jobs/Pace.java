@@ -8,29 +8,32 @@ import java.nio.file.Path;
 /**
  * Says when the next record of a source subtask is due.
  *
- * <p>Records are due at even distances from a beginning. What a short stall has held up is made
- * good; after a stall of more than a second, and when the rate changes, time begins anew.
+ * <p>At one rate, records are due at even distances from a beginning. Along a {@link Curve}, they are
+ * due when the curve has offered them. What a short stall has held up is made good. What was due
+ * before a stall of more than a second, or before the rate changed, is given up.
  */
 final class Pace {
     private static final String UNLIMITED = "max";
     private static final long LOOK_NANOS = 100_000_000;
     private static final long SHORTEST_WAIT_NANOS = 5_000_000;
-    private static final double LONGEST_STALL_S = 1;
+    private static final long LONGEST_STALL_NANOS = 1_000_000_000;
 
     private final Path file;
     private String rate;
     private boolean unlimited;
     private double perSecond;
+    private Curve curve;
     private long beginNanos;
-    private long taken;
+    private double taken;
     private long lookNanos;
 
     /**
      * Starts with a rate, which a file may change.
      *
      * @param rate records per second, or "max"
-     * @param file text like {@code rate}, read every 100 ms; while there is none, or it is empty,
-     *     the rate is as before; null for no file
+     * @param file text like {@code rate}, or a curve whose second 0 is the time at which the file
+     *     was last written. It is read every 100 ms; while there is none, or it is empty, the rate is
+     *     as before; null for no file
      */
     Pace(String rate, String file, long nowNanos) {
         this.file = file == null ? null : Path.of(file);
@@ -51,8 +54,8 @@ final class Pace {
         if (due < 1) {
             return false;
         }
-        if (due > 1 + LONGEST_STALL_S * perSecond) {
-            begin(nowNanos);
+        if (due > 1 + offered(nowNanos) - offered(nowNanos - LONGEST_STALL_NANOS)) {
+            taken = offered(nowNanos);
         } else {
             taken++;
         }
@@ -61,12 +64,22 @@ final class Pace {
 
     /** How long to wait after {@code take} has said no: a few records may become due meanwhile. */
     long waitNanos(long nowNanos) {
-        double untilDue = perSecond > 0 ? (1 - due(nowNanos)) / perSecond * 1e9 : LOOK_NANOS;
+        double now = rateAt(nowNanos);
+        double untilDue = now > 0 ? (1 - due(nowNanos)) / now * 1e9 : LOOK_NANOS;
         return (long) Math.max(SHORTEST_WAIT_NANOS, Math.min(LOOK_NANOS, untilDue));
     }
 
     private double due(long nowNanos) {
-        return (nowNanos - beginNanos) / 1e9 * perSecond - taken;
+        return offered(nowNanos) - taken;
+    }
+
+    private double offered(long nowNanos) {
+        double seconds = (nowNanos - beginNanos) / 1e9;
+        return curve == null ? seconds * perSecond : curve.until(seconds);
+    }
+
+    private double rateAt(long nowNanos) {
+        return curve == null ? perSecond : curve.rate((nowNanos - beginNanos) / 1e9);
     }
 
     private void look(long nowNanos) throws IOException {
@@ -76,13 +89,29 @@ final class Pace {
         } catch (NoSuchFileException none) {
             return;
         }
-        if (!text.isEmpty() && !text.equals(rate)) {
+        if (text.isEmpty() || text.equals(rate)) {
+            return;
+        }
+        if (Curve.isCurve(text)) {
+            follow(text, nowNanos);
+        } else {
             set(text, nowNanos);
         }
     }
 
+    /** All subtasks follow the same curve from the same time on, also after a restart. */
+    private void follow(String text, long nowNanos) throws IOException {
+        rate = text;
+        unlimited = false;
+        curve = Curve.of(text, file.toString());
+        long writtenMs = Files.getLastModifiedTime(file).toMillis();
+        beginNanos = nowNanos - (System.currentTimeMillis() - writtenMs) * 1_000_000;
+        taken = offered(nowNanos);
+    }
+
     private void set(String text, long nowNanos) {
         rate = text;
+        curve = null;
         unlimited = text.equals(UNLIMITED);
         try {
             perSecond = unlimited ? 0 : Double.parseDouble(text);
@@ -94,10 +123,6 @@ final class Pace {
                     "a rate is a number of records per second or max, not \"" + text + "\""
                             + (file == null ? "" : ", see " + file));
         }
-        begin(nowNanos);
-    }
-
-    private void begin(long nowNanos) {
         beginNanos = nowNanos;
         taken = 0;
     }

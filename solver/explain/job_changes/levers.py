@@ -27,6 +27,8 @@ _COMBINED = {
 }
 _GROUPED = {"GroupAggregate"}
 _WINDOWED = {"WindowAggregate", "GroupWindowAggregate"}
+_SESSION = re.compile(r"\bSESSION(GROUPWINDOW)?\(", re.IGNORECASE)
+"""In names that show the window: those of TVFs, and of the older group windows."""
 _COMBINERS = re.compile(r"Local(Group|Window|GroupWindow)Aggregate$|.*combine$")
 """Ends of the chains that combine before a stream: Flink SQL's, and those of `SPLIT_JAR`."""
 _WHOLE = {
@@ -90,6 +92,11 @@ def lever_of(source: Operator, target: Operator, inputs: int, every_s: float | N
         )
     if node in _COMBINED or _COMBINERS.match(source.name.split(" -> ")[-1].split("[")[0]):
         return Lever(LeverKind.NONE_NEEDED, condition="the records are partial aggregates already")
+    if node in _WINDOWED and _SESSION.search(target.name):
+        return Lever(
+            LeverKind.NONE,
+            condition="session windows are not split by Flink SQL: keep it whole on one site",
+        )
     latency = f"{every_s or _DEFAULT_LATENCY_S:g} s"
     two_phase = _set("table.optimizer.agg-phase-strategy", "TWO_PHASE")
     if node in _GROUPED:

@@ -14,7 +14,7 @@ from edgeplace.control.loop.events import Ended, Figures, Solve, Solved, Weigh
 from edgeplace.control.loop.gates import plan_key
 from edgeplace.control.loop.journal import replay
 from edgeplace.control.loop.memory import Memory
-from edgeplace.control.loop.simulated.simulated_flink import Faults, SimulatedFlink
+from edgeplace.control.loop.simulated.simulated_flink import Faults, Outage, SimulatedFlink
 from edgeplace.control.loop.simulated.simulated_loop import SimulatedLoop
 from edgeplace.model import (
     Cluster,
@@ -241,6 +241,24 @@ def test_weights_that_nobody_tells_are_not_taken_for_those_before(end, told):
     assert not said(loop, "somebody has changed") and not said(loop, "the former weights are")
     assert loop.memory.fallen, "a person has to look"
     assert [line.text for line, _, _ in replay(loop.lines, "j")] == loop.lines
+
+
+@pytest.mark.slow
+def test_while_a_site_is_lost_its_routers_keep_their_weights():
+    load = Load("load", drifting(0.45))
+    away = Outage("b", 900, 1400)
+    world = SimulatedFlink(
+        job(), cluster(), RULES, load, PLACES, BEGAN_S, faults=Faults(), outages=(away,)
+    )
+    world.weights, world.solved = dict(EVEN), _SOLVED
+    loop = SimulatedLoop(world, settings(mode="apply", survive=("b",)), [], True)
+    loop.run()
+    given = [before.now_s - BEGAN_S for before, _ in weighed(loop)]
+    known = loop.settings.poll_s
+    assert any(s < away.from_s for s in given)
+    assert not any(away.from_s + known < s < away.to_s for s in given)
+    assert said(loop, "source 'route' runs at site 'b'") and not applies(loop)
+    assert world.weights == weighed(loop)[-1][1].weights == loop.memory.weights
 
 
 def test_routers_and_combiners_keep_their_number_in_a_job_that_is_rescaled():

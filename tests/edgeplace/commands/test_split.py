@@ -8,6 +8,7 @@ import pytest
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.model import Plan, read
 from tests.support.markdown import blocks, commands
+from tests.support.page_reader import Page
 
 PAGE = Path(__file__).parents[3] / "docs" / "splitting.md"
 
@@ -45,6 +46,16 @@ def test_the_command_of_the_page_prints_the_page_and_writes_plan_and_weights(edg
     # What another job must leave free is what the weights send, not what even ones would.
     sent = sum(v for row in plan.uses["hot"].bytes_per_s.values() for v in row.values())
     assert sent == pytest.approx(12_160, rel=1e-5)
+
+
+def test_the_report_shows_the_weights(edgeplace, files):
+    edgeplace("solve", "job.yaml", "cluster.yaml", "--split", "combine", "--report", "page.html")
+    page = Page((files / "page.html").read_text())
+    assert page.table("Weights") == [
+        ["a", "combine (1/3)", "pi-a", "90 %"],
+        ["a", "combine (3/3)", "server", "10 %"],
+        ["b", "combine (2/3)", "pi-b", "100 %"],
+    ]
 
 
 def test_explain_judges_a_plan_by_its_weights_and_says_how_good_they_are(edgeplace, files):

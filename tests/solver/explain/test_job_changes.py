@@ -108,7 +108,15 @@ def test_a_distinct_aggregate_gets_the_split_option():
 
 @pytest.mark.parametrize(
     ("name", "verdict"),
-    [("GlobalGroupAggregate[6]", CombiningVerdict.COMBINED), ("Join[3]", CombiningVerdict.WHOLE)],
+    [
+        ("GlobalGroupAggregate[6]", CombiningVerdict.COMBINED),
+        ("Join[3]", CombiningVerdict.WHOLE),
+        (
+            "GroupWindowAggregate[4](window=[SessionGroupWindow('w$, t, 9)])",
+            CombiningVerdict.WHOLE,
+        ),
+        ("WindowAggregate[4](window=[SESSION(win_end=[$w$], gap=[1 s])])", CombiningVerdict.WHOLE),
+    ],
 )
 def test_what_is_combined_or_cannot_be_is_said_so(name, verdict):
     partial = PartialAggregate(law=_law(50), bytes_per_record=24)

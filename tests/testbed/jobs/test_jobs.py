@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import requests
 
+from tests.support import plain_loops
+
 REASON = "the testbed is not in the wheel, and not beside these tests"
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 flink_config = pytest.importorskip("testbed.flink.config", reason=REASON)
@@ -26,7 +28,23 @@ LONGEST_SECONDS = 120
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 SITES = 2
 RECORDS = 20_000
-FEW_RECORDS = {"shrinking": 60}
+FEW_RECORDS = {"shrinking": 60, "psm": 6000, "dsop": 5000} | dict.fromkeys(
+    ("riot-etl", "riot-stats", "riot-predict", "riot-train", "riot-all"), 1500
+)
+IN_PYTHON: dict[str, Callable[[int], dict[str, Any]]] = {
+    "psm": lambda records: plain_loops.psm(records, lambda number: number),
+    "dsop": lambda records: plain_loops.dsop(records, lambda number: number),
+    "riot-etl": plain_loops.riot_etl,
+    "riot-stats": plain_loops.riot_stats,
+    "riot-predict": plain_loops.riot_predict,
+    "riot-train": plain_loops.riot_train,
+    "riot-all": lambda records: plain_loops.all_of(
+        plain_loops.riot_etl(records),
+        plain_loops.riot_stats(records),
+        plain_loops.riot_predict(records),
+        plain_loops.riot_train(records),
+    ),
+}
 BY_NAME = {each.name: each for each in workloads.WORKLOADS}
 
 
@@ -68,6 +86,8 @@ class Jobs:
 
     def expected(self, workload: workloads.Workload, *arguments: str) -> dict[str, Any]:
         """What the plain loops say."""
+        if workload.name in IN_PYTHON:
+            return IN_PYTHON[workload.name](FEW_RECORDS[workload.name])
         job = workload.main_class.rpartition(".")[2]
         own = (f"{key}={value}" for key, value in workload.arguments.items())
         command = ["java", "-cp", f"{self.jar}:{self.home}/lib/*", "testbed.jobs.Reference"]
@@ -205,6 +225,20 @@ def test_records_and_selectivity_are_as_asked_for(jobs: Jobs, tmp_path: Path) ->
     assert kept["write-records"] / readings["write-records"] == pytest.approx(0.3, rel=0.05)
 
 
+def test_the_messages_of_stations_have_the_length_asked_for(jobs: Jobs, tmp_path: Path) -> None:
+    workload = BY_NAME["riot-train"]
+
+    job_id = jobs.start(
+        workload, *bounded(workload), "per-second=max", "message-bytes=500", f"out={tmp_path}"
+    )
+    jobs.wait_for_end(job_id)
+
+    messages = jobs.vertices(job_id)[0]["metrics"]
+    assert messages["write-records"] == SITES * FEW_RECORDS[workload.name]
+    # Beside the messages a stream carries some watermarks and events.
+    assert messages["write-bytes"] / messages["write-records"] == pytest.approx(500, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("argument", "problem"),
     [
@@ -221,12 +255,50 @@ def test_a_wrong_argument_is_refused(
         jobs.start(BY_NAME["selective-filter"], f"out={tmp_path}", argument)
 
 
-PACE = """
+CURVE = """seconds,rate
+0,500
+2,1500
+2,0
+3,0
+3,250.5
+8,1000
+"""
+
+
+def test_event_times_may_follow_a_curve_of_load(jobs: Jobs, tmp_path: Path) -> None:
+    curve = tmp_path / "curve.csv"
+    curve.write_text(CURVE)
+    records = 2500
+
+    job_id = jobs.start(
+        BY_NAME["dsop"],
+        "clock=synthetic",
+        f"synthetic-curve={curve}",
+        f"records={records}",
+        f"sources={SITES}",
+        "per-second=max",
+        # None of these changes what is said, but selectivity and what is frequent.
+        *("hot-keys=20", "true-hot-keys=5", "workload-ratio=2", "state-bytes=100"),
+        *("selectivity=0.5", "shift-records=700"),
+        f"out={tmp_path}",
+    )
+    jobs.wait_for_end(job_id)
+
+    assert result(tmp_path) == plain_loops.dsop(
+        records,
+        plain_loops.times_of(CURVE, records).__getitem__,
+        shift_records=700,
+        selectivity=0.5,
+    )
+
+
+DRIVE = """
 package testbed.jobs;
 
 import java.nio.file.*;
+import java.nio.file.attribute.FileTime;
 
-class DrivePace {
+class Drive {
     static long nowMs;
     static Pace pace;
 
@@ -240,8 +312,23 @@ class DrivePace {
         return taken;
     }
 
+    static void write(Path file, String text, long agoS) throws Exception {
+        Files.writeString(file, text);
+        long writtenMs = System.currentTimeMillis() - agoS * 1000;
+        Files.setLastModifiedTime(file, FileTime.fromMillis(writtenMs));
+    }
+
     public static void main(String[] args) throws Exception {
         Path file = Path.of(args[0]);
+        if (args[1].equals("curve")) {
+            Curve curve = Curve.read(file);
+            for (int i = 2; i < args.length; i++) {
+                double at = Double.parseDouble(args[i]);
+                System.out.println(curve.rate(at) + " " + curve.until(at) + " "
+                        + curve.secondsUntil(curve.until(at)));
+            }
+            return;
+        }
         pace = new Pace("200", args[0], 0);
         System.out.println(takenUntil(1000));
         nowMs += 500;
@@ -255,32 +342,106 @@ class DrivePace {
         Files.writeString(file, "0");
         takenUntil(14200);
         System.out.println(takenUntil(16000));
+        // An hour ago the rate was 7000; for half an hour it has been 50.
+        write(file, "seconds,rate\\n0,7000\\n1800,7000\\n1800,50", 3600);
+        System.out.println(takenUntil(18000));
+        nowMs += 500;
+        System.out.println(takenUntil(20000));
+        nowMs += 5000;
+        System.out.println(takenUntil(26000));
         Files.writeString(file, "max");
-        System.out.println(takenUntil(16100) >= 1_000_000);
+        System.out.println(takenUntil(26100) >= 1_000_000);
         Files.writeString(file, "fast");
-        takenUntil(17000);
+        takenUntil(27000);
     }
 }
 """
 
 
-def test_a_source_keeps_the_rate_without_bursts_after_long_stalls(
-    jobs: Jobs, tmp_path: Path
-) -> None:
-    source = tmp_path / "DrivePace.java"
-    source.write_text(PACE)
+@pytest.fixture(scope="module")
+def drive(
+    jobs: Jobs, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the class above."""
+    folder = tmp_path_factory.mktemp("drive")
+    source = folder / "Drive.java"
+    source.write_text(DRIVE)
     classes = f"{jobs.jar}:{jobs.home}/lib/*"
-    compiling = ["javac", "-cp", classes, "-d", str(tmp_path), str(source)]
+    compiling = ["javac", "-cp", classes, "-d", str(folder), str(source)]
     subprocess.run(compiling, check=True)
 
-    driving = ["java", "-cp", f"{tmp_path}:{classes}", "testbed.jobs.DrivePace"]
-    ran = subprocess.run([*driving, str(tmp_path / "rate")], capture_output=True, text=True)
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        driving = ["java", "-cp", f"{folder}:{classes}", "testbed.jobs.Drive"]
+        return subprocess.run(
+            [*driving, *map(str, arguments)], capture_output=True, text=True, check=False
+        )
 
-    second, after_short, after_long, slower, empty_file, stopped, unlimited = ran.stdout.split()
+    return run
+
+
+def test_a_source_keeps_the_rate_without_bursts_after_long_stalls(
+    drive: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    ran = drive(tmp_path / "rate", "pace")
+
+    second, after_short, after_long, slower, empty_file, stopped, *curve, unlimited = (
+        ran.stdout.split()
+    )
     assert abs(int(second) - 200) <= 1
     assert abs(int(after_short) - 200) <= 1, "half a second's records were held up"
     assert abs(int(after_long) - 200) <= 1, "and five seconds' given up"
     assert abs(int(slower) - 4 * 30.5) <= 0.1 * 200 + 1, "read from the file in time"
     assert abs(int(empty_file) - 2 * 30.5) <= 1
     assert (stopped, unlimited) == ("0", "true")
+    along, after_short, after_long = map(int, curve)
+    assert abs(along - 100) <= 0.1 * 50 + 1, "the rate that the curve has now"
+    assert abs(after_short - 100) <= 1, "half a second's records were held up"
+    assert abs(after_long - 50) <= 1, "and five seconds' given up"
     assert 'a rate is a number of records per second or max, not "fast"' in ran.stderr
+
+
+def test_a_curve_offers_what_lies_under_it(
+    drive: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    file = tmp_path / "curve.csv"
+    file.write_text(CURVE)
+
+    ran = drive(file, "curve", 0, 1, 1.999, 2, 3, 5.5, 8, 10)
+
+    # Trapezoids: 500 to 1000 in the first second, 2000 until the jump, none for a second.
+    ramp = (1000 - 250.5) / 5
+    expected = [
+        (500, 0, 0),
+        (1000, 750, 1),
+        (1499.5, 2000 - 0.001 * 1499.75, 1.999),
+        (0, 2000, 2),
+        # The first time by which 2000 are offered is before the pause.
+        (250.5, 2000, 2),
+        (250.5 + 2.5 * ramp, 2000 + 2.5 * (250.5 + 1.25 * ramp), 5.5),
+        (1000, 2000 + 5 * (250.5 + 2.5 * ramp), 8),
+        (1000, 2000 + 5 * (250.5 + 2.5 * ramp) + 2000, 10),
+    ]
+    lines = [tuple(map(float, line.split())) for line in ran.stdout.splitlines()]
+    assert len(lines) == len(expected), ran.stderr
+    for line, wanted in zip(lines, expected, strict=True):
+        assert line == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("seconds,rate", "a curve has the header seconds,rate and at least one point"),
+        ("seconds,rate\n0,5\n3;7", "line 3: a point is a time and a rate, not .*3;7"),
+        ("seconds,rate\n0,5\n3,-7", "line 3: a point is a time and a rate, not .*3,-7"),
+        ("seconds,rate\n5,5\n3,7", "line 3: the times go back"),
+    ],
+)
+def test_a_wrong_curve_is_refused(jobs: Jobs, text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "curve.csv").write_text(text)
+    with pytest.raises(requests.RequestException, match=problem):
+        jobs.start(
+            BY_NAME["dsop"],
+            "clock=synthetic",
+            f"synthetic-curve={tmp_path}/curve.csv",
+            f"out={tmp_path}",
+        )

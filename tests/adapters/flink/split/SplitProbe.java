@@ -10,6 +10,7 @@ import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.apache.flink.api.common.functions.AggregateFunction;
@@ -170,19 +171,28 @@ final class SplitProbe {
         }
         long distinct = (long) keys * repeats;
         long nullKey = option.equals("null") ? 7 : -1;
+        boolean isRandom = option.equals("random");
         // The key is the record itself, which is used anew if objects are.
         DataStream<Tuple1<Long>> records =
                 env.fromSequence(0, distinct + keys - 1)
                         .map(number -> Tuple1.of(number < distinct ? number % keys : 0))
                         .returns(Types.TUPLE(Types.LONG));
+        // One partial of each random key, so that its only total has all of its records.
+        SplitAggregate<Tuple1<Long>, Tuple1<Long>> split =
+                isRandom
+                        ? SplitAggregate.of(
+                                        records,
+                                        record -> Tuple1.of(new Random().nextInt(5) + 0L),
+                                        Types.TUPLE(Types.LONG))
+                                .spread(1)
+                                .flushEvery(Duration.ofDays(1))
+                        : SplitAggregate.of(
+                                        records,
+                                        record -> record.f0 == nullKey ? null : record,
+                                        Types.TUPLE(Types.LONG))
+                                .spread(2);
         DataStream<Tuple2<Long, Long>> totals =
-                SplitAggregate.of(
-                                records,
-                                record -> record.f0 == nullKey ? null : record,
-                                Types.TUPLE(Types.LONG))
-                        .spread(2)
-                        .atMostKeys(50_000)
-                        .aggregate(new Totals());
+                split.atMostKeys(50_000).aggregate(new Totals());
         Map<String, Long> largest = new TreeMap<>();
         try (CloseableIterator<Tuple2<Long, Long>> found = totals.executeAndCollect()) {
             found.forEachRemaining(
@@ -212,7 +222,7 @@ final class SplitProbe {
 
         @Override
         public Tuple2<Long, Long> add(Tuple1<Long> record, Tuple2<Long, Long> total) {
-            return Tuple2.of(record.f0, total.f1 + 1);
+            return Tuple2.of(Math.max(record.f0, total.f0), total.f1 + 1);
         }
 
         @Override

@@ -177,5 +177,11 @@ def test_a_job_counts_each_record_once(probe: Probe, keys: int, repeats: int, op
     assert probe("local", str(keys), str(repeats), option) == wanted
 
 
+def test_with_keys_that_are_not_deterministic_each_record_counts_once(probe: Probe) -> None:
+    # Router and combine get other keys for a record; the last one that is asked for counts.
+    said = probe("local", "1000", "1", "random")
+    assert (said["keys"], said["sum"]) == (5, 2000)
+
+
 def test_a_null_key_fails_the_job_with_the_reason(probe: Probe) -> None:
     assert "Flink has no null keys" in probe("local", "20", "1", "null")
