@@ -60,6 +60,7 @@ ELSEWHERE = {
         "tests/edgeplace/commands/flink/test_shares.py",
         '"flink", "shares"',
     ),
+    ("flink.md", "edgeplace solve job.json"): ("tests/live/test_collect.py", '"solve"'),
     ("several-jobs.md", "edgeplace flink apply"): (
         "tests/edgeplace/commands/flink/test_apply_several.py",
         "apply",

@@ -62,6 +62,12 @@ def load_of(memory: Memory, rates: Rates) -> float | None:
     return max(grown, default=0.0) / figures.headroom if figures.headroom > 0 else None
 
 
+def waits_s(memory: Memory) -> float:
+    """Return for how many seconds more nothing is decided, as the job has just started."""
+    settle_s = memory.settings.settle_s if memory.settings else 0.0
+    return max(0.0, memory.settled_s + settle_s - memory.now_s)
+
+
 def guard(memory: Memory) -> Guarded:
     """Return whether what runs keeps up with what comes."""
     rates = rates_now(memory.recent)

@@ -26,7 +26,7 @@ from edgeplace.control.loop.events import (
 from edgeplace.control.loop.expected import bias
 from edgeplace.control.loop.expected.ahead import levels
 from edgeplace.control.loop.expected.day import BIN_S
-from edgeplace.control.loop.guard import POLLS, guard, held_now
+from edgeplace.control.loop.guard import POLLS, guard, held_now, waits_s
 from edgeplace.control.loop.memory import (
     DAY_S,
     Memory,
@@ -305,8 +305,8 @@ def _cycle(memory: Memory) -> Stepped:
     settings = memory.settings
     if settings is None or not memory.recent:
         return Stepped(memory, "watches: no rates yet")
-    if memory.now_s - memory.settled_s < settings.settle_s:
-        return Stepped(memory, "watches: the job has just started; what it catches up is no load")
+    if waits_s(memory) > 0:
+        return Stepped(memory, "waits: the job has just started; what it catches up is no load")
     if memory.asked_s is not None and not memory.asked_machines:
         if memory.now_s - memory.asked_s < settings.solve_s + _LOST_S:
             return Stepped(memory, "watches: the solver is at work")

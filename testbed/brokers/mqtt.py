@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from testbed.brokers.mosquitto import Mosquitto, find_mosquitto
-from testbed.brokers.readings_run import SENSORS, SERVER, SITES, Away, ReadingsRun
+from testbed.brokers.readings_run import SENSORS, SERVER, SITES, ReadingsRun, SiteAway
 from testbed.flink.agent_cluster import TASK_MANAGERS, AgentCluster
 from testbed.flink.agent_jar import JAR
 from testbed.flink.home import flink_home
@@ -70,7 +70,7 @@ class MqttBrokers:
 @contextmanager
 def _on_loopback(
     home: Path, per_second: int, records: int
-) -> Iterator[tuple[ReadingsRun, Callable[[float], Away]]]:
+) -> Iterator[tuple[ReadingsRun, Callable[[float], SiteAway]]]:
     """Let a site's TaskManager be killed."""
     with (
         AgentCluster(home, JAR) as flink,
@@ -82,7 +82,7 @@ def _on_loopback(
 @contextmanager
 def _over_a_wan(
     home: Path, per_second: int, records: int, sources_at_sites: bool
-) -> Iterator[tuple[ReadingsRun, Callable[[float], Away]]]:
+) -> Iterator[tuple[ReadingsRun, Callable[[float], SiteAway]]]:
     """Let the link between a site and the cloud be cut: what is sent over it vanishes."""
     places = {site: site if sources_at_sites else _CLOUD for site in SITES}
     places |= {_BROKERS[site]: site for site in SITES} | {SERVER: _CLOUD, JOB_MANAGER: _CLOUD}
@@ -125,7 +125,7 @@ def _cluster(home: Path, network: Namespaces, places: Mapping[str, str]) -> Agen
 
 _Fault = Callable[
     [Path, int, int],
-    AbstractContextManager[tuple[ReadingsRun, Callable[[float], Away]]],
+    AbstractContextManager[tuple[ReadingsRun, Callable[[float], SiteAway]]],
 ]
 FAULTS: Mapping[str, _Fault] = {
     "kill": _on_loopback,

@@ -61,7 +61,7 @@ class Brokers(Protocol):
 
 
 @dataclass(frozen=True)
-class Away:
+class SiteAway:
     """How long a site was away, until all was back: in seconds, and its readings committed then."""
 
     seconds: float
@@ -144,7 +144,7 @@ class ReadingsRun:
         draft.rename(self._rate)
         self._per_second = per_second
 
-    def take_away(self, site: str, seconds: float) -> Away:
+    def take_away(self, site: str, seconds: float) -> SiteAway:
         """Kill a site's TaskManager, and start it again after so many seconds."""
 
         def start_again() -> None:
@@ -154,7 +154,7 @@ class ReadingsRun:
 
     def without(
         self, site: str, seconds: float, take: Callable[[], None], give_back: Callable[[], None]
-    ) -> Away:
+    ) -> SiteAway:
         """Take something away once readings of a site are committed, and give it back."""
         self.wait_for_readings(site)
         start = time.monotonic()
@@ -162,7 +162,7 @@ class ReadingsRun:
         time.sleep(seconds)
         before = self.count(site)
         give_back()
-        return Away(time.monotonic() - start, before)
+        return SiteAway(time.monotonic() - start, before)
 
     def wait_for_count(self, site: str, count: int) -> float:
         """Wait until so many readings of a site are committed; return how many seconds it took."""

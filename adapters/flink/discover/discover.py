@@ -133,7 +133,7 @@ def born_where_it_runs(
             op = op.model_copy(update={"born_at": tuple(nodes)})
             notes.append(
                 f"default: Flink does not know where the data of {op.name!r} are born; born_at is "
-                "where its subtasks run now"
+                "where its subtasks run now: change it to the sites where they are, in the job file"
             )
         operators.append(op)
     return job.revised(operators=tuple(operators), notes=(*job.notes, *notes))

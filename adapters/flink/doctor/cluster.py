@@ -58,7 +58,7 @@ def check_task_managers(seen: Seen) -> Iterator[Finding]:
         yield Finding(
             Severity.OK,
             "TaskManagers",
-            f"{len(seen.task_managers)} are registered, each with a name that stays",
+            f"{len(seen.task_managers)} are registered, each with a fixed name",
         )
 
 

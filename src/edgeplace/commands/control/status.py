@@ -57,7 +57,9 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
     proposal, change = memory.proposal, memory.change
     return {
         "loop": f"leads, epoch {memory.epoch}" if leads else "no loop runs",
-        "last_line": f"{memory.lines:,}, {max(0.0, time.time() - memory.now_s):.0f} s ago",
+        "last_line": f"{memory.lines:,}, {max(0.0, time.time() - memory.now_s):.0f} s ago"
+        if memory.lines
+        else "none yet",
         "mode": memory.mode,
         "only_recommends": memory.fallen,
         "sees": memory.blind or f"job {memory.job_id} runs",
@@ -69,7 +71,7 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         "kept_out": ", ".join(memory.kept_out),
         "ready_for_loss_of": ", ".join(s for s, p in memory.loss_plans.items() if not p.problem),
         "costs": _costs(memory),
-        "decision": memory.decision,
+        "decision": memory.decision or _not_yet(memory),
         "machines": "; ".join(advice.says for advice in memory.advice),
         "staying_has_cost": size(memory.regret_bytes) if memory.regret_bytes else "",
         "a_change_costs": size(memory.price_bytes) if memory.price_bytes else "",
@@ -80,6 +82,15 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         if memory.voluntary or memory.urgent
         else "",
     }
+
+
+def _not_yet(memory: "Memory") -> str:
+    from edgeplace.control.loop.guard import waits_s
+
+    left_s = waits_s(memory)
+    if left_s > 0:
+        return f"none yet: the job has just started, settle_s has {left_s:.0f} s left"
+    return "none yet"
 
 
 def _costs(memory: "Memory") -> str:

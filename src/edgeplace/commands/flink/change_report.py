@@ -180,8 +180,8 @@ def _show_pause(console: Console, price: MovePrice) -> None:
         "duration, 2 s to redeploy"
     )
     console.text(
-        f"{pause}; over slow links, reading state back takes longer: with --cluster (its links and "
-        "checkpoint_storage) that is counted"
+        f"{pause}; reading state back over slow links is not counted: give --cluster, with links "
+        "and checkpoint_storage"
         if price.read_s is None
         else f"{pause}, and {price.read_s:,.1f} s to read state back over the slowest link"
     )

@@ -153,6 +153,18 @@ def test_costs_that_are_not_there_yet_are_said_not_refused(edgeplace, control):
     assert any("undecided: there are no costs yet" in s for s in said(path))
 
 
+def test_status_says_why_nothing_is_decided_yet(edgeplace, control, costs):
+    path = control(costs=costs, settle_s=10_000)
+    before = edgeplace("control", "status", path)
+    assert before.status is ExitStatus.HINDERED
+    assert re.search("last line +none yet", before.out)
+    assert re.search("decision +none yet$", before.out, re.MULTILINE)
+    ran = edgeplace("control", "run", path, "--duration", "5s")
+    assert "waits: the job has just started" in ran.out
+    after = edgeplace("control", "status", path)
+    assert re.search("decision +none yet: .* settle_s has [0-9,]+ s left", after.out)
+
+
 @pytest.mark.slow
 def test_recommend_explain_approve_and_back(edgeplace, control, costs, rules, flink):
     path = control(costs=costs, rules=rules, mode="approve")
