@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from edgeplace.model import (
     Costs,
     InvalidInputError,
     dump,
+    needing,
     read,
 )
 from edgeplace.views.cpu_costs import show_doubt
@@ -143,6 +145,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
+    if args.master or args.remote or args.ledger or args.parquet:
+        # A small log needs less, whatever is missing: these need Spark in any case.
+        with needing("spark"):
+            import_module("pyspark")
     from edgeplace.spark_stats import costs_from_ledger, is_ledger, largest_doubt, measure
 
     outputs = Outputs(

@@ -8,6 +8,7 @@ from edgeplace.cli.quantities import counted, factor, instead_of, percent
 from edgeplace.model import Cluster, Evaluation, JobGraph, ObjectiveName, Plan, Rules
 from edgeplace.solver import KindOfSites, Tight, site_kinds, tightest
 from edgeplace.solver.tolerances import SAME_VALUE
+from edgeplace.views.tables import holding
 from edgeplace.views.terms import Terms
 
 _MOST_KINDS = 8
@@ -77,7 +78,8 @@ def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
     if factor(after.headroom) != factor(before.headroom):
         text = f"headroom {instead_of(factor(after.headroom), factor(before.headroom))}"
         (better if after.headroom > before.headroom else worse).append(text)
-    said = [f"against {name}: "]
+    but = ", which does not hold" if holding(name, before) == "no" else ""
+    said = [f"against {name}{but}: "]
     said += [f"gains {', '.join(better)}" if better else "gains nothing"]
     if worse:
         said.append(f"; pays {', '.join(worse)}")

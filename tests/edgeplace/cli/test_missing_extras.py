@@ -108,3 +108,16 @@ print(int(main(["costs", str(path("demo/metrics.jsonl.gz"))])))
         "edgeplace costs: reading metric logs needs numpy, which is not installed\n"
         "  cure: pip install 'edgeplace[solve]'\n"
     )
+
+
+@pytest.mark.parametrize(
+    "more", ["--master=local[2]", "--remote=sc://h", "--ledger=l", "--parquet=p"]
+)
+def test_costs_that_need_spark_in_any_case_ask_for_it(tmp_path, more):
+    code = f"""
+from edgeplace.cli.main import main
+print(int(main(["costs", "a.jsonl", "{more}"])))
+"""
+    ran = python(code, tmp_path)
+    assert ran.stdout == "6\n"
+    assert ran.stderr.endswith("  cure: pip install 'edgeplace[spark]'\n")

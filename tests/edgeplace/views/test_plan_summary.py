@@ -76,6 +76,15 @@ def test_what_is_gained_and_what_is_paid_is_a_sentence():
     assert gain("it", found.evaluation, found.evaluation, Terms()) == "against it: gains nothing"
 
 
+def test_what_is_gained_against_a_placement_that_does_not_hold_is_said_so():
+    found = solve(JOB, CLUSTER).evaluation
+    link = found.links[0].model_copy(update={"kind": "link"})
+    broken = found.model_copy(update={"violations": (link,)})
+    assert gain("current", broken, found, Terms()).startswith(
+        "against current, which does not hold: "
+    )
+
+
 def test_limits_that_are_as_full_are_told_together():
     found = solve(JOB, CLUSTER).evaluation
     said = fullest(CLUSTER, found, None)
