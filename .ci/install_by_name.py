@@ -25,7 +25,7 @@ NO_WHEELS = ("pyspark",)
 
 def main() -> None:
     """Install from the wheel with each extra, from the sdist, and resolve for a Raspberry Pi."""
-    uv, dist = sys.argv[1], Path(sys.argv[2])
+    uv, dist = str(Path(sys.argv[1]).absolute()), Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder, _index(dist, Path(folder)) as url:
         locked = Path(folder) / "locked.txt"
         export = ("--all-extras", "--no-dev", "--no-emit-project", "--no-hashes", "-o", str(locked))
