@@ -140,6 +140,10 @@ def _first_level(state: SearchState) -> None:
     except OutOfTimeError:
         state.proof.stopped_by = StoppedBy.TIME_LIMIT
     if state.proof.stopped_by is StoppedBy.TIME_LIMIT:
+        if state.best is None and state.task.levels[0].name != "wan":
+            left = state.task.clock.left()
+            with limited(None if left is None else left / 2) as clock:
+                _start_with_little_wan(state, state.task.problem, clock)
         if state.best is None:
             baselines.run_local_search(state)
         neighbourhoods.run(state)
@@ -162,18 +166,23 @@ def _start_sustaining(state: SearchState) -> None:
             problem = with_jobs(task.problem, jobs)
             if not problem.candidates(False).any(axis=1).all():
                 continue
-            wan = replace(
-                task,
-                problem=problem,
-                levels=[ObjectiveLevel(name="wan")],
-                soft=False,
-                clock=clock,
-                tell=lambda text: None,
-            )
-            found = SearchState(wan)
-            try:
-                with suppress(OutOfTimeError):
-                    _first_level(found)
-            finally:
-                if found.best is not None:
-                    state.incumbent.offer(found.best.assignment)
+            _start_with_little_wan(state, problem, clock)
+
+
+def _start_with_little_wan(state: SearchState, problem: Problem, clock: Clock) -> None:
+    """Offer the best plan for `wan` alone: its model is the smallest, and may be split by sites."""
+    wan = replace(
+        state.task,
+        problem=problem,
+        levels=[ObjectiveLevel(name="wan")],
+        soft=False,
+        clock=clock,
+        tell=lambda text: None,
+    )
+    found = SearchState(wan)
+    try:
+        with suppress(OutOfTimeError):
+            _first_level(found)
+    finally:
+        if found.best is not None:
+            state.incumbent.offer(found.best.assignment)
