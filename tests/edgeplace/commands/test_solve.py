@@ -132,7 +132,7 @@ def test_throughput_first_says_which_share_is_sustained(edgeplace, job, cluster)
     assert ran.status == 0
     assert "this plan sustains 14.3 % of the demand" in ran.out
     # Smaller is better: it is not called throughput without a word.
-    assert "stopped by proof" in ran.out and ": throughput (1 / headroom), wan\n" in ran.out
+    assert "optimal, proved" in ran.out and ": throughput (1 / headroom), wan\n" in ran.out
 
 
 def test_a_gap_that_is_good_enough_exits_0(answer, edgeplace, job, cluster):
