@@ -64,9 +64,6 @@ STEADY = 8000.0
 MEASURED = (1e6, 5000.0, 2000.0)
 """Records/s offered while costs are measured: the first is more than can be borne."""
 OVERLOAD = 1.5
-WARM_UP_S = 150
-"""At full speed before anything is measured: on a tenth of a core, code is compiled for minutes, and
-a record costs twice as much until then."""
 TRICKLE = 0.04
 JOB = ("keys=3000", "zipf=1.0", "record-bytes=380", "work=3000", "parallelism=1")
 
@@ -179,7 +176,7 @@ def main() -> None:
             compile_own_job("SplitReadings", home, world.cluster.scratch, [SPLIT])
         )
         spread = Running(world, jar, "spread")
-        even = spread.watch(MEASURED[0], settle_s=WARM_UP_S)
+        even = spread.watch(MEASURED[0], settle_s=20)
         logs = [spread.costs([spread.recorded(offered)]) for offered in MEASURED]
         predicted, most, weighted = predictions(spread, logs)
         own = spread.watch(TRICKLE, 3).wan_bytes_per_s
