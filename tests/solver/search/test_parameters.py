@@ -87,7 +87,7 @@ def test_a_whole_number_is_a_number():
 def test_where_no_time_is_left_for_the_first_level_the_least_wan_gives_a_plan(level):
     """40 depots and `cost`: half of a minute was left, and no plan was found."""
     job, cluster, rules = star(6, seed=2)
-    hasty = SearchParameters(building_share=0.0, baselines=False)
+    hasty = SearchParameters(building_share=0.0, baselines=False, neighbourhoods=False)
     with patch(f"{STAGES}.baselines.run_local_search"):
         result = solve(job, cluster, rules, objective=(level,), time_limit_s=60, search=hasty)
     assert result.stopped_by is StoppedBy.TIME_LIMIT
