@@ -31,8 +31,9 @@ sys.path.insert(0, str(ROOT))
 from testbed.flink import config, job_jar, local_cluster  # noqa: E402
 from testbed.flink.carbon import Carbon  # noqa: E402
 from testbed.flink.home import flink_home  # noqa: E402
-from testbed.flink.prometheus import PORT, REPORTER, SCRAPE_S, Prometheus, free_ports  # noqa: E402
+from testbed.flink.prometheus import PORT, REPORTER, SCRAPE_S, Prometheus  # noqa: E402
 from testbed.flink.push_receiver import PushReceiver  # noqa: E402
+from testbed.server import free_ports  # noqa: E402
 
 EDGEPLACE = Path(sys.executable).with_name("edgeplace")
 INTERVAL_S = 5

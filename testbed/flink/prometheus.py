@@ -2,16 +2,14 @@
 
 import json
 import shutil
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import requests
 
 from testbed.errors import TestbedError
-from testbed.process import launch_server, stop
+from testbed.server import LOOPBACK, TestbedServer, free_ports
 
 REPORTER: Mapping[str, str] = {
     "metrics.reporter.prom.factory.class": (
@@ -21,20 +19,10 @@ REPORTER: Mapping[str, str] = {
 """Flink options that add the reporter; each process needs its `port` too."""
 PORT = "metrics.reporter.prom.port"
 SCRAPE_S = 2
-_HOST = "127.0.0.1"
 _REQUEST_SECONDS = 10.0
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports on loopback that nothing listens at."""
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
-
-
-class Prometheus:
+class Prometheus(TestbedServer):
     """A server that scrapes every `SCRAPE_S` seconds, for the time of the ``with`` block.
 
     Parameters
@@ -59,8 +47,7 @@ class Prometheus:
         binary = shutil.which("prometheus")
         if binary is None:
             raise TestbedError("no prometheus: apt-get install prometheus")
-        self.url = f"http://{_HOST}:{free_ports(1)[0]}"
-        self._log = folder / "prometheus.log"
+        self.url = f"http://{LOOPBACK}:{free_ports(1)[0]}"
         configuration = folder / "prometheus.yml"
         configuration.write_text(
             "scrape_configs:\n"
@@ -68,26 +55,15 @@ class Prometheus:
             f"    scrape_interval: {SCRAPE_S}s\n"
             f"    scrape_timeout: {SCRAPE_S}s\n"
             "    static_configs: "
-            f"[{{targets: {json.dumps([f'{_HOST}:{port}' for port in ports])}}}]\n"
+            f"[{{targets: {json.dumps([f'{LOOPBACK}:{port}' for port in ports])}}}]\n"
         )
-        self._command = [
+        command = [
             binary,
             f"--config.file={configuration}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address={self.url.removeprefix('http://')}",
         ]
-
-    def __enter__(self) -> Self:
-        self._process = launch_server("Prometheus", self._command, self._log, self._is_ready)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        stop(self._process)
+        super().__init__("Prometheus", command, folder / "prometheus.log")
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the series of an instant query: each has `metric` (labels) and `value`.

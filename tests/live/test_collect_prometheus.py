@@ -19,6 +19,7 @@ config = pytest.importorskip("testbed.flink.config", reason=REASON)
 job_jar = pytest.importorskip("testbed.flink.job_jar", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 prometheus_server = pytest.importorskip("testbed.flink.prometheus", reason=REASON)
+testbed_server = pytest.importorskip("testbed.server", reason=REASON)
 
 pytestmark = pytest.mark.parametrize("flink_version", ["1.20.3"], indirect=True, scope="session")
 
@@ -39,7 +40,7 @@ REPORTER = {
 
 @pytest.fixture
 def reporter_ports() -> list[int]:
-    return list(prometheus_server.free_ports(3))
+    return list(testbed_server.free_ports(3))
 
 
 @pytest.fixture

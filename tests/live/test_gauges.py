@@ -18,6 +18,7 @@ errors = pytest.importorskip("testbed.errors", reason=REASON)
 config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 prometheus_server = pytest.importorskip("testbed.flink.prometheus", reason=REASON)
+testbed_server = pytest.importorskip("testbed.server", reason=REASON)
 
 # The check of all releases finds the members of Flink's that gauges need.
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
@@ -29,7 +30,7 @@ UNKNOWN = -1.0
 
 @pytest.fixture(scope="module")
 def ports() -> list[int]:
-    return list(prometheus_server.free_ports(1 + len(IDS)))
+    return list(testbed_server.free_ports(1 + len(IDS)))
 
 
 @pytest.fixture(scope="module")
