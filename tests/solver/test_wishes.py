@@ -3,50 +3,17 @@
 from unittest.mock import Mock
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, Plan, Rules, SourceDemand, parse
+from edgeplace.model import InvalidInputError, Plan, Rules, SourceDemand
 from edgeplace.solver import evaluate, solve, wish_prices
 from edgeplace.views.reasons import show_wish_prices
 from edgeplace.views.terms import Terms
 from tests.solver.test_proofs import check_against_brute_force, narrow, plan_of
 from tests.support.oracle import Oracle
 from tests.support.strategies import instances
-
-CLUSTER = """
-sites: [{id: edge}, {id: east, tier: cloud}, {id: west, tier: cloud}]
-nodes:
-  - {id: pi, site: edge, cores: 4, slots: 1}
-  - {id: e, site: east, node_class: vm, cores: 4, slots: 4}
-  - {id: w, site: west, node_class: vm, cores: 4, slots: 4}
-links:
-  - {source: edge, target: east, both_ways: true}
-  - {source: edge, target: west, delay_ms: 5, both_ways: true}
-  - {source: east, target: west, delay_ms: 50, both_ways: true}
-"""
-JOB = """
-name: job
-operators:
-  - {id: camera, name: camera, parallelism: 1, born_at: [edge],
-     cost: {demand: {rates_per_s: [10]}, classes: [{node_class: default, true_rate_per_s: 99}]}}
-  - {id: track, name: track, parallelism: 4,
-     cost: {classes: [{node_class: default, true_rate_per_s: 99},
-                      {node_class: vm, true_rate_per_s: 99}]}}
-streams:
-  - {source: camera, target: track, ship_strategy: REBALANCE,
-     cost: {selectivity: 1, bytes_per_record: 100}}
-"""
-SPREAD = {"kind": "spread", "operators": ["track"], "level": "site", "weight": 3}
-
-
-def case(*wishes):
-    job, cluster = (
-        parse(yaml.safe_load(JOB), JobGraph, "job"),
-        parse(yaml.safe_load(CLUSTER), Cluster, "cluster"),
-    )
-    return job, cluster, Rules.model_validate({"wishes": wishes})
+from tests.support.wishes import SPREAD, wishing
 
 
 @st.composite
@@ -108,7 +75,7 @@ def test_the_evaluator_counts_wishes_as_the_oracle(data):
 
 
 def test_wishes_come_after_the_stated_objective_and_cost_it_nothing():
-    job, cluster, rules = case(SPREAD)
+    job, cluster, rules = wishing(SPREAD)
     found = solve(job, cluster, rules)
     assert [v.name for v in found.levels][-1] == "wishes"
     # East is nearer: `latency` comes first, so that three of track stay together.
@@ -122,14 +89,14 @@ def test_wishes_come_after_the_stated_objective_and_cost_it_nothing():
 
 def test_a_subtask_that_a_wish_names_twice_counts_once():
     twice = {"kind": "pin", "operators": ["camera"], "subtasks": [0, 0], "to": "east"}
-    found = solve(*case({**twice, "weight": 2}))
+    found = solve(*wishing({**twice, "weight": 2}))
     assert found.status.value == "optimal"
     assert found.evaluation.wishes == 2
 
 
 def test_explain_says_what_a_wish_would_cost_and_that_none_can_meet_it():
     onto_the_pi = {"kind": "pin", "operators": ["track"], "to": "edge"}
-    job, cluster, rules = case(SPREAD, onto_the_pi)
+    job, cluster, rules = wishing(SPREAD, onto_the_pi)
     plan = solve(job, cluster, rules).plan
     spread, pinned = wish_prices(job, cluster, plan, rules)
     assert (spread.wish.wish, spread.least, spread.proved) == ("spread track over sites", 0, True)
@@ -141,7 +108,7 @@ def test_explain_says_what_a_wish_would_cost_and_that_none_can_meet_it():
 
 
 def test_a_price_is_that_of_the_best_plan_also_where_rates_exceed_limits_or_no_plan_holds():
-    job, cluster, rules = case(SPREAD, {"kind": "pin", "operators": ["track"], "to": "edge"})
+    job, cluster, rules = wishing(SPREAD, {"kind": "pin", "operators": ["track"], "to": "edge"})
     plan = solve(job, cluster, rules).plan
     camera = job.operators[0]
     fast = camera.cost.model_copy(update={"demand": SourceDemand(rates_per_s=(990.0,))})
@@ -162,17 +129,17 @@ def test_a_price_is_that_of_the_best_plan_also_where_rates_exceed_limits_or_no_p
 
 
 def test_wishes_are_refused_where_they_would_be_left_out():
-    job, cluster, rules = case(SPREAD)
+    job, cluster, rules = wishing(SPREAD)
     with pytest.raises(InvalidInputError, match="wishes"):
         solve(job, cluster, rules, parallelism="all")
     with pytest.raises(InvalidInputError, match="no operator"):
-        solve(job, cluster, case({**SPREAD, "operators": ["trakc"]})[2])
+        solve(job, cluster, wishing({**SPREAD, "operators": ["trakc"]})[2])
     with pytest.raises(ValueError, match="100"):
-        case({**SPREAD, "weight": 101})
+        wishing({**SPREAD, "weight": 101})
 
 
 def test_a_plan_of_one_place_breaks_no_wish_that_it_keeps():
-    job, cluster, rules = case(
+    job, cluster, rules = wishing(
         {"kind": "match", "operators": ["track"], "labels": {"node_class": "vm"}}
     )
     plan = Plan(jobs={"job": {"camera": ("pi",), "track": ("e", "e", "w", "pi")}})

@@ -18,8 +18,8 @@ from edgeplace.cli.quantities import size
 from edgeplace.instances.families import generate
 from edgeplace.model import Cluster, JobGraph, Plan, Rules, read, write
 from edgeplace.solver import evaluate, policies, prices
-from tests.solver.test_wishes import SPREAD, case
 from tests.support.strategies import OBJECTIVES, instances
+from tests.support.wishes import SPREAD, wishing
 
 PIS = tuple(f"pi-{i}" for i in range(4))
 
@@ -447,7 +447,7 @@ def test_where_prices_are_money_a_plan_has_a_bill(edgeplace, job, filter_model, 
 
 
 def test_prices_leave_time_for_a_wish_that_costs_nothing(edgeplace, tmp_path, monkeypatch):
-    job, cluster, rules = case(SPREAD)
+    job, cluster, rules = wishing(SPREAD)
     plan = Plan(jobs={"job": {"camera": ("pi",), "track": ("e", "e", "e", "pi")}})
     for name, document in {"job": job, "cluster": cluster, "rules": rules, "plan": plan}.items():
         write(document, tmp_path / f"{name}.json")

@@ -27,12 +27,11 @@ from edgeplace.solver.baselines import BASELINES
 from edgeplace.solver.clock import limited
 from edgeplace.solver.evaluation.usage import measure_usage
 from edgeplace.solver.problem import build
-from tests.solver.test_wishes import SPREAD
-from tests.solver.test_wishes import case as wishing
 from tests.support.depots import depots_cluster, forklifts, parcels
 from tests.support.page_reader import Page
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
+from tests.support.wishes import SPREAD, wishing
 
 HOSTILE = (
     "<script>document.title='taken'</script>",

@@ -19,11 +19,10 @@ from edgeplace.report.plan_tables import Origin
 from edgeplace.solver import Front, Point, policies
 from edgeplace.views.pictures.pareto_picture import as_svg
 from edgeplace.views.terms import Terms
-from tests.solver.test_wishes import SPREAD
-from tests.solver.test_wishes import case as wishing
 from tests.support.loops import ran
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
+from tests.support.wishes import SPREAD, wishing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTHS = (1280, 400)
