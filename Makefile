@@ -7,7 +7,7 @@ RUN = $(UV) run --frozen --all-extras --quiet
 # What shares a Flink cluster or a Spark session runs in one process: tests/conftest.py. Three of
 # them have a Flink, and mostly wait: all three begin at once, and the rest follows.
 WORKERS ?= 3
-QUICK_WORKERS ?= 3
+QUICK_WORKERS ?= 4
 SPREAD = --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help

@@ -137,6 +137,7 @@ def test_the_table_of_the_page_is_placed(shop):
     assert "berlin-2" in Path("plans.csv").read_text()
 
 
+@pytest.mark.slow
 def test_the_published_methods_of_the_page_run(shop, capsys):
     block = example(DOCS / "baselines.md", "python", "from edgeplace")
     execute(block._replace(text=block.text.replace("=60", "=1")), shop)

@@ -102,6 +102,7 @@ def loaded_by(tmp_path_factory):
     return dict(json.loads(line) for line in ran.stdout.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", HELPS, ids=" ".join)
 def test_a_help_loads_nothing_heavy(argv, loaded_by):
     assert loaded_by[" ".join(argv)] == []
@@ -122,6 +123,7 @@ def test_only_the_command_that_is_asked_for_loads(argv, loaded, tmp_path):
     assert {name.removeprefix(room) for name in found if name.startswith(room)} == loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statements",
     [

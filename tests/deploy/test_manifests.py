@@ -129,6 +129,7 @@ def test_schema_of_the_operator(schema: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_operator_knows_each_field(schema: Path) -> None:
     """A validator ignores fields that it does not know: the types of the package name them all."""
     known = declared((schema / TYPES).read_text())

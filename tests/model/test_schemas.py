@@ -25,6 +25,7 @@ def errors(name, data):
     return [e.message for e in Draft202012Validator(schema(name)).iter_errors(data)]
 
 
+@pytest.mark.slow
 def test_the_published_schemas_are_current(tmp_path):
     write_schemas(tmp_path)
     made = {p.name: p.read_text() for p in tmp_path.iterdir()}

@@ -1,6 +1,7 @@
 """Slots of subtasks: of each sharing group, the largest operator."""
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def test_groups_add_up_and_operators_of_a_group_share() -> None:
     assert counter.slots(held[0]) == 4
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(instance=instances(), data=st.data())
 def test_both_ways_to_count_agree_with_the_evaluator(instance, data):

@@ -136,6 +136,7 @@ def test_a_filter_has_no_law_because_its_measurements_do_as_well():
     assert "measurements at the rates next to them by 1.00" in choice.reason
 
 
+@pytest.mark.slow
 def test_a_stream_that_flushes_by_another_law_is_refused():
     jumps = zip(RATES, (0.9, 0.02, 0.6, 0.01), strict=True)
     seen = tuple(AtRate(rate_per_s=r, selectivity=s, bytes_per_record=50) for r, s in jumps)

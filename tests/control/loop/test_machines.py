@@ -65,6 +65,7 @@ def _with_a_spare(cluster):
     )
 
 
+@pytest.mark.slow
 def test_a_loop_asks_when_nothing_else_is_to_be_done_and_says_the_answer():
     loop = ran(np.full(2 * 3600, QUIET), mode="recommend", advises=True)
     asks = [s for _, _, s in loop.steps if any(getattr(e, "machines", False) for e in s.effects)]

@@ -25,6 +25,7 @@ def step_of_rates(hours, before=500.0, after=1700.0):
     return np.where(np.arange(hours * HOUR_S) < HOUR_S, before, after)
 
 
+@pytest.mark.slow
 def test_a_step_in_rate_is_answered_by_one_change_to_as_many_subtasks_as_it_needs():
     loop = ran_with_a_slow_sink(step_of_rates(3))
     ((_, before, effect, _),) = applies(loop)
@@ -39,6 +40,7 @@ def test_a_step_in_rate_is_answered_by_one_change_to_as_many_subtasks_as_it_need
     assert [line.text for line, _, _ in replay(lines, "journal")] == lines
 
 
+@pytest.mark.slow
 def test_without_a_choice_of_numbers_it_says_that_no_plan_bears_what_comes():
     loop = ran_with_a_slow_sink(step_of_rates(2), rescale={})
     assert not applies(loop)

@@ -203,6 +203,7 @@ def test_nobody_is_asked_for_weights_that_are_not_known_and_others_void_what_was
     assert said(loop, "somebody has changed the weights") and loop.memory.proposal is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_whatever_fails_weights_are_whole_and_one_change_is_open_at_a_time(seed):
     faults = Faults(answers=0.05, solver=0.1, apply=0.4, kill=0.01, disk=0.02, job=0.002)

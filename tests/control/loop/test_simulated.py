@@ -85,6 +85,7 @@ def test_a_freeze_of_the_week_holds():
     assert before.now_s >= loop.flink.began_s + 3 * HOURS_S
 
 
+@pytest.mark.slow
 def test_what_runs_is_left_when_it_no_longer_bears_what_comes():
     """Unfiltered, the links carry 2,000 records/s; then 2,400 come."""
     rates = np.r_[np.full(2 * HOURS_S, 1200.0), np.full(2 * HOURS_S, 2400.0)]
@@ -111,11 +112,13 @@ def test_a_step_right_after_a_decision_and_a_start_is_answered_at_once():
     assert_nothing_that_must_never_happen(loop)
 
 
+@pytest.mark.slow
 def test_a_steady_load_causes_no_second_change():
     loop = ran(quiet(8))
     assert len(applies(loop)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state_mb", "changes"), [(0, 1), (250, 0)])
 def test_a_swing_whose_regret_is_below_the_price_causes_no_change(state_mb, changes):
     """In half an hour of few records the Pis could filter, in the next they could not.

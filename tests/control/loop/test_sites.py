@@ -91,6 +91,7 @@ def test_recommending_it_says_what_it_would_do_and_does_nothing():
     assert said(loop, ": loss")
 
 
+@pytest.mark.slow
 def test_a_site_that_flaps_is_kept_out_and_let_in_again():
     """Lost four times within the hour, the cloud gets nothing; an hour later it may again."""
     flaps = [("cloud", m, m + 4) for m in (60, 70, 80, 90)]

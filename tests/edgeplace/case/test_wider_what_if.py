@@ -183,6 +183,7 @@ def test_of_a_sweep_the_first_value_without_a_plan_says_why(edgeplace, files, tm
     assert ("ask for another one alone" in shown) == bounded
 
 
+@pytest.mark.slow
 def test_a_range_that_changes_the_cluster_is_solved_value_by_value(edgeplace, files):
     ran = edgeplace("solve", *files, "--set", "slots:depot-00=0..2", "--json")
     statuses = [row["result"]["status"] for row in json.loads(ran.out)]

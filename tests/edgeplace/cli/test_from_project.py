@@ -279,6 +279,7 @@ def test_the_shell_names_an_environment(edgeplace, folder, flink, monkeypatch):
     assert edgeplace("solve", "job.json", "cluster.yaml").status is ExitStatus.OK
 
 
+@pytest.mark.slow
 def test_the_shell_names_a_jobmanager_that_goes_before_the_file(
     edgeplace, folder, flink, monkeypatch
 ):

@@ -17,6 +17,7 @@ from edgeplace.solver.problem import build
 from tests.support.fleets import fleet, one_shop, written_out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 def test_the_answer_is_that_of_solve_for_the_same_written_out(seed):
     small = fleet(seed, tightness=[0.3, 0.6, 1.0][seed % 3], mtu=[1500, None][seed % 2])
@@ -90,6 +91,7 @@ def test_where_records_are_few_so_are_watermarks():
     assert found.wan == pytest.approx(known.evaluation.wan_cost, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_seeds_above_are_of_all_kinds():
     found = [
         solve_fleet(fleet(s, tightness=[0.3, 0.6, 1.0][s % 3], mtu=[1500, None][s % 2]))

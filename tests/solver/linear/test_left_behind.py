@@ -52,6 +52,7 @@ def two_columns():
     return model, Affine({0: 1.0, 1: 2.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["milp", "cp-sat"])
 @pytest.mark.usefixtures("_never_return")
 def test_a_call_ends_with_its_time_and_keeps_the_plan_of_a_solver_that_does_not(backend):
@@ -82,6 +83,7 @@ def test_what_a_solver_told_before_it_was_left_behind_is_known(back_end):
     assert all(each.sum() >= 1 for each in told)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_never_return")
 def test_highs_is_not_begun_beside_one_that_was_left_behind_and_cp_sat_may_be():
     model, cost = two_columns()

@@ -18,6 +18,7 @@ def kept(*operators, opened=("region-*",)):
     return Rules(rules=(OwnData(operators=operators, open_sites=opened),))
 
 
+@pytest.mark.slow
 @few
 @given(instance=instances(), data=st.data())
 def test_it_is_broken_where_the_oracle_says_so(instance, data):

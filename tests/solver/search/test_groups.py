@@ -84,6 +84,7 @@ def test_twins_agree_with_brute_force(instance, name):
     assert close(result.levels[0].value, best[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     windows=st.integers(2, 4),

@@ -135,6 +135,7 @@ def test_a_server_that_all_share_may_be_short_of_cores(seed, sites, fan_in, core
         assert verdict.value("wan") >= best * (1 - 1e-6) - 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 10_000),

@@ -420,6 +420,7 @@ def lone(cpu_ms, checkpointed):
     return JobGraph(name="job", operators=operators, checkpoint_interval_ms=1000.0)
 
 
+@pytest.mark.slow
 @some
 @given(steps=st.lists(st.integers(0, 9), min_size=6, max_size=6), digits=st.floats(4.0, 12.0))
 def test_subtasks_that_load_nearly_the_same_are_balanced(steps, digits):

@@ -153,6 +153,7 @@ def test_costs_that_are_not_there_yet_are_said_not_refused(edgeplace, control):
     assert any("undecided: there are no costs yet" in s for s in said(path))
 
 
+@pytest.mark.slow
 def test_status_says_why_nothing_is_decided_yet(edgeplace, control, costs):
     path = control(costs=costs, settle_s=10_000)
     before = edgeplace("control", "status", path)

@@ -260,6 +260,7 @@ def test_a_plan_by_id_that_is_there_is_the_one_that_is_written(apply, plans):
     assert list(files(plans)) == [by_id.name]
 
 
+@pytest.mark.slow
 def test_a_plan_of_ten_thousand_right_lines(edgeplace, plans, tmp_path):
     places = ["a", "b"] * 5000
     job = FakeJob("a" * 32, "wide", [FakeVertex(MAP, "map", list(places))], interval_ms=500)

@@ -45,6 +45,7 @@ def plan_files(plans):
     return sorted(p.name for p in plans.iterdir() if p.name.endswith(".schedulercfg"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pi-1", "10.0.0.1"])
 def test_a_node_is_emptied_for_a_time_and_its_jobs_return(drain, flink, plans, name):
     before = placements(flink)
