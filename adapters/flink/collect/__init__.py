@@ -9,6 +9,7 @@ from edgeplace.adapters.flink.collect.collect import (
     followed_job,
     polling_interval_s,
 )
+from edgeplace.adapters.flink.collect.fetched import wait_for_fetch
 from edgeplace.adapters.flink.collect.log_file import LogFile, LogFolder
 from edgeplace.adapters.flink.collect.poll import Poller
 from edgeplace.adapters.flink.collect.prometheus_client import (
@@ -38,4 +39,5 @@ __all__ = [
     "collect_whisper",
     "followed_job",
     "polling_interval_s",
+    "wait_for_fetch",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from edgeplace.adapters.flink.collect.fetched import wait_for_fetch
 from edgeplace.adapters.flink.collect.log_file import MetricLog
 from edgeplace.adapters.flink.collect.poll import Poll, Poller, now_ms
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
@@ -184,6 +185,7 @@ class _Collector:
         self._name = name
         self._done = done
         self._poller: Poller | None = None
+        self._is_fresh = False
         self._failures = 0
         self._missing_since_s: float | None = None
         self._said_slow = False
@@ -233,6 +235,8 @@ class _Collector:
                 self._follow(job)
                 self._watcher.say(f"following job {job.name!r} ({job.id})")
             assert self._poller is not None  # noqa: S101 - _follow has set it
+            if not self._is_fresh:
+                self._refresh()
             poll = self._poller.poll(self._log.starts_file)
         except FlinkNotFoundError as e:
             return self._missing(e.what)
@@ -253,6 +257,17 @@ class _Collector:
         wait_s = min(_FETCH_WAIT_S, self._done.interval_s / 2)
         self._done.job = job
         self._poller = Poller(self._client, job.id, wait_s, self._pool)
+        self._is_fresh = False
+
+    def _refresh(self) -> None:
+        """Let no metrics into the log that are older than it."""
+        late = wait_for_fetch(self._client, self._done.interval_s, self._pool)
+        self._is_fresh = True
+        if late:
+            self._watcher.say(
+                f"{', '.join(late)} did not answer Flink in {self._done.interval_s:g} s: its first "
+                "metrics may be older than the log, and the rates of a short log too high"
+            )
 
     def _missing(self, what: str) -> CollectEnd | None:
         if self._name is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from edgeplace.adapters.flink.collect import LogFolder, Poller
+from edgeplace.adapters.flink.collect import LogFolder, Poller, wait_for_fetch
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.rest import (
     FlinkClient,
@@ -23,6 +23,8 @@ from edgeplace.control.loop.events import Polled
 from edgeplace.model import Cluster, InvalidInputError
 
 _FETCH_WAIT_S = 1.0
+_MOST_FRESH_S = 11.0
+"""Flink's default interval between fetches, and a second for the answers."""
 _DECIMALS = 3
 _AUTOSCALER = ("job.autoscaler.enabled", "kubernetes.operator.job.autoscaler.enabled")
 """The key of the operator since 1.7, and before."""
@@ -49,6 +51,7 @@ class FlinkPolls:
         self._log = log
         self._pool = pool
         self._poller: Poller | None = None
+        self._is_fresh = False
         self._told: dict[str, tuple[str | None, ...]] = {}
         self._registered: tuple[str, ...] = ()
         self._others: str | None = None
@@ -100,6 +103,10 @@ class FlinkPolls:
             self.job_id = job.id
             self._poller = Poller(self._client, job.id, _FETCH_WAIT_S, self._pool)
             self._others = another_autoscaler(LiveFlink(self._client), job.id)
+        if not self._is_fresh:
+            # Else the first rates are those of all the time that nobody has asked Flink.
+            wait_for_fetch(self._client, _MOST_FRESH_S, self._pool)
+            self._is_fresh = True
         poll = self._poller.poll(self._log.starts_file)
         if not poll.lines:
             registered = self._tell_registered(self._now_registered())
