@@ -18,6 +18,8 @@ SETTINGS = {
     "heartbeat.interval": "1000",
     "heartbeat.timeout": f"{HEARTBEAT_S * 1000:.0f}",
     "heartbeat.rpc-failure-threshold": "2",
+    # Else a site that is cut off stops all metrics for ten minutes.
+    "web.timeout": "20 s",
 }
 NEAR_PRICE = 0.2
 """Of a byte between field and hall; one to the cloud costs 1."""

@@ -12,10 +12,10 @@ from edgeplace.adapters.flink.collect.poll import Poll, Poller, now_ms
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.plans.folder import clock
 from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.fetch_interval import fetch_interval_s
 from edgeplace.adapters.flink.rest.job_choice import choose, is_job_id, listed
 from edgeplace.adapters.flink.rest.job_states import GLOBALLY_TERMINAL
 from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
+from edgeplace.adapters.flink.rest.metric_age import fetch_interval_s
 from edgeplace.model import InvalidInputError
 
 _AT_ONCE = 4

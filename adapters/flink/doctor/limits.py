@@ -7,8 +7,15 @@ from edgeplace.adapters.flink.doctor.cluster import buffers_of, jobs_between_sit
 from edgeplace.adapters.flink.doctor.credit_window import PER_CHANNEL, PER_GATE, SEGMENT_SIZE
 from edgeplace.adapters.flink.doctor.job_moves import RETRIEVE_HOSTNAME, looks_up_names
 from edgeplace.adapters.flink.doctor.snapshot import Seen
-from edgeplace.adapters.flink.rest.fetch_interval import OPTION, fetch_interval_s
+from edgeplace.adapters.flink.rest.metric_age import (
+    ANSWERS_OPTION,
+    OPTION,
+    fetch_interval_s,
+    most_still_s,
+)
 from edgeplace.model import Cluster, InvalidInputError
+
+_LONG_STILL_S = 60.0
 
 
 def limits(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
@@ -45,7 +52,16 @@ def _age_of_metrics(seen: Seen) -> Finding:
         age_s = fetch_interval_s(seen.configuration)
     except InvalidInputError as e:
         return Finding(Severity.NOTE, "metrics", e.what, e.cure)
-    return Finding(Severity.NOTE, "metrics", f"REST's are up to {age_s:g} s old ({OPTION})")
+    still_s = most_still_s(seen.configuration)
+    return Finding(
+        Severity.NOTE,
+        "metrics",
+        f"REST's are up to {age_s:g} s old ({OPTION}). Flink renews none for up to {still_s:g} s "
+        f"({ANSWERS_OPTION}) after a TaskManager was cut off",
+        f"{ANSWERS_OPTION}: 1 min on the JobManager, if `edgeplace control` watches a job"
+        if still_s > _LONG_STILL_S
+        else "",
+    )
 
 
 def _origin_of_windows(seen: Seen) -> str:

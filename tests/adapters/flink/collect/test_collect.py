@@ -19,8 +19,8 @@ from edgeplace.adapters.flink.collect.collect import (
 from edgeplace.adapters.flink.collect.log_file import LogFolder
 from edgeplace.adapters.flink.collect.poll import SUBTASK_METRICS
 from edgeplace.adapters.flink.rest.client import FlinkClient
-from edgeplace.adapters.flink.rest.fetch_interval import OPTION, fetch_interval_s
 from edgeplace.adapters.flink.rest.live import LiveFlink
+from edgeplace.adapters.flink.rest.metric_age import OPTION, fetch_interval_s
 from edgeplace.model import InvalidInputError
 from tests.support.fake_flink import FakeFlink
 from tests.support.fake_job import FakeVertex, wordcount

@@ -54,3 +54,18 @@ def test_the_worst_comes_first_and_has_a_cure():
 )
 def test_how_old_metrics_may_be(configuration, value):
     assert value in the_finding(seen(configuration=configuration), "metrics")
+
+
+@pytest.mark.parametrize(
+    ("timeout", "value", "has_cure"),
+    [(None, "600 s", True), ("600000", "600 s", True), ("1 min", "60 s", False)],
+)
+def test_a_task_manager_that_is_cut_off_stops_all_metrics(timeout, value, has_cure):
+    configuration = {} if timeout is None else {"web.timeout": timeout}
+    [found] = [
+        f
+        for f in examine(seen(configuration=configuration), version="0.2.0")
+        if f.check == "metrics"
+    ]
+    assert f"none for up to {value} (web.timeout)" in found.what
+    assert bool(found.cure) is has_cure
