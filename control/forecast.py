@@ -89,15 +89,19 @@ class Forecaster:
             return float(past[-1]), float(past[-1]) * (1 + _COLD_MARGIN)
         terms = _terms(past, origins, ahead, seasons)
         truth = past[origins + ahead - 1]
-        prior = np.r_[0.0, np.full(1 + len(seasons), 1 / (1 + len(seasons)))]
+        prior = np.full(terms.shape[1], 1 / (1 + len(seasons)))
+        prior[0] = 0.0
         scale = _RIDGE * max(float(terms.mean()), 1e-12)
         weights = np.linalg.lstsq(
-            np.vstack([terms, scale * np.eye(len(prior))]), np.r_[truth, scale * prior], rcond=None
+            np.concatenate([terms, scale * np.eye(len(prior))]),
+            np.concatenate([truth, scale * prior]),
+            rcond=None,
         )[0]
         made = np.maximum(terms @ weights, 1e-12)
         # The finite-sample rank of split conformal prediction.
         rank = min(1.0, np.ceil((len(made) + 1) * self.quantile) / len(made))
-        error = float(np.quantile(truth / made - 1.0, rank, method="higher"))
+        higher = int(np.ceil(rank * (len(made) - 1)))
+        error = float(np.partition(truth / made - 1.0, higher)[higher])
         value = float((_terms(past, np.array([now]), ahead, seasons) @ weights)[0])
         return value, value * (1 + max(error, 0.0))
 
@@ -113,7 +117,7 @@ def _terms(past: Floats, origins: Ints, ahead: int, seasons: Sequence[int]) -> F
     An origin i knows `past[:i]` and forecasts bin i + ahead - 1. Shape (origins, 2 + seasons).
     """
     columns = [past[np.maximum(origins - 2, 0)], past[origins - 1]]
-    sums = np.r_[0.0, np.cumsum(past)]
+    sums = np.concatenate([[0.0], np.cumsum(past)])
     level = (sums[origins] - sums[np.maximum(origins - _LEVEL_BINS, 0)]) / _LEVEL_BINS
     for season in seasons:
         # Whole seasons back, so that the bin lies in the origin's past.
