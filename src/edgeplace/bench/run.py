@@ -24,6 +24,7 @@ from edgeplace.bench.verdict import RECORD, Verdict, improves, judge
 from edgeplace.instances.index import BestKnown, Entry, best_known, digest
 from edgeplace.instances.instance import Instance
 from edgeplace.model import write
+from edgeplace.views.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Bench:
 
     def __init__(self, instances: Sequence[Instance], settings: Settings) -> None:
         self._instances = {i.name: i for i in instances}
+        self.terms = {i.name: Terms.of(i.cluster) for i in instances}
+        """The names and units of the terms of each instance."""
         self._known = {i.name: best_known(i) for i in instances}
         self._settings = settings
         self._answers: dict[str, dict[str, RunAnswer]] = {i.name: {} for i in instances}
@@ -72,7 +75,7 @@ class Bench:
             own[request.backend] = answer
             tell(f"{name} {request.backend}", behind / total)
             if len(own) == len(asked.backends):
-                self._verdicts[name] = judge(own, self._known[name])
+                self._verdicts[name] = judge(own, self._known[name], self.terms[name])
                 for r in self._runs_of(name):
                     _line(results, r.model_dump(mode="json"))
 
@@ -113,7 +116,7 @@ class Bench:
     def _better(self) -> dict[str, dict[str, str]]:
         found = {}
         for name, known in self._known.items():
-            said = {b: improves(a, known) for b, a in self._right(name).items()}
+            said = {b: improves(a, known, self.terms[name]) for b, a in self._right(name).items()}
             found[name] = {b: f"{b}: {text}" for b, text in said.items() if text}
         return found
 

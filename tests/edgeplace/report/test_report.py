@@ -111,7 +111,7 @@ def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, fi
         " 6.25 % (1 of 16)",
     ]
     terms = page.table("The terms in order of importance")
-    assert terms[0][1:4] == ["168,000", "168,000", "0 %"]
+    assert terms[0][1:4] == ["168 kB/s", "168 kB/s", "0 %"]
     assert [row[0] for row in page.table("Placements")] == ["edgeplace", "all-server"]
     why = {row[0]: row[1:] for row in page.table("The cost of the nearest other place")}
     assert why["filter"][0] == "4 pi-* (pi) 4"
