@@ -259,11 +259,11 @@ def _print(
     console.table(columns, lines, ["" if r and r.evaluation else "red" for _, r in rows])
     if title == _LOST:
         tried = len(rows) - 1
-        leave = "loss leaves" if tried == 1 else "losses leave"
         survived = sum(r is not None and r.plan is not None for _, r in rows[1:])
         console.text(
-            f"{survived} of {tried} {leave} a plan for the data that is left; a site takes along "
-            "what only it joins to the rest; of sites that are alike, one was tried",
+            f"after {survived} of {tried} {'loss' if tried == 1 else 'losses'} a plan exists for "
+            "the data that remains; a site takes along what only it joins to the rest; of sites "
+            "that are alike, one was tried",
             style="dim",
         )
     if any(r and r.status is Status.INFEASIBLE and not (r.conflict or v.why_not) for v, r in rows):

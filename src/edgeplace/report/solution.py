@@ -268,7 +268,7 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
     said = "The cost of the nearest other place, or the limit that it breaks"
     untold = sum(len(job.operators) for job in jobs) - len(found)
     if untold:
-        said += f"; the time limit left no time for {untold:,} operators"
+        said += f"; the time was over before {untold:,} operators had theirs"
     whats = kind_rows(by_kind, terms)
     rows = reason_rows(found, kinds, chained(by_kind, terms), terms)
     parts = [long_table("What if a chain were placed otherwise", KIND_COLUMNS, whats)]

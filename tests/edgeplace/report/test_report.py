@@ -301,7 +301,7 @@ def test_a_long_table_is_folded_and_bounded():
     rows = [(f"row {i}", "x") for i in range(1500)]
     page = Page(long_table("Things", ("thing", ">value"), rows))
     assert [len(t) - 1 for t in page.tables] == [20, 980]
-    assert "500 more are left out here; --json has them all." in page.text
+    assert "500 more are not shown here; --json has them all." in page.text
     assert len(page.all("details")) == 1
 
 
