@@ -1,4 +1,4 @@
-"""No output has a price without its currency and time, or as bytes (findings B1).
+"""No output has a price without its currency and time, or as bytes.
 
 By hand: the filter leaves 4 x 600 x 0.7 x 100 = 168,000 bytes/s for the links. At 4 EUR/GB that is
 0.000672 EUR/s, and 1,767.23 EUR in a month of 365.25 / 12 days.
