@@ -18,6 +18,7 @@ from edgeplace.bench.record import (
     RunOutcome,
     found_by,
     gap,
+    negligible,
     primal_integral,
 )
 from edgeplace.bench.verdict import RECORD, Verdict, improves, judge
@@ -188,7 +189,7 @@ class Bench:
                     utilisation=judged.utilisation if judged else None,
                     claimed_wan=a.claimed_wan,
                     bound=a.bound,
-                    gap=gap(a.wan, a.bound),
+                    gap=gap(a.wan, a.bound, negligible(instance.cluster)),
                     first_s=steps[0][0] if steps else None,
                     best_s=steps[-1][0] if steps else None,
                     proof_s=a.run_s if a.outcome in SOLVED else None,
