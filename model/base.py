@@ -23,6 +23,11 @@ def number(value: Any, info: ValidationInfo) -> Any:
     return value
 
 
+def one_or_more(value: Any) -> Any:
+    """Return a text or a number of a file as a list of one; for `BeforeValidator`."""
+    return (value,) if isinstance(value, str | int | float) else value
+
+
 Id = Annotated[str, Field(min_length=1)]
 Whole = Annotated[int, BeforeValidator(number), Field(le=10**15)]
 NonNegative = Annotated[float, BeforeValidator(number), Field(ge=0, le=MOST)]

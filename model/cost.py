@@ -1,11 +1,11 @@
 """Costs of running a job: measured by `spark_stats`, stated by the user, or written by hand."""
 
 import itertools
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole, one_or_more
 from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import FlushLaw
 from edgeplace.model.laws.state import StateLaw
@@ -97,10 +97,14 @@ class Background(Frozen):
     """Where it lies with a probability of 90 %."""
 
 
+_Rates = Annotated[tuple[NonNegative, ...], Field(min_length=1)]
+
+
 class SourceDemand(Frozen):
     """Records per second that a source emits, for each of its subtasks."""
 
-    rates_per_s: tuple[NonNegative, ...] = Field(min_length=1)
+    rates_per_s: Annotated[_Rates, BeforeValidator(one_or_more, _Rates | NonNegative)]
+    """One figure stands for each of them."""
     throttled: bool = False
     """True if back pressure held the source back: the rates are a lower bound of demand."""
     back_pressured_share: float | None = Field(default=None, ge=0, le=1)

@@ -6,6 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    BeforeValidator,
     Field,
     SerializationInfo,
     SerializerFunctionWrapHandler,
@@ -13,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole, one_or_more
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
@@ -69,9 +70,10 @@ class Operator(Frozen):
     slot_sharing_group: Id = "default"
     chained: tuple[str, ...] = ()
     """Operators chained into this vertex; a cut between them is hidden from placement."""
-    born_at: tuple[Id, ...] = ()
+    born_at: Annotated[tuple[Id, ...], BeforeValidator(one_or_more, tuple[Id, ...] | Id)] = ()
     """For sources: where the data of each subtask is born (a site, node or TaskManager id);
-    one entry stands for all subtasks. `anywhere` lets the source run on any node."""
+    one entry stands for all subtasks. `anywhere` lets the source run on any node. In a file,
+    patterns such as `depot-*` may stand for the places that fit, one subtask for each."""
     memory_bytes: NonNegative = 0.0
     """Memory of one subtask besides its state."""
     gpus: Annotated[Whole, Field(ge=0)] = 0
@@ -114,7 +116,9 @@ class Operator(Frozen):
                 f"operator {self.name!r} ({self.id}): parallelism {self.parallelism} exceeds "
                 f"max_parallelism {self.max_parallelism}; lower the one or raise the other"
             )
-        if len(self.born_at) not in (0, 1, self.parallelism):
+        # What patterns stand for is counted once the cluster is known.
+        patterns = any("*" in place for place in self.born_at)
+        if not patterns and len(self.born_at) not in (0, 1, self.parallelism):
             raise ValueError(
                 f"operator {self.name!r} ({self.id}): born_at has {len(self.born_at)} entries for "
                 f"{self.parallelism} subtasks; give one, or one for each subtask"

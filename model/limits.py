@@ -197,7 +197,7 @@ class LimitKind(StrEnum):
     SUBTASK_BUSY = (
         "subtask busy",
         Facts(
-            unit="s/s",
+            unit="threads",
             at=Place.SUBTASK,
             stated="a thread of {where} is busy at most all of the time",
             cure="{amount:.4g} times the speed of one thread for {where}: a faster node",

@@ -63,7 +63,8 @@ class Evaluation(Frozen):
     """
 
     wan_cost: float
-    """Bytes per second over all links crossed, weighted by price: the `wan` objective."""
+    """Bytes per second over all links crossed, times their prices: the `wan` objective. With a
+    `currency`, money per second."""
     wan_bytes_per_s: float
     """The same without prices."""
     cost_per_month: float | None = None
@@ -111,6 +112,9 @@ class Evaluation(Frozen):
     """The figures in each period of a demand that varies over a day; empty: it does not."""
     rates_in: RateUnit = RateUnit.BYTES
     """What texts measure traffic in, as those of the cluster; the figures here are in bytes."""
+    currency: str | None = None
+    """Of `cost_per_month`, and of `wan_cost`, which is then money per second. None: prices are
+    weights."""
 
     @property
     def feasible(self) -> bool:

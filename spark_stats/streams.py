@@ -96,7 +96,7 @@ def _disagreement(left_per_s: float | None, arrived_per_s: float | None) -> Iter
         return
     if abs(left_per_s - arrived_per_s) > SAME_WITHIN * max(left_per_s, arrived_per_s):
         yield (
-            f"{left_per_s:,.1f} records/s left and {arrived_per_s:,.1f} arrived: "
+            f"{left_per_s:,.1f} records/s were sent and {arrived_per_s:,.1f} arrived: "
             f"{ONE_END_IS_OLDER}. Measure longer, and at a steady rate"
         )
 

@@ -50,6 +50,7 @@ ELSEWHERE = {
     ("README.md", "edgeplace (?!flink)"): ("tests/test_readme.py", "commands(README)"),
     ("explain.md", "edgeplace "): ("tests/test_readme.py", "EXPLAIN"),
     ("tutorial.md", "edgeplace "): ("tests/test_tutorial.py", "section(2)"),
+    ("spreadsheet.md", "edgeplace "): ("tests/test_spreadsheet.py", "commands(PAGE)"),
     ("fleet.md", "edgeplace "): ("tests/test_docs.py", 'commands(DOCS / "fleet.md")'),
     ("control.md", "edgeplace control simulate"): ("tests/test_docs.py", '"simulate"'),
     ("control.md", "edgeplace control (run|status|explain|approve|reject|freeze|back|replay)"): (

@@ -128,7 +128,7 @@ def watched(memory: Memory, seen: Observation | None, said: str) -> Then:
         change = change.model_copy(update={"away": change.away + 1})
         if change.away >= _AWAY_POLLS:
             does = "changed the weights" if change.weights else "moved the job"
-            return _closed(memory, f"somebody has {does} after {change.id}: it is left so")
+            return _closed(memory, f"somebody has {does} after {change.id}: it stays so")
         where = "other weights are in force" if change.weights else "it runs elsewhere"
         return memory.now(change=change), f"watches {change.id}: {where}", ()
     if change.kind == "back":

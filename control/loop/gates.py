@@ -111,7 +111,7 @@ def _budget(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     if spent + proposal.restore_bytes > most_mb * 1e6:
         yield (
             f"the change reads {proposal.restore_bytes / 1e6:.1f} MB back, "
-            f"{max(0.0, most_mb - spent / 1e6):.1f} MB are left for today"
+            f"{max(0.0, most_mb - spent / 1e6):.1f} MB remain for today"
         )
 
 

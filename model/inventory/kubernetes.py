@@ -112,7 +112,7 @@ def _without_pods(
         unplaced = [m for m in free if m.site is None]
         if unplaced:
             names = first_few([m.name for m in unplaced], 3)
-            notes.append(f"{names}: without a zone and without a TaskManager, left out")
+            notes.append(f"{names}: without a zone and without a TaskManager, not used")
         return [_Found(_node(m.name, m, m.cores), m) for m in free if m.site is not None]
     if free:
         notes.append(

@@ -122,6 +122,7 @@ def evaluation_of(
         )
     return Evaluation(
         rates_in=usage.problem.cluster.rates_in,
+        currency=usage.problem.cluster.currency,
         wan_cost=usage.value("wan"),
         wan_bytes_per_s=float(usage.link_bytes.sum()),
         cost_per_month=usage.value("cost") if usage.problem.cluster.currency else None,

@@ -38,7 +38,7 @@ class Alternative:
     """The effect of placing one operator elsewhere."""
 
     place: str
-    """`on servers` or `beside its input`."""
+    """`on servers`, `beside its input`, or `at other sites` if it is there as far as it may be."""
     objective: ObjectiveName | None
     """The first level that changes by more than rounding; None: no level changes."""
     before: float
@@ -61,6 +61,7 @@ class Reason:
     held_by: str
     """The rules that allow no other site; empty: other sites are allowed."""
     alternatives: tuple[Alternative, ...]
+    """Empty if other sites are allowed, but not for each of its subtasks."""
 
 
 def why(
@@ -107,6 +108,9 @@ def _reason(
         for place, moved in _elsewhere(p, own, assignment, found, levels):
             if (p.tms.site[moved] != p.tms.site[assignment]).any():
                 alternatives.append(_compare(p, place, moved, found, levels))
+        if not alternatives and (others := _other_sites(p, own, assignment)):
+            moved = _cheapest(p, own, assignment, others, found, levels)
+            alternatives.append(_compare(p, "at other sites", moved, found, levels))
     return Reason(
         job, op.id, op.name, sites, _holder(p, own) if only_site else "", tuple(alternatives)
     )
@@ -146,6 +150,13 @@ def _elsewhere(
     return [
         (place, _cheapest(p, own, assignment, options, found, levels)) for place, options in places
     ]
+
+
+def _other_sites(p: Problem, own: Ints, assignment: Ints) -> list[Ints]:
+    """Return the TaskManagers at other sites that may run each subtask; empty if one has none."""
+    allowed = p.allowed()[own] & (p.tms.site != p.tms.site[assignment[own]][:, None])
+    others = [np.flatnonzero(row & (p.tms.slots > 0)) for row in allowed]
+    return others if all(len(tms) for tms in others) else []
 
 
 def _cheapest(

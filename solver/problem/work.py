@@ -120,8 +120,9 @@ def class_costs(
                     f"operator {op.name!r} was never seen on node class {name!r}, only on "
                     f"{[c.node_class for c in known]}, and the cluster gives no speeds to "
                     "estimate it from",
-                    f"measure it there, state its cost, or give `node_classes` with a speed for "
-                    f"{name!r} and {known[0].node_class!r}",
+                    f"measure it there, state its cost, give `node_classes` with a speed for "
+                    f"{name!r} and {known[0].node_class!r}, or keep it elsewhere by a rule: "
+                    f"{{kind: pin, operators: [{op.name}], to: SITE}}",
                 )
             else:
                 busy_s.append(0.0)

@@ -44,6 +44,7 @@ def test_the_depots_as_a_table_are_the_depots():
     assert set(table.links) == set(short.links)
     assert table.nodes == short.nodes
     assert table.task_managers == short.task_managers
+    assert table.checkpoint_storage == short.checkpoint_storage == "cloud"
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,14 @@ def test_the_documents_of_the_demo_and_of_the_docs_are_valid():
     assert errors("cluster", yaml.safe_load(cluster)) == []
 
 
+@pytest.mark.parametrize(("rates", "births"), [("5 /s", "depot-*"), (5, ["a-*", "b"]), ([5], [])])
+def test_one_rate_and_one_place_need_no_list(rates, births):
+    source = {**OPERATOR, "born_at": births, "cost": {"demand": {"rates_per_s": rates}}}
+    assert errors("job", {**JOB, "operators": [source]}) == []
+    for wrong in ({"rates_per_s": "5 MB"}, {"rates_per_s": []}):
+        assert errors("job", {**JOB, "operators": [{**source, "cost": {"demand": wrong}}]})
+
+
 @pytest.mark.parametrize("name", ["seed-pis-2-1", "tree-3-1", "nexmark-5-1"])
 def test_what_is_written_is_valid(name):
     instance = generate(name)

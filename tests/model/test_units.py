@@ -60,6 +60,8 @@ def test_a_plain_number_is_what_it_was(number):
 
 def test_units_are_read_in_lists_whole_numbers_and_other_documents():
     assert SourceDemand(rates_per_s=["600/min", "5 records/s", 7]).rates_per_s == (10, 5, 7)
+    for one in (5, "5", "5 /s", "300 /min"):
+        assert SourceDemand(rates_per_s=one).rates_per_s == (5,)
     assert Cluster(sites=[{"id": "a"}], buffer_bytes="32 KiB").buffer_bytes == 32768
     control = {"jobmanager": "http://jm:8081", "job": "j", "cluster": "c.yaml", "poll_s": "1 min"}
     assert ControlSettings(**control).poll_s == 60

@@ -151,8 +151,15 @@ def test_a_class_never_measured_needs_speeds_and_is_then_labelled_an_estimate():
     )
     job = job.revised(operators=seen)
     assert any("estimate" in n for n in solve(job, filter_cluster()).notes)
-    with pytest.raises(InvalidInputError, match="never seen on node class 'pi'"):
-        solve(job, filter_cluster().model_copy(update={"node_classes": ()}))
+    without = filter_cluster().model_copy(update={"node_classes": ()})
+    with pytest.raises(InvalidInputError, match="never seen on node class 'pi'") as refused:
+        solve(job, without)
+    assert "{kind: pin, operators: [source], to: SITE}" in refused.value.cure
+    # As the cure says: with a rule that keeps the operators off the class, no cost is missed.
+    first = job.operators[0].model_copy(update={"born_at": ("cloud",)})
+    here = job.revised(operators=(first, *job.operators[1:]))
+    rules = Rules(rules=(Pin(operators=("source", "filter", "sink"), to="cloud"),))
+    assert solve(here, without, rules).plan
 
 
 def with_weak_filter(node_class):

@@ -32,7 +32,7 @@ def notes(left: float, arrived: float, ship_strategy: str = "FORWARD", consumers
 def test_an_end_with_older_metrics_is_said():
     # The records of the last third are not yet in the answers of the consumer's TaskManager.
     [said] = notes(left=30_000.0, arrived=20_000.0)
-    assert said.startswith("1,500.0 records/s left and 1,000.0 arrived: ")
+    assert said.startswith("1,500.0 records/s were sent and 1,000.0 arrived: ")
     assert "Measure longer" in said
 
 

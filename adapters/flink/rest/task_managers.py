@@ -38,7 +38,7 @@ def cluster(taskmanagers: RestAnswer, user: Cluster | Mapping[str, Any]) -> Clus
     merged = []
     for mine in user.task_managers:
         if mine.id not in registered:
-            notes.append(f"TaskManager {mine.id!r} is not registered with Flink: left out")
+            notes.append(f"TaskManager {mine.id!r} is not registered with Flink: not used")
             continue
         tm = registered[mine.id]
         memory = need(tm, "memoryConfiguration", Mapping, f"{where}, {tm['id']}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from edgeplace.model import Evaluation, Frozen, Incumbent, NonNegative, Plan
+from edgeplace.model import Cluster, Evaluation, Frozen, Incumbent, NonNegative, Plan
 
 NEGLIGIBLE_BYTES_PER_S = 1e-6
 """Two figures of `wan` that differ by less do not contradict each other. A smaller figure is not
@@ -129,11 +129,22 @@ def found_by(answer: RunAnswer) -> list[tuple[float, float]]:
     return steps or [(answer.run_s, answer.wan)]
 
 
-def gap(wan: float | None, bound: float | None) -> float | None:
-    """Return (value - bound) / value, None if one of them is unknown."""
+def negligible(cluster: Cluster) -> float:
+    """Return what `NEGLIGIBLE_BYTES_PER_S` cost at most: the same in the unit of `wan`."""
+    return NEGLIGIBLE_BYTES_PER_S * max((a.price_per_byte for a in cluster.links), default=1.0)
+
+
+def gap(wan: float | None, bound: float | None, least: float) -> float | None:
+    """Return (value - bound) / value, None if one of them is unknown.
+
+    Parameters
+    ----------
+    least
+        A value that is not larger than this is 0, and so is its gap.
+    """
     if wan is None or bound is None:
         return None
-    return max(0.0, wan - bound) / wan if wan > NEGLIGIBLE_BYTES_PER_S else 0.0
+    return max(0.0, wan - bound) / wan if wan > least else 0.0
 
 
 def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends_s: float) -> float:

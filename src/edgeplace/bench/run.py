@@ -18,12 +18,14 @@ from edgeplace.bench.record import (
     RunOutcome,
     found_by,
     gap,
+    negligible,
     primal_integral,
 )
 from edgeplace.bench.verdict import RECORD, Verdict, improves, judge
 from edgeplace.instances.index import BestKnown, Entry, best_known, digest
 from edgeplace.instances.instance import Instance
 from edgeplace.model import write
+from edgeplace.views.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class Bench:
 
     def __init__(self, instances: Sequence[Instance], settings: Settings) -> None:
         self._instances = {i.name: i for i in instances}
+        self.terms = {i.name: Terms.of(i.cluster) for i in instances}
+        """The names and units of the terms of each instance."""
         self._known = {i.name: best_known(i) for i in instances}
         self._settings = settings
         self._answers: dict[str, dict[str, RunAnswer]] = {i.name: {} for i in instances}
@@ -72,7 +76,7 @@ class Bench:
             own[request.backend] = answer
             tell(f"{name} {request.backend}", behind / total)
             if len(own) == len(asked.backends):
-                self._verdicts[name] = judge(own, self._known[name])
+                self._verdicts[name] = judge(own, self._known[name], self.terms[name])
                 for r in self._runs_of(name):
                     _line(results, r.model_dump(mode="json"))
 
@@ -113,7 +117,7 @@ class Bench:
     def _better(self) -> dict[str, dict[str, str]]:
         found = {}
         for name, known in self._known.items():
-            said = {b: improves(a, known) for b, a in self._right(name).items()}
+            said = {b: improves(a, known, self.terms[name]) for b, a in self._right(name).items()}
             found[name] = {b: f"{b}: {text}" for b, text in said.items() if text}
         return found
 
@@ -185,7 +189,7 @@ class Bench:
                     utilisation=judged.utilisation if judged else None,
                     claimed_wan=a.claimed_wan,
                     bound=a.bound,
-                    gap=gap(a.wan, a.bound),
+                    gap=gap(a.wan, a.bound, negligible(instance.cluster)),
                     first_s=steps[0][0] if steps else None,
                     best_s=steps[-1][0] if steps else None,
                     proof_s=a.run_s if a.outcome in SOLVED else None,

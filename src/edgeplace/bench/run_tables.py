@@ -1,19 +1,20 @@
 """Tables of the bench."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from edgeplace.bench.record import Run
 from edgeplace.bench.summary import Summary
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import count, exact, percent, seconds, size
+from edgeplace.cli.quantities import count, percent, seconds, size
 from edgeplace.model import is_backend
+from edgeplace.views.terms import Terms
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 """Columns, `>` for those aligned to the right, and rows."""
 
 
-def runs_table(runs: Sequence[Run]) -> Table:
-    """Return a row for each run."""
+def runs_table(runs: Sequence[Run], terms: Mapping[str, Terms]) -> Table:
+    """Return a row for each run; `terms` has the words of each instance by its name."""
     columns = (
         "instance",
         ">subtasks",
@@ -36,7 +37,7 @@ def runs_table(runs: Sequence[Run]) -> Table:
             f"{r.nodes:,}",
             f"{r.sites:,}",
             r.backend,
-            *_claim(r),
+            *_claim(r, terms[r.instance]),
             seconds(r.run_s),
             seconds(r.build_s),
             size(r.memory_bytes),
@@ -51,25 +52,25 @@ def title(backend: str) -> str:
     return f"edgeplace ({backend})" if is_backend(backend) else backend
 
 
-def proofs_table(runs: Sequence[Run]) -> Table:
+def proofs_table(runs: Sequence[Run], terms: Terms) -> Table:
     """Return the claims of each policy on one case, and its time."""
-    columns = ("policy", "status", ">wan", ">bound", ">gap", ">run")
-    return columns, [(title(r.backend), *_claim(r), seconds(r.run_s)) for r in runs]
+    columns = ("policy", "status", f">{terms.title('wan')}", ">bound", ">gap", ">run")
+    return columns, [(title(r.backend), *_claim(r, terms), seconds(r.run_s)) for r in runs]
 
 
-def _claim(r: Run) -> tuple[str, ...]:
+def _claim(r: Run, terms: Terms) -> tuple[str, ...]:
     return (
         "WRONG" if r.wrong else r.status.value,
-        "-" if r.wan is None else exact(r.wan),
-        "-" if r.bound is None else exact(r.bound),
+        "-" if r.wan is None else terms.exactly("wan", r.wan),
+        "-" if r.bound is None else terms.exactly("wan", r.bound),
         "-" if r.gap is None else percent(r.gap),
     )
 
 
-def show_runs(console: Console, runs: Sequence[Run]) -> None:
+def show_runs(console: Console, runs: Sequence[Run], terms: Mapping[str, Terms]) -> None:
     """Print a line for each run."""
     styles = ["red" if r.wrong else "green" if r.solved else "" for r in runs]
-    columns, rows = runs_table(runs)
+    columns, rows = runs_table(runs, terms)
     keys = (columns.index("instance"), columns.index("back end"))
     console.table(columns, rows, styles, keys)
     for r in runs:

@@ -128,7 +128,7 @@ def show_case(
     if said := terms.explanation():
         console.text(said, style="dim")
     console.heading("proofs and times")
-    console.table(*proofs_table(runs))
+    console.table(*proofs_table(runs, terms))
     for r in runs:
         for said in (*r.wrong, *((r.message,) if r.message else ())):
             console.text(f"{'WRONG: ' if r.wrong else ''}{r.backend}: {said}", style="red")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from edgeplace.bench.record import NEGLIGIBLE_BYTES_PER_S, RunAnswer, RunOutcome
-from edgeplace.cli.quantities import exact
 from edgeplace.instances.index import BestKnown
 from edgeplace.views.terms import Terms
 
@@ -29,7 +28,7 @@ class Verdict:
     best_wan: float | None
 
 
-def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
+def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None, terms: Terms) -> Verdict:
     """Compare the answers of back ends to one instance, by name.
 
     A valid plan is a fact, because the evaluator has recomputed it. So everything that contradicts
@@ -41,8 +40,8 @@ def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
     best = min(wan, key=lambda name: wan[name], default=None)
     wrong = {
         name: (
-            *_by_itself(a),
-            *_denies(a.outcome is RunOutcome.INFEASIBLE, a.bound, a.wan, best, wan),
+            *_by_itself(a, terms),
+            *_denies(a.outcome is RunOutcome.INFEASIBLE, a.bound, a.wan, best, wan, terms),
         )
         for name, a in answers.items()
     }
@@ -52,42 +51,45 @@ def judge(answers: Mapping[str, RunAnswer], known: BestKnown | None) -> Verdict:
         if a.bound is None and a.claimed_wan is None:
             continue  # What it minimised first is not `wan`.
         if _above(a.wan, wan[best]):
-            wrong[name] = (f"{exact(a.wan)} is not optimal: {best} has {exact(wan[best])}",)
+            wrong[name] = (
+                f"{terms.exactly('wan', a.wan)} is not optimal: {best} has "
+                f"{terms.exactly('wan', wan[best])}",
+            )
     if known is not None:
-        wrong[RECORD] = _denies(known.infeasible, known.bound, None, best, wan)
+        wrong[RECORD] = _denies(known.infeasible, known.bound, None, best, wan, terms)
     return Verdict(
         {name: said for name, said in wrong.items() if said}, wan[best] if best else None
     )
 
 
-def improves(answer: RunAnswer, known: BestKnown | None) -> str | None:
+def improves(answer: RunAnswer, known: BestKnown | None, terms: Terms) -> str | None:
     """Return how a correct answer improves the record; None if it does not."""
     if known is None:
         return None
     if answer.outcome is RunOutcome.INFEASIBLE and not known.infeasible:
         return "proved infeasible"
     if answer.wan is not None and (known.wan is None or _above(known.wan, answer.wan)):
-        before = "none" if known.wan is None else exact(known.wan)
-        return f"a plan with {exact(answer.wan)}, before: {before}"
+        before = "none" if known.wan is None else terms.exactly("wan", known.wan)
+        return f"a plan with {terms.exactly('wan', answer.wan)}, before: {before}"
     before_bound = known.bound or 0.0
     if answer.bound is not None and not known.infeasible and _above(answer.bound, before_bound):
-        return f"the bound {exact(answer.bound)}, before: {exact(before_bound)}"
+        now, before = (terms.exactly("wan", v) for v in (answer.bound, before_bound))
+        return f"the bound {now}, before: {before}"
     return None
 
 
-def _by_itself(answer: RunAnswer) -> tuple[str, ...]:
+def _by_itself(answer: RunAnswer, terms: Terms) -> tuple[str, ...]:
     """Return the evaluator's objections to an answer."""
     found = []
     if answer.exact and answer.evaluation is not None and not answer.evaluation.feasible:
         broken = answer.evaluation.violations
         more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
-        found.append(
-            f"its plan breaks {Terms(rates=answer.evaluation.rates_in).limit(broken[0])}{more}"
-        )
+        found.append(f"its plan breaks {terms.limit(broken[0])}{more}")
     if answer.claimed_wan is not None and answer.evaluation is not None:
         actual = answer.evaluation.wan_cost
         if _above(actual, answer.claimed_wan) or _above(answer.claimed_wan, actual):
-            found.append(f"it says {exact(answer.claimed_wan)}, the evaluator {exact(actual)}")
+            said, known = (terms.exactly("wan", v) for v in (answer.claimed_wan, actual))
+            found.append(f"it says {said}, the evaluator {known}")
     if (
         answer.exact
         and answer.outcome in (RunOutcome.OPTIMAL, RunOutcome.FEASIBLE)
@@ -103,6 +105,7 @@ def _denies(
     own_wan: float | None,
     best: str | None,
     wan: Mapping[str, float],
+    terms: Terms,
 ) -> tuple[str, ...]:
     """Return how a claim contradicts the best valid plan."""
     if best is None:
@@ -110,7 +113,8 @@ def _denies(
     if infeasible and own_wan is None:
         return (f"it says infeasible, but the plan of {best} holds",)
     if bound is not None and _above(bound, wan[best]):
-        return (f"its bound {exact(bound)} is above the plan of {best}, {exact(wan[best])}",)
+        own, least = (terms.exactly("wan", v) for v in (bound, wan[best]))
+        return (f"its bound {own} is above the plan of {best}, {least}",)
     return ()
 
 

@@ -1,13 +1,14 @@
-"""Sources of a job that are born at all places of a pattern, such as `depot-*`."""
+"""Sources of a job that are born at all places of patterns, such as `depot-*`."""
 
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator
 
 
 def with_births(job: JobGraph, cluster: Cluster) -> JobGraph:
-    """Return a job whose sources name each place that a pattern in `born_at` stands for.
+    """Return a job whose sources name each place that the patterns in `born_at` stand for.
 
     A pattern stands for the sites that fit; if there are none, for the nodes, and then for the
-    TaskManagers. Each place has one subtask, in the order of the cluster.
+    TaskManagers. Each place has one subtask, also one that fits several patterns: in the order of
+    the patterns, and of the cluster.
 
     Raises
     ------
@@ -32,20 +33,20 @@ def places_of(op: Operator, cluster: Cluster) -> tuple[str, ...]:
     InvalidInputError
         As for `with_births`.
     """
-    pattern = next(place for place in op.born_at if "*" in place)
-    if len(op.born_at) > 1:
-        raise InvalidInputError(
-            f"source {op.name!r}: born_at has the pattern {pattern!r} among other places",
-            "give one pattern alone, or name every place",
-        )
     try:
-        kind, fitting = cluster.places_like(pattern)
+        each = [cluster.places_like(place) for place in op.born_at]
     except InvalidInputError as e:
         raise InvalidInputError(f"source {op.name!r}: born_at {e.what}", e.cure) from e
+    fitting = tuple(dict.fromkeys(place for _, places in each for place in places))
     if len(fitting) != op.parallelism:
+        said = ", ".join(
+            f"{name!r} fits {len(places):,} {kind}"
+            for name, (kind, places) in zip(op.born_at, each, strict=True)
+        )
+        together = f", {len(fitting):,} places in all" if len(each) > 1 else ""
         raise InvalidInputError(
-            f"source {op.name!r}: born_at {pattern!r} fits {len(fitting)} {kind}, and the "
-            f"source has {op.parallelism} subtasks",
+            f"source {op.name!r}: born_at {said}{together}, and the source has "
+            f"{op.parallelism} subtasks",
             f"set its parallelism to {len(fitting)}, or name the places",
         )
     return fitting

@@ -124,7 +124,7 @@ def _job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster, beside: Seq
         raise InvalidInputError(
             f"{path}: the plan places {', '.join(map(repr, names))} and "
             f"{', '.join(map(repr, others))}: the slots, cores and links that the others take "
-            "would be left out",
+            "would not be counted",
             f"give the files of all these jobs (JOB JOB CLUSTER), or --taken {path}",
         )
     return plan

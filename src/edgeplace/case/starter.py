@@ -1,6 +1,7 @@
 """A first project: the documents that a folder has already, and examples of those it lacks."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -225,6 +226,9 @@ def example_job(cluster: Cluster | None) -> str:
         there = {node.site for node in cluster.nodes}
         sites = [site for site in cluster.sites if site.id in there]
         edges = [site.id for site in sites if site.tier == "edge"]
+        # Where only one link ends, as at depots: the others are hubs.
+        ends = Counter(end for a in cluster.directed_links() for end in (a.source, a.target))
+        edges = [site for site in edges if ends[site] <= 2] or edges
         places = (edges or [site.id for site in sites])[:_MOST_PLACES]
         classes = dict.fromkeys((node.node_class for node in cluster.nodes), 1.0)
 
@@ -245,7 +249,7 @@ operators:
     parallelism: {n}
     born_at: {_flow(places)}     # where the data of each subtask is born
     cost:
-      demand: {{rates_per_s: [200]}}  # records per second of each subtask
+      demand: {{rates_per_s: 200 /s}}  # of each subtask; a list has one figure for each
       # Records per second that one subtask could process, on each class of nodes.
       classes: {rates(5000)}
   - id: filter

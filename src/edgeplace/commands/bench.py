@@ -186,7 +186,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
                 console.text(preset_of(args), style="dim")
             show_case(console, instances[0], rows, runs, by)
         else:
-            show_runs(console, runs)
+            show_runs(console, runs, bench.terms)
             show_summaries(console, summaries, args.time_limit)
         for name, reasons in bench.wrong_records().items():
             for said in reasons:

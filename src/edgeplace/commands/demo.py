@@ -60,11 +60,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     others = [(p.name, p.evaluation) for p in policies(job, cluster, rules, current)]
     if result.plan is None or result.evaluation is None:
         raise RuntimeError("the shipped demo has a plan")
-    show_policies(console, [("edgeplace", result.evaluation), *others], Terms.of(cluster))
-    show_proof(console, result)
+    terms = Terms.of(cluster)
+    show_policies(console, [("edgeplace", result.evaluation), *others], terms)
+    show_proof(console, result, terms)
     show_sites(console, [job], cluster, result.plan, result.evaluation)
 
-    terms = Terms.of(cluster)
     by_kind = why_by_kind(job, cluster, result.plan, rules, current)
     show_kind_reasons(console, by_kind, terms)
     console.heading("why each operator is where it is")

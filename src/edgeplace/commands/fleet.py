@@ -8,7 +8,7 @@ from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.outputs import Outputs
-from edgeplace.cli.quantities import exact, percent, seconds
+from edgeplace.cli.quantities import percent, seconds
 from edgeplace.model import (
     Cluster,
     Costs,
@@ -206,8 +206,8 @@ def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
             for site, places in result.places.items()
         ],
     )
+    terms = Terms.of(cluster)
     if result.prices:
-        terms = Terms.of(cluster)
         console.heading(
             "what one more unit (of links: one byte/s) of what all share would save of wan, at the "
             "margin"
@@ -223,5 +223,12 @@ def _show(console: Console, result: "FleetResult", cluster: Cluster) -> None:
     )
     console.table(
         ("objective", ">value", ">bound", ">gap"),
-        [("wan", exact(result.wan), exact(result.bound), percent(result.gap))],
+        [
+            (
+                "wan",
+                terms.exactly("wan", result.wan),
+                terms.exactly("wan", result.bound),
+                percent(result.gap),
+            )
+        ],
     )

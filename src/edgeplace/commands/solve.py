@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SITE",
-        help="accept a plan only if one exists without this site, too, for the data that is left, "
+        help="accept a plan only if one exists without this site, too, for the data that remains, "
         "and show what it costs then: a site, a pattern such as 'region-*', or any; where there is "
         "none, say what it takes",
     )

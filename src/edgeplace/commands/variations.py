@@ -18,6 +18,7 @@ from edgeplace.model import (
     Cluster,
     Evaluation,
     InvalidInputError,
+    Plan,
     Result,
     Status,
     StoppedBy,
@@ -62,6 +63,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     with console.progress("solving") as tell:
         rows = _solved(variations, args, tell)
     columns, lines = _table(now.cluster, title, rows)
+    if title != _LOST:
+        columns, lines = _with_changes(columns, lines, rows)
     if args.report:
         steps = [(v.name, result.evaluation if result else None) for v, result in rows]
         outputs.text(_REPORT, _page(args, now, title, steps, columns, lines))
@@ -213,6 +216,24 @@ def _table(
     return columns, lines
 
 
+def _with_changes(
+    columns: Sequence[str], lines: Sequence[Sequence[str]], rows: Rows
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return a table with a last column: what moved since the plan of the value before."""
+    # It loads the solver.
+    from edgeplace.views.step_changes import step_change
+
+    said: list[str] = []
+    before: tuple[Case, Plan] | None = None
+    for variation, result in rows:
+        after = (variation.case, result.plan) if variation.case and result and result.plan else None
+        said.append(step_change(before, after) if before and after else "-")
+        before = after or before
+    return (*columns, "what changed"), [
+        (*line, text) for line, text in zip(lines, said, strict=True)
+    ]
+
+
 def show(
     console: Console, cluster: Cluster, rows: Sequence[tuple[Variation, Result | None]]
 ) -> None:
@@ -238,11 +259,11 @@ def _print(
     console.table(columns, lines, ["" if r and r.evaluation else "red" for _, r in rows])
     if title == _LOST:
         tried = len(rows) - 1
-        leave = "loss leaves" if tried == 1 else "losses leave"
         survived = sum(r is not None and r.plan is not None for _, r in rows[1:])
         console.text(
-            f"{survived} of {tried} {leave} a plan for the data that is left; a site takes along "
-            "what only it joins to the rest; of sites that are alike, one was tried",
+            f"after {survived} of {tried} {'loss' if tried == 1 else 'losses'} a plan exists for "
+            "the data that remains; a site takes along what only it joins to the rest; of sites "
+            "that are alike, one was tried",
             style="dim",
         )
     if any(r and r.status is Status.INFEASIBLE and not (r.conflict or v.why_not) for v, r in rows):

@@ -67,7 +67,7 @@ def bench_page(
             ),
         ),
         Section("profile", "Performance profile", _profile(ratios, instances)),
-        Section("runs", "Runs", _runs(runs)),
+        Section("runs", "Runs", _runs(runs, done.terms)),
         _environment(done.environment),
     ]
     lead = fragment([_verdict(done, runs), _counts(runs, instances)])
@@ -113,7 +113,7 @@ def case_page(
         sections += plan_sections(asked, answer.plan, answer.evaluation, before)
         sections.append(reasons(asked, answer.plan, objective))
     sections += [
-        Section("proofs", "Proofs and times", fragment([_proofs(runs), _problems(runs)])),
+        Section("proofs", "Proofs and times", fragment([_proofs(runs, terms), _problems(runs)])),
         _environment(done.environment),
     ]
     return page(f"Placements of {asked.name} compared", fragment(lead), sections)
@@ -167,12 +167,12 @@ def _profile(ratios: Mapping[str, Sequence[float]], instances: int) -> Markup:
     )
 
 
-def _runs(runs: Sequence[Run]) -> Markup:
+def _runs(runs: Sequence[Run], terms: Mapping[str, Terms]) -> Markup:
     # Wrong answers are always visible.
     ordered = sorted(runs, key=lambda r: not r.wrong)
     marks = ["broken" if r.wrong else "" for r in ordered]
     return fragment(
-        [_problems(ordered), long_table("A row for each run", *runs_table(ordered), marks)]
+        [_problems(ordered), long_table("A row for each run", *runs_table(ordered, terms), marks)]
     )
 
 
@@ -184,9 +184,9 @@ def _problems(runs: Sequence[Run]) -> Markup:
     return bullets(said) if said else fragment([])
 
 
-def _proofs(runs: Sequence[Run]) -> Markup:
+def _proofs(runs: Sequence[Run], terms: Terms) -> Markup:
     marks = ["broken" if r.wrong else "" for r in runs]
-    return table("The run behind each placement", *proofs_table(runs), marks)
+    return table("The run behind each placement", *proofs_table(runs, terms), marks)
 
 
 def _environment(found: Mapping[str, object]) -> Section:

@@ -18,9 +18,10 @@ _FULLEST = 5
 
 def result_html(found: Result) -> str:
     """Return the verdict, the figures and the proof of an answer, or why there is no plan."""
-    parts: list[str] = [verdict(found, _terms(found))]
+    terms = _terms(found)
+    parts: list[str] = [verdict(found, terms)]
     if found.evaluation:
-        parts += [evaluation_html(found.evaluation), levels_table(found.levels)]
+        parts += [evaluation_html(found.evaluation), levels_table(found.levels, terms)]
     if found.conflict:
         parts.append(conflict_html(found.conflict))
     return fragment(map(Markup, parts))
@@ -28,12 +29,12 @@ def result_html(found: Result) -> str:
 
 def _terms(found: Result) -> Terms:
     """Return the names of terms, as far as an answer knows of its cluster."""
-    return Terms(rates=found.evaluation.rates_in) if found.evaluation else Terms()
+    return Terms.of_plan(found.evaluation) if found.evaluation else Terms()
 
 
 def evaluation_html(found: Evaluation) -> str:
     """Return the figures of a plan, and its fullest limits."""
-    terms = Terms(rates=found.rates_in)
+    terms = Terms.of_plan(found)
     broken = ", ".join(map(terms.limit, found.violations))
     rows = [
         ("WAN", terms.rate(found.wan_bytes_per_s)),
@@ -45,7 +46,7 @@ def evaluation_html(found: Evaluation) -> str:
         ("holds", f"no: {broken}" if broken else "yes"),
     ]
     if found.cost_per_month is not None:
-        rows.insert(1, ("cost a month", count(found.cost_per_month)))
+        rows.insert(1, ("cost", terms.value("cost", found.cost_per_month)))
     every = (*found.links, *found.nodes, *found.task_managers)
     fullest = sorted(every, key=lambda v: -v.utilisation)[:_FULLEST]
     bars = [(str(v.kind), v.where, bar(v.utilisation)) for v in fullest]

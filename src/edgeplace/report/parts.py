@@ -71,7 +71,7 @@ def long_table(
         table(f"{caption}, continued", columns, rest, marks[_FIRST:_MOST]),
     ]
     if len(rows) > _MOST:
-        left = f"{len(rows) - _MOST:,} more are left out here; --json has them all."
+        left = f"{len(rows) - _MOST:,} more are not shown here; --json has them all."
         folded.append(element("p", left, class_="note"))
     return fragment(
         [

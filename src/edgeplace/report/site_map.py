@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from edgeplace.cli.quantities import counted
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Cluster, Evaluation, Plan, Site, first_few
-from edgeplace.report.markup import Markup, element
-from edgeplace.report.parts import Section, scrolling
+from edgeplace.report.markup import Markup, element, fragment
+from edgeplace.report.parts import Section
 from edgeplace.solver import sites_of
 from edgeplace.views.pictures.label_places import Dot, names_beside, short
 
-_WIDTH, _MOST_HEIGHT, _LEAST_HEIGHT = 720, 560, 260
-_MARGIN, _MARGIN_X = 34, 84
-"""Room for the labels of sites at the edge of the picture."""
+_MARGIN = 34
+"""Room for the labels of sites above and below."""
 _APART = 11
 """Least distance of two marks; sites that are nearer share a mark."""
 _LEAST, _MOST = 4.0, 9.0
@@ -23,9 +22,28 @@ _LEAST, _MOST = 4.0, 9.0
 _LONGEST = 24
 """Most characters of a name."""
 _KM_PER_DEGREE = 111.32
+_SCALE = 0.18
+"""Most of the width that the scale takes."""
 _LEAST_SPAN = 0.01
 """Degrees that the picture spans at least: about a kilometre."""
 _MOST_SAID = 12
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The size of a picture, of which each page shows the one that fits it."""
+
+    name: str
+    """Class of the figure."""
+    width: float
+    most_height: float
+    least_height: float
+    beside: float
+    """Room for the labels of sites at the left and at the right."""
+
+
+_SIZES = (_Size("wide", 720, 560, 260, 84), _Size("narrow", 350, 460, 200, 44))
+"""For a desktop, and for a phone: names have the same size there, and fewer have room."""
 
 
 @dataclass(frozen=True)
@@ -51,29 +69,36 @@ def map_section(case: Instance, plan: Plan, found: Evaluation) -> list[Section]:
     if len(placed) < 2:
         return []
     runs = _runs(case, plan)
-    at, height, km_per_px = _projected(placed)
+    return [Section("map", "The map", fragment(_figure(case, found, runs, s) for s in _SIZES))]
+
+
+def _figure(
+    case: Instance, found: Evaluation, runs: Mapping[str, Counter[str]], size: _Size
+) -> Markup:
+    placed = [s for s in case.cluster.sites if s.lat is not None]
+    at, height, km_per_px = _projected(placed, size)
     marks = _marks(placed, at, runs)
     lines = _lines(case.cluster, found, marks)
-    names = names_beside(_dots(marks, lines), _WIDTH, height)
+    names = names_beside(_dots(marks, lines), size.width, height, [_of_scale(height, size.width)])
     largest = max((line.bytes_per_s for line in lines), default=0.0)
+    title, said = f"map-picture-{size.name}", f"map-said-{size.name}"
     picture = element(
         "svg",
-        element("title", "The sites on a map", id="map-picture"),
-        element("desc", _description(marks, lines, runs), id="map-said"),
-        element("rect", width=_WIDTH, height=height, rx=8, class_="ground"),
+        element("title", "The sites on a map", id=title),
+        element("desc", _description(marks, lines, runs), id=said),
+        element("rect", width=size.width, height=height, rx=8, class_="ground"),
         *(_line(a, largest) for a in lines),
         *(_mark(m, runs) for m in marks),
         *(element("text", n.text, x=n.x, y=n.y, text_anchor=n.anchor) for n in names),
-        *_scale(km_per_px, height),
+        *_scale(km_per_px, height, size.width),
         class_="map",
-        viewBox=f"0 0 {_WIDTH} {height:g}",
+        viewBox=f"0 0 {size.width:g} {height:g}",
         role="img",
-        aria_labelledby="map-picture map-said",
+        aria_labelledby=f"{title} {said}",
     )
     without, unnamed = len(case.cluster.sites) - len(placed), len(marks) - len(names)
     caption = element("figcaption", _caption(without, unnamed))
-    figure = element("figure", scrolling(picture, "Map of the sites"), caption)
-    return [Section("map", "The map", figure)]
+    return element("figure", picture, caption, class_=size.name)
 
 
 def _runs(case: Instance, plan: Plan) -> Mapping[str, Counter[str]]:
@@ -88,7 +113,9 @@ def _runs(case: Instance, plan: Plan) -> Mapping[str, Counter[str]]:
     return runs
 
 
-def _projected(sites: Sequence[Site]) -> tuple[list[tuple[float, float]], float, float]:
+def _projected(
+    sites: Sequence[Site], size: _Size
+) -> tuple[list[tuple[float, float]], float, float]:
     """Return the point of each site, the height of the picture, and the kilometres of a pixel.
 
     Equirectangular, true to scale at the middle latitude. The picture is cut at the widest gap
@@ -103,9 +130,9 @@ def _projected(sites: Sequence[Site]) -> tuple[list[tuple[float, float]], float,
     squeeze = max(0.05, math.cos(math.radians((min(lats) + max(lats)) / 2)))
     wide = max(squeeze * max(east), _LEAST_SPAN)
     high = max(max(lats) - min(lats), _LEAST_SPAN)
-    scale = min((_WIDTH - 2 * _MARGIN_X) / wide, (_MOST_HEIGHT - 2 * _MARGIN) / high)
-    height = max(_LEAST_HEIGHT, scale * high + 2 * _MARGIN)
-    left = (_WIDTH - scale * squeeze * max(east)) / 2
+    scale = min((size.width - 2 * size.beside) / wide, (size.most_height - 2 * _MARGIN) / high)
+    height = max(size.least_height, scale * high + 2 * _MARGIN)
+    left = (size.width - scale * squeeze * max(east)) / 2
     top = (height - scale * (max(lats) - min(lats))) / 2
     points = [
         (left + scale * squeeze * x, top + scale * (max(lats) - lat))
@@ -206,9 +233,14 @@ def _dots(marks: Sequence[_Mark], lines: Sequence[_Line]) -> list[Dot]:
     return [Dot(m.x, m.y, m.radius, _name(m)) for m in ordered]
 
 
-def _scale(km_per_px: float, height: float) -> list[Markup]:
+def _of_scale(height: float, width: float) -> tuple[float, float, float, float]:
+    """Return the edges of the room that the scale takes."""
+    return 0, height - 34, 20 + _SCALE * width, height
+
+
+def _scale(km_per_px: float, height: float, width: float) -> list[Markup]:
     """Return a bar of a round length, with its kilometres."""
-    most = 130 * km_per_px
+    most = _SCALE * width * km_per_px
     step = 10.0 ** math.floor(math.log10(most))
     km = next(f * step for f in (5, 2, 1) if f * step <= most)
     x, y = 12, height - 12

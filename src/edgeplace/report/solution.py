@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from edgeplace.cli.quantities import count, exact, factor, milliseconds, percent, seconds, size
+from edgeplace.cli.quantities import count, factor, milliseconds, percent, seconds, size
 from edgeplace.instances.instance import Instance
 from edgeplace.model import (
     Conflict,
@@ -52,14 +52,12 @@ from edgeplace.views.tables import binding, holding
 from edgeplace.views.terms import Terms, at_demand
 
 _TERMS: dict[ObjectiveName, str] = {
-    "wan": "WAN bytes per second, weighted by price",
-    "latency": "worst path in ms",
     "server_cores": "busy cores at cloud sites",
     "moves": "subtasks that move",
     "throughput": "largest share of a limit in use",
-    "cost": "cost of a month, in the currency of the cluster",
     "wishes": "subtasks that break wishes, by weight",
 }
+"""Terms whose title says too little."""
 
 
 def solution_page(
@@ -109,7 +107,10 @@ def solution_page(
                 "proof",
                 "Objective, bound and comparison",
                 fragment(
-                    [levels_table(result.levels), policies_table(compared, terms, "edgeplace")]
+                    [
+                        levels_table(result.levels, terms),
+                        policies_table(compared, terms, "edgeplace"),
+                    ]
                 ),
             )
         )
@@ -267,7 +268,7 @@ def reasons(case: Instance, plan: Plan, objective: Sequence[str]) -> Section:
     said = "The cost of the nearest other place, or the limit that it breaks"
     untold = sum(len(job.operators) for job in jobs) - len(found)
     if untold:
-        said += f"; the time limit left no time for {untold:,} operators"
+        said += f"; the time was over before {untold:,} operators had theirs"
     whats = kind_rows(by_kind, terms)
     rows = reason_rows(found, kinds, chained(by_kind, terms), terms)
     parts = [long_table("What if a chain were placed otherwise", KIND_COLUMNS, whats)]
@@ -360,13 +361,13 @@ def _sites(placed: Placement) -> Markup:
     )
 
 
-def levels_table(levels: Sequence[LevelResult]) -> Markup:
+def levels_table(levels: Sequence[LevelResult], terms: Terms) -> Markup:
     """Return what was proved of each term."""
     rows = [
         (
-            _TERMS[v.name],
-            exact(v.value),
-            exact(v.bound),
+            _TERMS.get(v.name, terms.title(v.name)),
+            terms.exactly(v.name, v.value),
+            terms.exactly(v.name, v.bound),
             percent(v.gap),
             percent(v.tolerance) if v.tolerance else "-",
             bar(1 - v.gap),

@@ -148,7 +148,7 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
         )
     if found.left_out:
         names = [f"{v.kind} {v.where}" for v in found.left_out]
-        console.text(f"no time was left for {some(names)}: give more with --time-limit")
+        console.text(f"there was no time for {some(names)}: give more with --time-limit")
     if found.untried:
         console.text(
             f"not tried: {found.untried:,} more of the edge sites' cores and slots, less in use"

@@ -44,7 +44,9 @@ def chained(reasons: Sequence[KindReason], terms: Terms) -> dict[tuple[str, str]
     for reason in reasons:
         for chain in reason.along:
             first, *rest = chain.operators
-            text = f"if it left {one_name(reason.kind.sites)} with {' and '.join(rest)}: "
+            text = (
+                f"if it moved away from {one_name(reason.kind.sites)} with {' and '.join(rest)}: "
+            )
             if rest:
                 said.setdefault((chain.job, first), text + _effect(chain, terms))
         for chain in (*reason.away, *reason.here):
@@ -56,11 +58,11 @@ def chained(reasons: Sequence[KindReason], terms: Terms) -> dict[tuple[str, str]
 
 def _asked(reason: KindReason, terms: Terms) -> Iterator[tuple[str, str]]:
     for chain in reason.away:
-        yield f"{_subtasks(chain)} left", _effect(chain, terms)
+        yield f"{_subtasks(chain)} moved away", _effect(chain, terms)
     for chain in reason.here:
-        yield f"{_subtasks(chain)} came", _effect(chain, terms)
+        yield f"{_subtasks(chain)} moved here", _effect(chain, terms)
     if reason.full and not reason.here:
-        yield "more came", f"full: {some([terms.limit(v) for v in reason.full], most=2)}"
+        yield "more moved here", f"full: {some([terms.limit(v) for v in reason.full], most=2)}"
 
 
 def _subtasks(chain: Chain) -> str:

@@ -56,7 +56,7 @@ def because(reason: Reason, terms: Terms) -> str:
     if reason.held_by:
         return f"held there: {reason.held_by}"
     if not reason.alternatives:
-        return "it is beside its input and on servers at once"
+        return "not all of its subtasks may run at another site"
     return "; ".join(_alternative(a, terms) for a in reason.alternatives)
 
 

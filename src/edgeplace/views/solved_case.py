@@ -136,10 +136,10 @@ def _show_plan(
         console.text(f"parallelism: {parallelism(case, result)}", style="bold")
     if full:
         console.heading("proof")
-        show_proof(console, result)
+        show_proof(console, result, terms)
     else:
         proved = result.status is Status.OPTIMAL
-        console.text(proof(result), style="green" if proved else "yellow")
+        console.text(proof(result, terms), style="green" if proved else "yellow")
     for a in found.advice:
         now, then = (terms.rate(v) for v in (a.wan_bytes_per_s, a.local_wan_bytes_per_s))
         console.text(

@@ -54,11 +54,11 @@ def proof_of_weights(found: Weighting, terms: Terms) -> str:
     if not found.evaluation.feasible:
         limits = first_few([f"{v.kind} {v.where}" for v in found.evaluation.violations], 3)
         return f"these weights exceed {limits}; that no others hold is not proved"
-    bound = f"bound {terms.rate(found.bound)}, gap {percent(found.gap)}"
+    bound = f"bound {terms.value('wan', found.bound)}, gap {percent(found.gap)}"
     how = "proved the best" if found.proved else bound
     return (
-        f"with these weights the plan sends {terms.rate(wan)} over the WAN (weighted by price), "
-        f"{how} for its places; even weights would send {terms.rate(even)}"
+        f"{terms.name('wan')} with these weights: {terms.value('wan', wan)}, {how} for its places; "
+        f"with even weights: {terms.value('wan', even)}"
     )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import (
     count,
-    exact,
     factor,
     milliseconds,
     percent,
@@ -33,7 +32,7 @@ from edgeplace.views.terms import Terms
 
 CURRENT = "current"
 """Name of the current placement in the comparison."""
-_PROVED = {"throughput": "throughput (1 / headroom)", "cost": "cost (a month)"}
+_PROVED = {"throughput": "throughput (1 / headroom)"}
 """Titles of levels whose name says too little: of `throughput`, less is better."""
 _MOST_LINKS = 6
 _MOST_SIDE_BY_SIDE = 4
@@ -274,24 +273,30 @@ def binding(found: Limit | None) -> str:
     return f"{found.kind} {found.where}" if found else "nothing"
 
 
-def show_proof(console: Console, result: Result) -> None:
+def show_proof(console: Console, result: Result, terms: Terms) -> None:
     """Print status, and value, bound and gap of each level."""
     console.text(_ended(result), style="green" if result.status is Status.OPTIMAL else "yellow")
     console.table(
         ("objective", ">value", ">bound", ">gap"),
         [
-            (_PROVED.get(v.name, v.name), exact(v.value), exact(v.bound), percent(v.gap))
+            (
+                _PROVED.get(v.name, v.name),
+                terms.exactly(v.name, v.value),
+                terms.exactly(v.name, v.bound),
+                percent(v.gap),
+            )
             for v in result.levels
         ],
     )
 
 
-def proof(result: Result) -> str:
+def proof(result: Result, terms: Terms) -> str:
     """Return status and levels, those that are not proved with value and gap, in a sentence."""
     levels = ", ".join(
         _PROVED.get(v.name, v.name)
         + (
-            f" {exact(v.value)} (bound {exact(v.bound)}, gap {percent(v.gap)})"
+            f" {terms.exactly(v.name, v.value)} (bound {terms.exactly(v.name, v.bound)}, "
+            f"gap {percent(v.gap)})"
             if percent(v.gap) != "0 %"
             else ""
         )

@@ -65,6 +65,12 @@ class Terms:
             cluster.rates_in,
         )
 
+    @classmethod
+    def of_plan(cls, found: Evaluation) -> Self:
+        """Return the words as far as the figures of a plan tell them, without its cluster."""
+        priced = found.currency is not None or found.wan_cost != found.wan_bytes_per_s
+        return cls(priced, found.currency, rates=found.rates_in)
+
     @property
     def traffic(self) -> ObjectiveName:
         """The term that says what a plan costs: `cost` if more than each byte has a price."""
@@ -78,17 +84,25 @@ class Terms:
         """Return the name of a term above a column."""
         return self._priced_name if self.priced and objective == "wan" else _TITLES[objective]
 
-    def value(self, objective: ObjectiveName, value: float) -> str:
+    def value(
+        self, objective: ObjectiveName, value: float, number: Callable[[float], str] = count
+    ) -> str:
         """Return a term in its unit."""
         if objective == "wan" and self.priced:
             return (
-                f"{count(value * MONTH_S)} {self.money}" if self.currency else f"{count(value)}/s"
+                f"{number(value * MONTH_S)} {self.money}" if self.currency else f"{number(value)}/s"
             )
         if objective == "wan":
-            return self.rate(value)
+            return self.rates.text(value, number)
         if objective == "cost":
-            return f"{count(value)} {self.money}"
-        return milliseconds(value) if objective == "latency" else count(value)
+            return f"{number(value)} {self.money}"
+        if objective == "latency":
+            return milliseconds(value) if number is count or value < 0 else f"{number(value)} ms"
+        return number(value)
+
+    def exactly(self, objective: ObjectiveName, value: float) -> str:
+        """Return a term in its unit, with six digits: a value beside its bound."""
+        return self.value(objective, value, exact)
 
     def rate(self, bytes_per_s: float | None) -> str:
         """Return traffic as text, `-` for None."""

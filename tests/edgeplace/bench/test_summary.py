@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeplace.bench.profile import profile
-from edgeplace.bench.record import Run, RunOutcome, gap, primal_integral
+from edgeplace.bench.record import Run, RunOutcome, gap, negligible, primal_integral
 from edgeplace.bench.summary import fastest_proofs, ratios, shifted_geometric_mean, summarise
+from tests.support.seeds import filter_cluster
 
 
 def ran(instance, backend, status, run_s, wan=100.0, best=100.0, **more):
@@ -90,10 +91,19 @@ def test_the_primal_integral_is_the_area_above_the_incumbents():
 
 
 def test_a_gap_is_relative_to_the_value():
-    assert gap(200.0, 150.0) == 0.25
-    assert gap(0.0, 0.0) == 0.0
-    assert gap(None, 1.0) is None
-    assert gap(1.0, None) is None
+    assert gap(200.0, 150.0, 1e-6) == 0.25
+    assert gap(0.0, 0.0, 1e-6) == 0.0
+    assert gap(None, 1.0, 1e-6) is None
+    assert gap(1.0, None, 1e-6) is None
+
+
+def test_a_gap_of_little_money_is_no_gap_of_nothing():
+    """2 EUR a month are 7.6e-7 EUR/s, which is more than a millionth of a byte costs."""
+    cluster = filter_cluster()
+    links = tuple(a.model_copy(update={"price_per_byte": 4e-9}) for a in cluster.links)
+    paid = cluster.model_copy(update={"links": links, "currency": "EUR"})
+    assert negligible(cluster) == 1e-6
+    assert gap(7.6e-7, 3.8e-7, negligible(paid)) == 0.5
 
 
 def test_the_profile_rises_to_the_share_that_was_solved():

@@ -7,6 +7,9 @@ from edgeplace.bench.verdict import RECORD, improves, judge
 from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown
 from edgeplace.solver import solve
+from edgeplace.views.terms import Terms
+
+BYTES = Terms()
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def record(**fields):
 
 
 def test_answers_that_agree_are_right(solved):
-    found = judge({"a": solved, "b": solved}, record(wan=solved.wan, bound=solved.wan))
+    found = judge({"a": solved, "b": solved}, record(wan=solved.wan, bound=solved.wan), BYTES)
     assert found.wrong == {}
     assert found.best_wan == solved.wan
 
@@ -46,59 +49,59 @@ def test_a_plan_that_breaks_a_limit_is_wrong(solved):
     broken = (solved.evaluation.nodes[0].model_copy(update={"used": 99.0, "capacity": 1.0}),)
     judged = solved.evaluation.model_copy(update={"violations": broken})
     bad = solved.model_copy(update={"evaluation": judged})
-    assert "its plan breaks node cpu" in judge({"a": bad}, None).wrong["a"][0]
+    assert "its plan breaks node cpu" in judge({"a": bad}, None, BYTES).wrong["a"][0]
     # Methods that overlook limits do not claim that their plans hold.
     heuristic = bad.model_copy(update={"exact": False, "claimed_wan": None, "bound": None})
-    assert judge({"a": heuristic}, None).wrong == {}
+    assert judge({"a": heuristic}, None, BYTES).wrong == {}
     assert heuristic.wan is None
 
 
 def test_a_figure_that_the_evaluator_does_not_confirm_is_wrong(solved):
     bad = solved.model_copy(update={"claimed_wan": solved.wan * 0.99, "bound": None})
-    assert "the evaluator" in judge({"a": bad}, None).wrong["a"][0]
+    assert "the evaluator" in judge({"a": bad}, None, BYTES).wrong["a"][0]
 
 
 def test_a_bound_above_another_plan_is_wrong(solved):
     worse = revised(solved, 1.5)
-    found = judge({"good": solved, "bad": worse}, None)
+    found = judge({"good": solved, "bad": worse}, None, BYTES)
     assert set(found.wrong) == {"bad"}
     assert "above the plan of good" in found.wrong["bad"][0]
 
 
 def test_optimal_that_another_plan_beats_is_wrong_without_a_bound_too(solved):
     worse = revised(solved, 1.5, bound=None)
-    assert "is not optimal" in judge({"good": solved, "bad": worse}, None).wrong["bad"][0]
+    assert "is not optimal" in judge({"good": solved, "bad": worse}, None, BYTES).wrong["bad"][0]
 
 
 def test_feasible_that_another_plan_beats_is_right(solved):
     worse = revised(solved, 1.5, bound=solved.wan * 0.9, outcome=RunOutcome.FEASIBLE)
-    assert judge({"good": solved, "late": worse}, None).wrong == {}
+    assert judge({"good": solved, "late": worse}, None, BYTES).wrong == {}
 
 
 def test_infeasible_where_a_plan_holds_is_wrong(solved):
     denies = RunAnswer(outcome=RunOutcome.INFEASIBLE, exact=True)
-    assert set(judge({"good": solved, "bad": denies}, None).wrong) == {"bad"}
-    assert set(judge({"bad": denies}, record(wan=5.0)).wrong) == {"bad"}
-    assert judge({"a": denies, "b": denies}, record(infeasible=True)).wrong == {}
+    assert set(judge({"good": solved, "bad": denies}, None, BYTES).wrong) == {"bad"}
+    assert set(judge({"bad": denies}, record(wan=5.0), BYTES).wrong) == {"bad"}
+    assert judge({"a": denies, "b": denies}, record(infeasible=True), BYTES).wrong == {}
 
 
 def test_the_record_may_be_wrong(solved):
-    assert RECORD in judge({"a": solved}, record(bound=solved.wan * 1.1)).wrong
-    assert RECORD in judge({"a": solved}, record(infeasible=True)).wrong
-    assert "a" in judge({"a": solved}, record(wan=solved.wan * 0.9)).wrong
+    assert RECORD in judge({"a": solved}, record(bound=solved.wan * 1.1), BYTES).wrong
+    assert RECORD in judge({"a": solved}, record(infeasible=True), BYTES).wrong
+    assert "a" in judge({"a": solved}, record(wan=solved.wan * 0.9), BYTES).wrong
 
 
 def test_rounding_is_no_contradiction(solved):
     near = revised(solved, 1 + 1e-7)
-    assert judge({"a": solved, "b": near}, record(wan=solved.wan * (1 - 1e-7))).wrong == {}
+    assert judge({"a": solved, "b": near}, record(wan=solved.wan * (1 - 1e-7)), BYTES).wrong == {}
 
 
 def test_what_beats_the_record_is_said(solved):
     wan = solved.wan
-    assert improves(solved, record(wan=wan, bound=wan)) is None
-    assert "a plan with" in improves(solved, record(wan=wan * 1.1))
-    assert "the bound" in improves(solved, record(wan=wan, bound=wan * 0.5))
+    assert improves(solved, record(wan=wan, bound=wan), BYTES) is None
+    assert "a plan with" in improves(solved, record(wan=wan * 1.1), BYTES)
+    assert "the bound" in improves(solved, record(wan=wan, bound=wan * 0.5), BYTES)
     infeasible = RunAnswer(outcome=RunOutcome.INFEASIBLE, exact=True)
-    assert improves(infeasible, record()) == "proved infeasible"
-    assert improves(infeasible, record(infeasible=True)) is None
-    assert improves(solved, None) is None
+    assert improves(infeasible, record(), BYTES) == "proved infeasible"
+    assert improves(infeasible, record(infeasible=True), BYTES) is None
+    assert improves(solved, None, BYTES) is None

@@ -26,6 +26,11 @@ def job(parallelism, *born_at):
     return parse({"name": "j", "operators": [source]}, JobGraph, "job")
 
 
+def job_of(born_at):
+    source = {"id": "s", "name": "s", "parallelism": 2, "born_at": born_at}
+    return parse({"name": "j", "operators": [source]}, JobGraph, "job").operators[0]
+
+
 @pytest.mark.parametrize(
     ("pattern", "places"),
     [
@@ -40,6 +45,22 @@ def test_a_pattern_is_a_place_for_each_subtask(pattern, places):
     assert found.operators[0].born_at == places
 
 
+def test_several_patterns_and_names_are_the_places_of_all():
+    found = with_births(job(3, "hub", "depot-*"), CLUSTER)
+    assert found.operators[0].born_at == ("hub", "depot-2", "depot-1")
+    # A place that fits twice has one subtask.
+    found = with_births(job(4, "depot-1-pi-*", "*-pi-1", "depot-2-pi-2"), CLUSTER)
+    places = ("depot-1-pi-1", "depot-1-pi-2", "depot-2-pi-1", "depot-2-pi-2")
+    assert found.operators[0].born_at == places
+
+
+def test_one_place_needs_no_list():
+    assert job_of(born_at="depot-*").born_at == ("depot-*",)
+    assert with_births(
+        JobGraph(name="j", operators=(job_of(born_at="depot-*"),)), CLUSTER
+    ).operators[0].born_at == ("depot-2", "depot-1")
+
+
 @pytest.mark.parametrize("places", [("depot-1",), ("depot-1", "hub", "depot-2"), ("anywhere",)])
 def test_places_without_a_pattern_stay(places):
     given = job(3, *places)
@@ -51,7 +72,12 @@ def test_places_without_a_pattern_stay(places):
     [
         (3, ("depot-*",), "fits 2 sites, and the source has 3 subtasks"),
         (2, ("shop-*",), "fits no site, node or TaskManager"),
-        (2, ("depot-*", "hub"), "among other places"),
+        (
+            2,
+            ("depot-*", "hub"),
+            "'hub' fits 1 sites, 3 places in all, and the",
+        ),
+        (3, ("depot-*", "shop"), "'shop' fits no site, node or TaskManager"),
     ],
 )
 def test_a_pattern_that_does_not_fit_is_refused(parallelism, born_at, said):

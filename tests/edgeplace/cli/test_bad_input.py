@@ -299,10 +299,21 @@ def test_a_field_with_a_wrong_value(ask, files, tmp_path, kind, where, value):
 )
 def test_one_value_where_a_list_belongs(ask, files, written, cure):
     document = copy.deepcopy(DOCUMENTS["job"])
-    document["operators"][0]["cost"]["demand"]["rates_per_s"] = "HERE"
+    document["streams"][0]["cost"]["shares"] = "HERE"
     text = yaml.safe_dump(document, sort_keys=False).replace("HERE", written)
     files["job"].write_text(text)
     assert cure in refused(ask(), f"got {yaml.safe_load(written)!r}")
+
+
+@pytest.mark.parametrize("written", ["fast", "-5", "5 MB", "yes", "1e308"])
+def test_one_rate_that_is_none_is_said_as_one_of_a_list(ask, files, written):
+    document = copy.deepcopy(DOCUMENTS["job"])
+    document["operators"][0]["cost"]["demand"]["rates_per_s"] = "HERE"
+    text = yaml.safe_dump(document, sort_keys=False).replace("HERE", written)
+    files["job"].write_text(text)
+    line = next(i for i, row in enumerate(text.splitlines(), 1) if "rates_per_s" in row)
+    where = f"operators.0.cost.demand.rates_per_s.0 (id 'camera', line {line})"
+    assert refused(ask(), where).startswith("write ")
 
 
 MISSPELT = [

@@ -79,7 +79,7 @@ def test_all_digits_are_not_cut_by_a_prefix(value, text):
         (0, "slots", "0 slots"),
         (2, "slots", "2 slots"),
         (1.5, "cores", "1.5 cores"),
-        (1, "s/s", "1 s/s"),
+        (1, "threads", "1 thread"),
         (1, "ms", "1 ms"),
     ],
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from edgeplace.case.starter import example_cluster, example_job
 from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.instances import path
 from edgeplace.model import Cluster, Costs, JobGraph, Project, Rules, parse, read, write
 from tests.support.depots import depots_cluster, forklifts, parcels
 from tests.support.seeds import filter_cluster, filter_job
@@ -176,6 +177,13 @@ def test_the_end_of_the_input_means_the_defaults(on_terminal, folder, monkeypatc
     monkeypatch.setattr("sys.stdin", _Keyboard(""))
     assert on_terminal("init").status is ExitStatus.OK
     assert read("edgeplace.yaml", Project).optimise == "money"
+
+
+def test_the_example_job_is_born_where_no_other_site_hangs_on():
+    text = example_job(read(path("depots/sites.csv"), Cluster))
+    job = parse(yaml.safe_load(text), JobGraph, "job")
+    assert job.operators[0].born_at == ("north-1", "north-2", "north-3")
+    assert job.operators[0].cost.demand.rates_per_s == (200,)
 
 
 NAMES = st.text("abyz01-_.: #'\"é", min_size=1, max_size=8).filter(lambda t: t.strip() == t)

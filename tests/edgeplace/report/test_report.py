@@ -110,7 +110,7 @@ def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, fi
         " 6.25 % (1 of 16)",
     ]
     terms = page.table("The terms in order of importance")
-    assert terms[0][1:4] == ["168,000", "168,000", "0 %"]
+    assert terms[0][1:4] == ["168 kB/s", "168 kB/s", "0 %"]
     assert [row[0] for row in page.table("Placements")] == ["edgeplace", "all-server"]
     why = {row[0]: row[1:] for row in page.table("The cost of the nearest other place")}
     assert why["filter"][0] == "4 pi-* (pi) 4"
@@ -300,7 +300,7 @@ def test_a_long_table_is_folded_and_bounded():
     rows = [(f"row {i}", "x") for i in range(1500)]
     page = Page(long_table("Things", ("thing", ">value"), rows))
     assert [len(t) - 1 for t in page.tables] == [20, 980]
-    assert "500 more are left out here; --json has them all." in page.text
+    assert "500 more are not shown here; --json has them all." in page.text
     assert len(page.all("details")) == 1
 
 

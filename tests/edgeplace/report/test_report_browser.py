@@ -12,10 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgeplace.case.files import case_of
+from edgeplace.instances import path
+from edgeplace.instances.instance import Instance
 from edgeplace.model import Case, write
 from edgeplace.report.control_page import control_page
 from edgeplace.report.front_page import front_page
+from edgeplace.report.markup import Markup
+from edgeplace.report.page import page as page_of
 from edgeplace.report.plan_tables import Origin
+from edgeplace.report.site_map import map_section
 from edgeplace.solver import Front, Point, policies
 from edgeplace.views.pictures.pareto_picture import as_svg
 from edgeplace.views.terms import Terms
@@ -43,7 +49,13 @@ addEventListener("load", () => {
     sideways: root.scrollWidth - root.clientWidth,
     text: picture && 12 * size(picture)[0] / picture.viewBox.baseVal.width,
     boxes: [...document.querySelectorAll(".site")].map(size),
-    names: [...document.querySelectorAll(".map text")].map(e => e.getBoundingClientRect()),
+    names: [...document.querySelectorAll(".map text")].map(e => e.getBoundingClientRect())
+      .filter(r => r.width),
+    marks: [...document.querySelectorAll(".map .place")].map(e => e.getBoundingClientRect())
+      .filter(r => r.width),
+    map: [...document.querySelectorAll(".map")].map(e => e.getBoundingClientRect())
+      .filter(r => r.width),
+    unmarked: wide.filter(e => !getComputedStyle(e).backgroundImage.includes("gradient")).length,
     deaf: wide.filter(e => (e.focus(), document.activeElement !== e)).length,
     fetched: performance.getEntriesByType("resource").map(e => e.name),
   }, "*");
@@ -215,16 +227,38 @@ def test_a_page_is_laid_out(browser, page, width, tmp_path):
         assert across > 0.8 * min(width, 1200), name
         assert down > 60, name
     assert found["sideways"] <= 0, "the page itself does not scroll to the side"
+    assert found["unmarked"] == 0, "what is cut at the edge has a shadow there"
     assert found["deaf"] == 0, "what scrolls to the side does so by keyboard too"
     if "The job on the sites" in page:
         assert found["text"] >= 10, "px of the smallest text in the picture"
         assert found["boxes"]
         assert all(across > 200 and down > 60 for across, down in found["boxes"])
     if "The map" in page:
-        assert len(found["names"]) > 5
-        for a, b in combinations(found["names"], 2):
-            apart = a["right"] <= b["left"] or b["right"] <= a["left"]
-            assert apart or a["bottom"] <= b["top"] + 2 or b["bottom"] <= a["top"] + 2, (a, b)
+        map_is_legible(found, width)
+
+
+def map_is_legible(found, width):
+    """Look at the boxes of the names and the marks, as the browser drew them."""
+    (picture,) = found["map"]
+    assert picture["right"] <= width, "a map is not wider than the page"
+    assert len(found["names"]) > 3
+    beside = [(a, m) for a in found["names"] for m in found["marks"]]
+    for a, b in [*combinations(found["names"], 2), *beside]:
+        apart = a["right"] <= b["left"] + 2 or b["right"] <= a["left"] + 2
+        assert apart or a["bottom"] <= b["top"] + 4 or b["bottom"] <= a["top"] + 4, (a, b)
+    assert all(10 <= n["height"] <= 24 for n in found["names"]), "names are legible"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_map_of_forty_depots_is_legible(browser, width, tmp_path):
+    files = [str(path(f"depots/{name}")) for name in ("parcels.yaml", "forklifts.yaml")]
+    case = case_of(files, str(path("depots/sites.csv")))
+    server = next(p for p in policies(case.jobs, case.cluster) if p.name == "all-server")
+    instance = Instance(name="depots", jobs=case.jobs, cluster=case.cluster)
+    text = page_of("Depots", Markup(), map_section(instance, server.plan, server.evaluation))
+    found = measured(browser, text, width, tmp_path)
+    map_is_legible(found, width)
+    assert len(found["names"]) > 25
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.model import Plan
-from edgeplace.solver import evaluate, why
+from edgeplace.model import Plan, Rules
+from edgeplace.solver import evaluate, solve, why
 from edgeplace.solver.baselines.fill import Filler
 from edgeplace.solver.problem import build
+from tests.support.depots import depots_cluster, forklifts
 from tests.support.strategies import instances
 
 few = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -54,6 +55,14 @@ def test_every_alternative_moves_one_operator_and_is_judged_right(instance, data
             if other.breaks:
                 assert (other.breaks.kind, other.breaks.where) in broken
                 assert other.breaks in then.violations
+            if other.place == "at other sites":
+                pairs = zip(moved[reason.operator], own, strict=True)
+                assert all(site[a] != site[b] for a, b in pairs)
+        room = np.array([t.slots > 0 for t in cluster.task_managers])
+        away = [
+            (row & room & (sites != site[t])).any() for row, t in zip(allowed, own, strict=True)
+        ]
+        assert bool(reason.alternatives or reason.held_by) or not all(away)
 
 
 @pytest.mark.slow
@@ -125,3 +134,27 @@ def test_of_the_placements_on_servers_the_cheapest_is_named(instance, data):
                     for t in ids[p.allowed()[own[0]] & p.tms.is_server].tolist()
                 ]
                 assert worth(other.plan) == min(map(worth, every))
+
+
+def test_what_may_not_run_beside_its_input_is_not_said_to_be_there():
+    """`per-minute` runs in the cloud, and its input comes from depots that serve their own data."""
+    job, cluster = forklifts(5), depots_cluster(5)
+    rules = Rules.model_validate(
+        {
+            "rules": [
+                {
+                    "kind": "own_data",
+                    "operators": ["parse", "per-minute", "sink"],
+                    "open_sites": ["region-*"],
+                }
+            ]
+        }
+    )
+    plan = solve(job, cluster, rules).plan
+    (said,) = (r for r in why(job, cluster, plan, rules) if r.operator == "per-minute")
+    assert said.sites == ("cloud",)
+    (other,) = said.alternatives
+    assert other.place == "at other sites" and other.after > other.before
+    assert {t for t in other.plan.of("forklifts")["per-minute"]} <= {
+        t.id for t in cluster.task_managers if t.id.startswith("mini-")
+    }

@@ -89,7 +89,7 @@ def _not_yet(memory: "Memory") -> str:
 
     left_s = waits_s(memory)
     if left_s > 0:
-        return f"none yet: the job has just started, settle_s has {left_s:.0f} s left"
+        return f"none yet: the job has just started, {left_s:.0f} s of settle_s remain"
     return "none yet"
 
 

@@ -59,9 +59,9 @@ def run_whisper(args: argparse.Namespace, console: Console) -> ExitStatus:
 
 def _show(console: Console, done: CollectedWhisper, log: RangeLog, quiet: bool) -> None:
     for path, reason in list(done.unreadable.items())[:_SHOWN]:
-        console.problem(f"{path} was left out: {reason}")
+        console.problem(f"{path} was skipped: {reason}")
     if len(done.unreadable) > _SHOWN:
-        console.problem(f"{len(done.unreadable) - _SHOWN} more files were left out")
+        console.problem(f"{len(done.unreadable) - _SHOWN} more files were skipped")
     if done.missing:
         console.problem(
             f"there is no {', '.join(done.missing)}: add them to filter.includes of Flink's "

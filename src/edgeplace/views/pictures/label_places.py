@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
-CELL, LINE = 6.7, 14
-"""Width of a character of a name at 12 px, and its height."""
+CELL, LINE = 7.4, 14
+"""Width of a character of a name at 12 px in a wide font, and its height."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,29 @@ def short(text: str, cells: int) -> str:
     return set_cell_size(text, cells - 1).rstrip() + "…"
 
 
-def names_beside(dots: Sequence[Dot], width: float, height: float) -> list[Name]:
+def names_beside(
+    dots: Sequence[Dot],
+    width: float,
+    height: float,
+    taken: Sequence[tuple[float, float, float, float]] = (),
+) -> list[Name]:
     """Return the names that have room in a picture; those of the first dots go first.
 
     A name takes the first place around its mark that covers no other name and no mark.
+
+    Parameters
+    ----------
+    taken
+        Left, top, right and bottom of what else no name may cover.
     """
     marks = [_Box(d.x - d.radius, d.y - d.radius, d.x + d.radius, d.y + d.radius) for d in dots]
-    names: list[_Box] = []
+    names = [_Box(*edges) for edges in taken]
     found = []
     for i, dot in enumerate(dots):
-        taken = [*marks[:i], *marks[i + 1 :], *names]
+        others = [*marks[:i], *marks[i + 1 :], *names]
         for name, box in _places(dot):
             inside = box.left >= 0 and box.right <= width and box.top >= 0 and box.bottom <= height
-            if inside and not any(map(box.meets, taken)):
+            if inside and not any(map(box.meets, others)):
                 names.append(box)
                 found.append(name)
                 break

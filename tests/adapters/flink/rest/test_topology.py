@@ -301,7 +301,7 @@ def test_differences_to_the_cluster_file_are_noted(answers: Answers, user_cluste
     assert {t.id: t.slots for t in joined.task_managers}["pi-1"] == 3
     assert joined.notes == (
         "TaskManager 'pi-1': slots is 3 in Flink and 2 in the cluster file; Flink's is used",
-        "TaskManager 'pi-2' is not registered with Flink: left out",
+        "TaskManager 'pi-2' is not registered with Flink: not used",
     )
 
 

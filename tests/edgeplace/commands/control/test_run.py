@@ -163,7 +163,7 @@ def test_status_says_why_nothing_is_decided_yet(edgeplace, control, costs):
     ran = edgeplace("control", "run", path, "--duration", "5s")
     assert "waits: the job has just started" in ran.out
     after = edgeplace("control", "status", path)
-    assert re.search("decision +none yet: .* settle_s has [0-9,]+ s left", after.out)
+    assert re.search("decision +none yet: .* [0-9,]+ s of settle_s remain", after.out)
 
 
 @pytest.mark.slow

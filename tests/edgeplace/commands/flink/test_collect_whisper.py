@@ -112,7 +112,7 @@ def test_a_file_that_is_cut_short_is_named_and_left_out(edgeplace, graphite, tmp
     damaged.write_bytes(whole[:at])
     ran = edgeplace("flink", "collect", "--whisper", graphite, "-o", tmp_path / "log")
     assert ran.status is ExitStatus.OK
-    assert f"{TASK}/numRecordsIn/count.wsp was left out: " in ran.err
+    assert f"{TASK}/numRecordsIn/count.wsp was skipped: " in ran.err
 
 
 def test_what_is_no_whisper_file_is_said():
@@ -159,7 +159,7 @@ def test_a_file_that_may_not_be_read_is_named_and_left_out(
     monkeypatch.setattr(Path, "open", refuses)
     ran = edgeplace("flink", "collect", "--whisper", graphite, "-o", tmp_path / "log")
     assert ran.status is ExitStatus.OK
-    assert f"{TASK}/numRecordsIn/count.wsp was left out: Permission denied" in ran.err
+    assert f"{TASK}/numRecordsIn/count.wsp was skipped: Permission denied" in ran.err
 
 
 @pytest.mark.parametrize(

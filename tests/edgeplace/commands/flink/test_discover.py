@@ -137,7 +137,7 @@ def test_an_inventory_says_what_flink_does_not_know(discover, tmp_path):
     (link,) = cluster.links
     assert (link.source, link.target) == ("lyon", "cloud")
     notes = " ".join(cluster.notes)
-    assert "TaskManager 'pi-4' is not registered with Flink: left out" in notes
+    assert "TaskManager 'pi-4' is not registered with Flink: not used" in notes
     assert "slots is 4 in Flink and 6 in the cluster file; Flink's is used" in notes
     assert "node 'server' has 8 cores in the inventory, and its JVM sees 4" in notes
     assert "nodes without a registered TaskManager: pi-4" in notes

@@ -280,7 +280,7 @@ class Driver:
         for path in request_files.waiting(self._files.folder):
             asked = request_files.read(path, self._now_s(), round(time.time(), 3))
             if asked is None:
-                self._say(f"{path} is no request: left out")
+                self._say(f"{path} is no request: ignored")
             elif not self._handle(asked, polls):
                 continue
             request_files.take_away(path)
