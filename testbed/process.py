@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -54,6 +55,15 @@ def launch(
             env=dict(environment),
             cwd=log.parent,
         )
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports on loopback that nothing listens at."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports: list[int] = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
 
 
 def launch_server(

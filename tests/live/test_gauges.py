@@ -17,7 +17,8 @@ agent_cluster = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
-prometheus_server = pytest.importorskip("testbed.flink.prometheus", reason=REASON)
+process = pytest.importorskip("testbed.process", reason=REASON)
+prometheus_server = pytest.importorskip("testbed.reporters.prometheus", reason=REASON)
 
 # The check of all releases finds the members of Flink's that gauges need.
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
@@ -29,7 +30,7 @@ UNKNOWN = -1.0
 
 @pytest.fixture(scope="module")
 def ports() -> list[int]:
-    return list(prometheus_server.free_ports(1 + len(IDS)))
+    return list(process.free_ports(1 + len(IDS)))
 
 
 @pytest.fixture(scope="module")
