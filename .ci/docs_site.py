@@ -35,6 +35,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return _OUTSIDE.sub(lead, markdown)
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Make no header of a table's empty corner: a screen reader would read one without a name."""
+    return html.replace("<th></th>", "<td></td>")
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search a name."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">')
+
+
 def _commands_page() -> Iterator[str]:
     # argparse wraps its lines for the terminal it finds.
     os.environ["COLUMNS"] = "100"

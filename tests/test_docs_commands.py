@@ -75,6 +75,10 @@ ELSEWHERE = {
         "tests/test_docs.py::test_the_table_of_the_page_is_placed",
         'commands(DOCS / "fleet.md")',
     ),
+    ("policies.md", "edgeplace control simulate"): (
+        "tests/test_docs.py::test_the_load_of_control_is_simulated",
+        '"simulate"',
+    ),
     ("control.md", "edgeplace control simulate"): (
         "tests/test_docs.py::test_the_load_of_control_is_simulated",
         '"simulate"',

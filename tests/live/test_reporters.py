@@ -26,7 +26,7 @@ TOLERANCE = 0.02
 
 Flink counts a wait as busy until it ends (busy is what is neither idle nor held back, and these
 grow when a wait ends). So readings of other moments differ by some 30 ms, in whatever way they are
-read, and the cost of an operator whose three subtasks are busy for 7 s in all by 3 % (docs/collect.md).
+read, and the cost of three subtasks that are busy for 7 s in all by 3 % (docs/collect.md).
 """
 
 
