@@ -45,6 +45,11 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     return output.replace('role="dialog">', 'role="dialog" aria-label="Search">')
 
 
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """Do the same on the page that says that there is none."""
+    return on_post_page(output, None, config)
+
+
 def _commands_page() -> Iterator[str]:
     # argparse wraps its lines for the terminal it finds.
     os.environ["COLUMNS"] = "100"
