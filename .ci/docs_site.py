@@ -35,6 +35,21 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     return _OUTSIDE.sub(lead, markdown)
 
 
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Make no header of a table's empty corner: a screen reader would read one without a name."""
+    return html.replace("<th></th>", "<td></td>")
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search a name."""
+    return output.replace('role="dialog">', 'role="dialog" aria-label="Search">')
+
+
+def on_post_template(output: str, template_name: str, config: Any) -> str:
+    """Do the same on the page that says that there is none."""
+    return on_post_page(output, None, config)
+
+
 def _commands_page() -> Iterator[str]:
     # argparse wraps its lines for the terminal it finds.
     os.environ["COLUMNS"] = "100"

@@ -43,6 +43,7 @@ def main() -> None:
             line.partition("==")[0] for line in locked.read_text().splitlines() if "==" in line
         ]
         _install_by_pip(Path(folder), url, locked)
+        _install_by_pipx(uv, Path(folder), url, locked)
         _use_as_tool(uv, Path(folder), *asked, "edgeplace")
         _resolve_for_arm(uv, names, *asked, "edgeplace")
 
@@ -84,6 +85,20 @@ def _install_by_pip(folder: Path, url: str, locked: Path) -> None:
     quietly = ("--quiet", "--disable-pip-version-check", "--constraint", str(locked))
     _run(str(in_pip / "pip"), "install", *quietly, "--extra-index-url", url, "edgeplace")
     _run(str(in_pip / "edgeplace"), "--version")
+
+
+def _install_by_pipx(uv: str, folder: Path, url: str, locked: Path) -> None:
+    """Carry out `pipx install` of docs/install.md, without extras, and find the man pages."""
+    home = folder / "pipx"
+    places = {"PIPX_HOME": home, "PIPX_BIN_DIR": home / "bin", "PIPX_MAN_DIR": home / "man"}
+    asked = f"--extra-index-url={url} --constraint={locked}"
+    subprocess.run(
+        (uv, "tool", "run", "pipx", "install", "--quiet", f"--pip-args={asked}", "edgeplace"),
+        env=os.environ | {name: str(place) for name, place in places.items()},
+        check=True,
+    )
+    _run(str(home / "bin" / "edgeplace"), "--version")
+    assert (home / "man" / "man1" / "edgeplace.1").is_file()
 
 
 def _use_as_tool(uv: str, folder: Path, *asked: str) -> None:

@@ -11,10 +11,11 @@ from edgeplace.model.cost import (
     SourceDemand,
     StreamCost,
 )
-from edgeplace.model.document import dump, load, looks_like, parse, read, write
+from edgeplace.model.document import dump, load, looks_like, parse, read, with_line, write
 from edgeplace.model.errors import (
     EdgeplaceError,
     InvalidInputError,
+    InvalidRuleError,
     MissingExtraError,
     Mistake,
     PlanMismatchError,
@@ -125,6 +126,7 @@ __all__ = [
     "Gathering",
     "Incumbent",
     "InvalidInputError",
+    "InvalidRuleError",
     "JobGraph",
     "JobUse",
     "LevelResult",
@@ -195,6 +197,7 @@ __all__ = [
     "some",
     "split_streams",
     "with_costs_of_another",
+    "with_line",
     "with_prefix",
     "with_weights",
     "without_use",

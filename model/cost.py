@@ -1,6 +1,7 @@
 """Costs of running a job: measured by `spark_stats`, stated by the user, or written by hand."""
 
 import itertools
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -74,6 +75,15 @@ class ClassCost(Frozen):
     def has_interval(self) -> bool:
         """Whether it is known how far the cost may be off."""
         return self.cpu_interval_ms_per_record is not None or self.relative_spread is not None
+
+    @property
+    def better_log(self) -> str:
+        """How long to record, and at which rate, to know this cost better."""
+        enough = self.busy_share is None or self.busy_share >= ENOUGH_BUSY_SHARE
+        if enough or not self.busy_share:
+            return "20 s at two thirds of full speed"
+        times = math.ceil(ENOUGH_BUSY_SHARE / self.busy_share)
+        return f"20 s at {times} times this rate (if it is less: two thirds of full speed)"
 
     @model_validator(mode="after")
     def _interval_ascends(self) -> Self:

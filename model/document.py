@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from edgeplace.model.cluster import Cluster
-from edgeplace.model.errors import InvalidInputError, MisplacedError, Mistake
+from edgeplace.model.errors import InvalidInputError, InvalidRuleError, MisplacedError, Mistake
 from edgeplace.model.inventory.ansible import cluster_of_ansible, cluster_of_ini, is_ansible
 from edgeplace.model.inventory.kubernetes import cluster_of_kubernetes, is_kubernetes
 from edgeplace.model.inventory.short_form import (
@@ -21,6 +21,7 @@ from edgeplace.model.output import write_text
 from edgeplace.model.parsing.complaint import complaint, mistake_at, placed, shown
 from edgeplace.model.parsing.content import text_of
 from edgeplace.model.parsing.yaml_text import load_yaml
+from edgeplace.model.rules import Rules
 
 D = TypeVar("D", bound=BaseModel)
 
@@ -215,3 +216,17 @@ def write(document: BaseModel, path: str | Path) -> None:
     """Write a document: YAML if the name ends in .yaml or .yml, else JSON."""
     path = Path(path)
     write_text(dump(document, path.suffix in (".yaml", ".yml")), path)
+
+
+def with_line(error: InvalidInputError, file: str | None) -> InvalidInputError:
+    """Return an error with file and line before it, if it is of a rule that the file has."""
+    if not isinstance(error, InvalidRuleError) or file is None:
+        return error
+    rules = read(file, Rules)
+    for name in ("rules", "wishes"):
+        for i, rule in enumerate(getattr(rules, name)):
+            if rule == error.rule:
+                line = mistake_at(load(file), (name, i), file, "", "").line
+                place = f"{file}:{line}" if line else file
+                return InvalidInputError(f"{place}: {error.what}", error.cure)
+    return error

@@ -47,6 +47,20 @@ class InvalidInputError(EdgeplaceError, ValueError):
         self.mistakes = tuple(mistakes)
 
 
+class InvalidRuleError(InvalidInputError):
+    """A rule or a wish does not fit the jobs or the cluster.
+
+    Parameters
+    ----------
+    rule
+        The rule as it was read: who knows its file finds its line.
+    """
+
+    def __init__(self, rule: object, what: str, cure: str = "") -> None:
+        super().__init__(what, cure)
+        self.rule = rule
+
+
 Where = tuple[int | str, ...]
 """A path of names and indices from a document to one of its elements."""
 

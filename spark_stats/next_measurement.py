@@ -20,6 +20,8 @@ class Doubt:
     cores
         By how much the cores that it needs may differ: all its records of the log, if they came to
         this class.
+    better_log
+        How long to record, and at which rate.
     """
 
     operator: str
@@ -27,6 +29,7 @@ class Doubt:
     low_ms: float
     high_ms: float
     cores: float
+    better_log: str
 
 
 def largest_doubt(costs: Costs) -> Doubt | None:
@@ -44,7 +47,7 @@ def _doubts(costs: Costs) -> Iterator[Doubt]:
             ends = _interval_ms(c)
             if ends:
                 cores = per_s * (ends[1] - ends[0]) / 1000
-                yield Doubt(op.name or op.operator, c.node_class, *ends, cores)
+                yield Doubt(op.name or op.operator, c.node_class, *ends, cores, c.better_log)
 
 
 def _interval_ms(cost: ClassCost) -> tuple[float, float] | None:

@@ -3,6 +3,7 @@
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from edgeplace.control.rehearsal import read_rehearsal
@@ -23,6 +24,27 @@ from testbed.world import Wan
 
 def main() -> int:
     """Run the command given and return the exit code."""
+    arguments = parse()
+    try:
+        return _run(arguments)
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 1
+    except InvalidInputError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what the words of a command line ask for; by default, those of this process.
+
+    Raises
+    ------
+    SystemExit
+        If they are no command of the testbed. The usage is on standard error.
+    """
     parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     recording = commands.add_parser("record", help="record the demo log (needs root)")
@@ -104,19 +126,10 @@ def main() -> int:
     rehearsing.add_argument("schedule", type=Path, metavar="SCHEDULE")
     rehearsing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     commands.add_parser("down", help="take it down, and remove what a killed one has left")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if arguments.command == "run":
         _check_run(running, arguments)
-    try:
-        return _run(arguments)
-    except TestbedError as error:
-        print(f"testbed: {error}", file=sys.stderr)
-        return 1
-    except InvalidInputError as error:
-        print(f"testbed: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return arguments
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-MARKS = {"browser": "browser", "needs_spark": "spark", "spark": "spark"}
+MARKS = {"browser": "browser", "site": "browser", "needs_spark": "spark", "spark": "spark"}
 """Fixture -> what its tests are marked with."""
 ONE_TESTBED = {"cells", "network"}
 """Fixtures that make network namespaces, of which a machine has one set at a time."""

@@ -91,7 +91,8 @@ def test_the_load_of_control_is_simulated(tmp_path, monkeypatch):
     write(filter_job(5000.0), tmp_path / "job.yaml")
     write(filter_cluster(), tmp_path / "cluster.yaml")
     (tmp_path / "control.yaml").write_text(example(DOCS / "control.md", "yaml", "jobmanager:").text)
-    simulations = [c for c in commands(DOCS / "control.md") if c.words[2] == "simulate"]
+    pages = (DOCS / "control.md", DOCS / "policies.md")
+    simulations = [c for p in pages for c in commands(p) if c.words[2] == "simulate"]
     assert len(simulations) == 3
     for command in simulations:
         run(command)

@@ -1,6 +1,7 @@
 """Rules compiled to four forms over subtask and TaskManager indices."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from edgeplace.model import (
     Exclusive,
     Exlocate,
     InvalidInputError,
+    InvalidRuleError,
     Match,
     NeverMove,
     OwnData,
@@ -118,7 +120,23 @@ def compile_rule(
         If the rule names an operator, subtask or place that does not exist, or needs a current
         placement and there is none.
     """
-    return [replace(c, rule=rule) for c in _parts(rule, subtasks, places, current, channels)]
+    with naming(rule):
+        return [replace(c, rule=rule) for c in _parts(rule, subtasks, places, current, channels)]
+
+
+@contextmanager
+def naming(rule: AnyRule | AnyWish) -> Iterator[None]:
+    """Let errors of the block say of which rule they are.
+
+    Raises
+    ------
+    InvalidRuleError
+        Where the block raises an `InvalidInputError`.
+    """
+    try:
+        yield
+    except InvalidInputError as e:
+        raise InvalidRuleError(rule, e.what, e.cure) from e
 
 
 def compile_wish(
@@ -137,17 +155,18 @@ def compile_wish(
         As `compile_rule`.
     """
     title = wish.title()
-    if not isinstance(wish, SpreadEvenly):
-        parts = _parts(wish, subtasks, places, None, channels)
-        return Wanted(title, wish.weight, tuple(parts))
-    chosen = np.unique(np.concatenate(_members(wish, subtasks)))
+    with naming(wish):
+        if not isinstance(wish, SpreadEvenly):
+            parts = _parts(wish, subtasks, places, None, channels)
+            return Wanted(title, wish.weight, tuple(parts))
+        chosen = np.unique(np.concatenate(members_of(wish, subtasks)))
     place = places.level(wish.level)
     n_places = len(np.unique(place[slots > 0]))
     fair = -(-len(chosen) // max(n_places, 1))
     return Wanted(title, wish.weight, (Evened(title, chosen, fair, place),))
 
 
-def _members(rule: Rule, subtasks: Subtasks) -> list[Ints]:
+def members_of(rule: Rule, subtasks: Subtasks) -> list[Ints]:
     """Return the subtasks of each operator of a rule."""
     try:
         return [subtasks.of(ref, rule.job) for ref in rule.operators]
@@ -163,7 +182,7 @@ def _parts(
     channels: tuple[Ints, Ints],
 ) -> list[Constraint]:
     title = rule.title()
-    members = _members(rule, subtasks)
+    members = members_of(rule, subtasks)
     # Named twice, a subtask counts once.
     chosen = np.unique(np.concatenate(members))
     place = places.level(getattr(rule, "level", "node"))

@@ -8,7 +8,13 @@ import numpy as np
 from edgeplace.model import Cluster, InvalidInputError, Operator, OwnData, Rules
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import look
-from edgeplace.solver.problem.constraints import Constraint, Restriction, allowed_by
+from edgeplace.solver.problem.constraints import (
+    Constraint,
+    Restriction,
+    allowed_by,
+    members_of,
+    naming,
+)
 from edgeplace.solver.problem.places import Places
 from edgeplace.solver.problem.subtasks import Subtasks
 
@@ -108,11 +114,9 @@ def own_data_restrictions(
     found: list[Constraint] = []
     for rule in own:
         title = rule.title()
-        try:
-            chosen = np.concatenate([subtasks.of(ref, rule.job) for ref in rule.operators])
-        except InvalidInputError as e:
-            raise InvalidInputError(f"rule {title!r}: {e.what}", e.cure) from e
-        is_open = _open(rule, cluster)[places.site]
+        with naming(rule):
+            chosen = np.concatenate(members_of(rule, subtasks))
+            is_open = _open(rule, cluster)[places.site]
         for site in np.unique(home[chosen]).tolist():
             allowed = is_open | (places.site == site)
             of = f" (data of {cluster.sites[site].id})" if site >= 0 else ""

@@ -1,12 +1,11 @@
 """Processor time of subtasks on each class of node."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgeplace.model import Cluster, InvalidInputError, Operator
-from edgeplace.model.cost import ENOUGH_BUSY_SHARE, ClassCost
+from edgeplace.model.cost import ClassCost
 from edgeplace.solver.arrays import Bools, Floats
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem.subtasks import Subtasks
@@ -149,9 +148,7 @@ def _estimate(op: Operator, seen: ClassCost) -> str:
 def _weak(op: Operator, seen: ClassCost) -> str:
     """Return the warning that a cost was measured at a very low rate, and the remedy."""
     where = f"{op.name!r} on {seen.node_class!r}"
-    times = math.ceil(ENOUGH_BUSY_SHARE / seen.busy_share) if seen.busy_share else 1
-    rate = f"{times} times this rate, or at full speed" if times > 1 else "two thirds of full speed"
     return (
-        f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: record a log "
-        f"while it runs there at {rate}, or state its cost"
+        f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: while it runs "
+        f"there, record {seen.better_log}, or state its cost"
     )

@@ -1,10 +1,13 @@
 """control.yaml: each key wrong in name, type or range, with the line and the cure."""
 
 import calendar
+import re
+from pathlib import Path
 
 import pytest
+import yaml
 
-from edgeplace.control.settings import ControlSettings, is_frozen
+from edgeplace.control.settings import ChangeLimits, ControlSettings, is_frozen
 from edgeplace.model import InvalidInputError, read
 
 LEAST = "jobmanager: http://localhost:8081\njob: telemetry\ncluster: cluster.yaml\n"
@@ -19,6 +22,30 @@ def reading(tmp_path, more, least=LEAST):
 def test_three_keys_are_enough(tmp_path):
     found = reading(tmp_path, "")
     assert (found.mode, found.poll_s, found.decide_s) == ("recommend", 10, 900)
+
+
+def keys(model, prefix=""):
+    """Yield each key and its default, those of a part behind its name."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, ChangeLimits):
+            yield from keys(ChangeLimits, f"{name}.")
+        elif name not in ("format", "version"):
+            yield prefix + name, "required" if field.is_required() else field.default
+
+
+def test_the_page_has_each_key_and_its_default():
+    page = Path(__file__).parents[2] / "docs" / "control.md"
+    if not page.exists():
+        pytest.skip(f"{page} is not there")
+    _, _, after = page.read_text().partition("## All keys of control.yaml")
+    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]+)`? \| \S", after.partition("\n## ")[0], re.M)
+    said = {key: default.strip() for key, default in rows}
+    wanted = dict(keys(ControlSettings))
+    assert list(said) == list(wanted)
+    for key, default in wanted.items():
+        shown = said[key]
+        # A dash: nothing is given.
+        assert (not default) if shown == "-" else yaml.safe_load(shown) == default, key
 
 
 WRONG = {

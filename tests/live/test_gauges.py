@@ -17,7 +17,7 @@ agent_cluster = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
-prometheus_server = pytest.importorskip("testbed.flink.prometheus", reason=REASON)
+prometheus_server = pytest.importorskip("testbed.reporters.prometheus", reason=REASON)
 testbed_server = pytest.importorskip("testbed.server", reason=REASON)
 
 # The check of all releases finds the members of Flink's that gauges need.

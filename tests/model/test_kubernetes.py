@@ -2,6 +2,8 @@
 
 import copy
 import json
+import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from edgeplace.model import Cluster, InvalidInputError, read
 from edgeplace.model.inventory.kubernetes import cluster_of_kubernetes
 
 RECORDED = Path(__file__).parent / "kubernetes" / "kubectl-nodes-pods.json"
+DEPLOYED = RECORDED.with_name("kubectl-deployed-folder.json")
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_what_a_real_api_server_said():
 
 def test_what_a_real_api_server_said_of_the_folder_of_deploy():
     """The DaemonSets and the StatefulSet as `kubectl apply` gave them to a control plane 1.20.2."""
-    cluster = read(RECORDED.with_name("kubectl-deployed-folder.json"), Cluster)
+    cluster = read(DEPLOYED, Cluster)
     nodes = {n.id: (n.site, n.node_class, n.cores) for n in cluster.nodes}
     # The StatefulSet bound one pod to each server.
     assert {name: found for name, found in nodes.items() if found[0] != "cloud"} == {
@@ -70,6 +73,20 @@ def test_what_a_real_api_server_said_of_the_folder_of_deploy():
         "taskmanager-cloud-0": (4, 4 * 2**30),
         "taskmanager-cloud-1": (4, 4 * 2**30),
     }
+
+
+def test_the_page_has_the_day_on_which_the_folder_was_tried():
+    made = re.findall(r'"creationTimestamp": "([-0-9]+)T', DEPLOYED.read_text())
+    day = date.fromisoformat(max(made))
+    page = Path(__file__).parents[2] / "docs" / "kubernetes.md"
+    if not page.exists():
+        pytest.skip(f"{page} is not there")
+    [claim] = [
+        line
+        for line in page.read_text().splitlines()
+        if line.startswith("| the folder is accepted")
+    ]
+    assert f"{day.day} {day:%B %Y}" in claim
 
 
 def test_a_name_comes_from_the_node_or_the_pod_through_variables(said):

@@ -184,6 +184,7 @@ def test_a_plan_that_rests_on_a_weak_cost_says_so(node_class):
         f"the CPU cost of 'filter' on '{node_class}' is weak (busy 0.40% of the time)"
     )
     assert "at 13 times this rate" in note
+    assert job.operators[1].cost.on(node_class).better_log in note
     assert note in assumptions(job, filter_cluster())
     assert not any("weak" in n for n in solve(filter_job(50_000.0), filter_cluster()).notes)
 

@@ -126,6 +126,17 @@ def test_the_largest_doubt_is_the_interval_that_stands_for_most_cores():
     # 500 records/s of 1 ms, give or take 1.645 x 10 %.
     assert (doubt.operator, doubt.node_class) == ("busy", "pi")
     assert doubt.cores == pytest.approx(0.5 * 2 * 0.1645)
+    assert doubt.better_log == "20 s at two thirds of full speed"
+
+
+def test_a_doubt_advises_the_same_log_as_the_warning_of_a_plan():
+    """tests/solver/test_solve.py has the warning."""
+    seldom = cost("pi", 1000.0, spread=0.1).model_copy(update={"busy_s": 50.0, "busy_share": 0.004})
+    op = OperatorCost(operator="seldom", classes=(seldom,))
+    doubt = largest_doubt(Costs(job="j", from_ms=0, to_ms=100_000, operators=(op,)))
+    # A share of 0.05 is enough.
+    assert doubt.better_log.startswith("20 s at 13 times this rate")
+    assert doubt.better_log == seldom.better_log
 
 
 def test_costs_without_spreads_leave_no_doubt_to_name():

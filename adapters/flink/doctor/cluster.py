@@ -1,6 +1,6 @@
 """TaskManagers and the network: ids, slots, cores, and credit windows below their links."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.credit_window import (
@@ -28,12 +28,9 @@ def check_task_managers(seen: Seen) -> Iterator[Finding]:
             "see their logs for why they do not find the JobManager",
         )
         return
-    by_host: dict[str, list[SeenTaskManager]] = {}
-    for tm in seen.task_managers:
-        by_host.setdefault(tm.host, []).append(tm)
     alone: list[str] = []
     nameless = False
-    for host, tms in by_host.items():
+    for host, tms in _by_host(seen).items():
         generated = [tm.id for tm in tms if is_generated(tm.id)]
         if len(tms) == 1:
             alone += generated
@@ -65,12 +62,13 @@ def check_task_managers(seen: Seen) -> Iterator[Finding]:
 def check_slots(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
     """Compare slots with the cores there are to serve them."""
     if cluster is None:
-        by_host: dict[str, list[SeenTaskManager]] = {}
-        for tm in seen.task_managers:
-            by_host.setdefault(tm.host, []).append(tm)
         machines = [
-            (host, sum(tm.slots for tm in tms), float(min(tm.cores or 0 for tm in tms)))
-            for host, tms in by_host.items()
+            (
+                _machine(host, tms),
+                sum(tm.slots for tm in tms),
+                float(min(tm.cores or 0 for tm in tms)),
+            )
+            for host, tms in _by_host(seen).items()
         ]
     else:
         slots = {tm.id: tm.slots for tm in seen.task_managers}
@@ -79,18 +77,36 @@ def check_slots(seen: Seen, cluster: Cluster | None) -> Iterator[Finding]:
         for rid, name in _names(seen, cluster).items():
             at[mine[name].node] += slots.get(rid, 0)
         machines = [(n.id, at[n.id], n.cores) for n in cluster.nodes if at[n.id]]
-    over = [m for m in machines if 0 < m[2] < m[1]]
-    for machine, slots_there, cores in over:
+    over: dict[tuple[int, float], list[str]] = {}
+    for machine, slots_there, cores in machines:
+        if 0 < cores < slots_there:
+            over.setdefault((slots_there, cores), []).append(machine)
+    for (slots_there, cores), alike in over.items():
+        each = "each have" if len(alike) > 1 else "has"
         yield Finding(
             Severity.WARNING,
             "slots and cores",
-            f"{machine} has {slots_there} slots on {cores:g} cores: that many busy subtasks share "
-            "them",
+            f"{listed(alike)} {each} {slots_there} slots on {cores:g} cores: that many busy "
+            "subtasks share them",
             "fine if few are busy at once (`edgeplace solve` counts cores, stock Flink only "
             "slots); else lower taskmanager.numberOfTaskSlots",
         )
     if machines and not over and all(m[2] for m in machines):
         yield Finding(Severity.OK, "slots and cores", "no machine has more slots than cores")
+
+
+def _by_host(seen: Seen) -> dict[str, list[SeenTaskManager]]:
+    found: dict[str, list[SeenTaskManager]] = {}
+    for tm in seen.task_managers:
+        found.setdefault(tm.host, []).append(tm)
+    return found
+
+
+def _machine(host: str, tms: Sequence[SeenTaskManager]) -> str:
+    """Return what a machine is called: as plans name its only TaskManager, else by its host."""
+    if len(tms) == 1 and not is_generated(tms[0].id):
+        return tms[0].id
+    return f"host {host}"
 
 
 def check_cluster_file(seen: Seen, cluster: Cluster) -> Iterator[Finding]:
@@ -120,14 +136,18 @@ def check_cluster_file(seen: Seen, cluster: Cluster) -> Iterator[Finding]:
             "start them, or take them out: plans would name them",
         )
     stated = {t.id: t.slots for t in cluster.task_managers}
+    other: dict[tuple[int, int], list[str]] = {}
     for tm in seen.task_managers:
         if tm.id in names and stated[names[tm.id]] != tm.slots:
-            yield Finding(
-                Severity.WARNING,
-                "cluster file",
-                f"{names[tm.id]} has {stated[names[tm.id]]} slots in it and {tm.slots} in Flink",
-                f"write slots: {tm.slots}",
-            )
+            other.setdefault((stated[names[tm.id]], tm.slots), []).append(names[tm.id])
+    for (in_it, there), alike in other.items():
+        each = "each have" if len(alike) > 1 else "has"
+        yield Finding(
+            Severity.WARNING,
+            "cluster file",
+            f"{listed(alike)} {each} {in_it} slots in it and {there} in Flink",
+            f"write slots: {there}",
+        )
     real = buffers_of(seen)
     sizes = set((real.segment_bytes_of or {}).values()) or {real.segment_bytes}
     for field, in_file, in_flink in (

@@ -40,7 +40,7 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     from edgeplace.cli.from_project import take_project
     from edgeplace.cli.registry import parser
     from edgeplace.cli.telling import telling
-    from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError
+    from edgeplace.model import EdgeplaceError, InvalidInputError, MissingExtraError, with_line
     from edgeplace.spark_stats import SparkUnavailableError
 
     console = console or Console()
@@ -60,7 +60,9 @@ def main(argv: "Sequence[str] | None" = None, console: "Console | None" = None) 
     except MissingExtraError as e:
         return _failed(console, args, e, ExitStatus.MISSING_EXTRA)
     except InvalidInputError as e:
-        return _failed(console, args, e, ExitStatus.INVALID_INPUT)
+        return _failed(
+            console, args, with_line(e, getattr(args, "rules", None)), ExitStatus.INVALID_INPUT
+        )
     except (
         FlinkUnreachableError,
         FlinkNotFoundError,

@@ -40,8 +40,8 @@ def show_doubt(console: Console, doubt: "Doubt") -> None:
     """Print which further measurement narrows the doubt of plans most."""
     ends = " to ".join(map(milliseconds_or_less, (doubt.low_ms, doubt.high_ms)))
     console.text(
-        f"to know more: record 20 s at two thirds of the load with {doubt.operator} on "
-        f"{doubt.node_class}; its CPU time there is {ends} a record (90 %), which is "
+        f"to know more: while {doubt.operator} runs on {doubt.node_class}, record "
+        f"{doubt.better_log}; its CPU time there is {ends} a record (90 %), which is "
         f"{cores(doubt.cores)} cores at this rate"
     )
 

@@ -2,12 +2,9 @@
 
 import json
 import re
-import shutil
-import subprocess
 from functools import cache
 from html import unescape
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,12 +22,12 @@ from edgeplace.report.site_map import map_section
 from edgeplace.solver import Front, Point, policies
 from edgeplace.views.pictures.pareto_picture import as_svg
 from edgeplace.views.terms import Terms
+from tests.support.browser import AXE, axe_text, frame, load
 from tests.support.loops import ran
 from tests.support.report_case import large_page
 from tests.support.seeds import filter_cluster, filter_job
 from tests.support.wishes import SPREAD, wishing
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WIDTHS = (1280, 400)
 HOSTILE = "<script>document.title='taken'</script>"
 POLICY = re.compile(r"<meta http-equiv=.Content-Security-Policy[^>]*>")
@@ -62,56 +59,12 @@ addEventListener("load", () => {
 });
 </script>
 """
-AXE = """
-<script>
-addEventListener("load", () => {
-  for (const folded of document.querySelectorAll("details")) folded.open = true;
-  axe.run({resultTypes: ["violations"]}).then(
-    found => parent.postMessage(found.violations.map(v => [v.id, v.nodes[0].html]), "*"),
-    e => parent.postMessage([["axe", String(e)]], "*"));
-});
-</script>
-"""
-FRAME = """<!DOCTYPE html><title>frame</title><pre></pre>
-<iframe src="measured.html" width="%d" height="900"></iframe>
-<script>
-onmessage = said => document.querySelector("pre").textContent = JSON.stringify(said.data);
-</script>
-"""
 
 
 @pytest.fixture(scope="session")
 def browser():
     """Load a page without a network and return its DOM and what the browser wrote beside."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if not found:
-        pytest.skip("no chromium on the PATH: apt-get install --no-install-recommends chromium")
-
-    def load(file: Path) -> tuple[str, str]:
-        ran = subprocess.run(
-            [
-                found,
-                "--headless=new",
-                # Containers forbid its sandbox; the pages are ours.
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--no-first-run",
-                f"--user-data-dir={file.parent / 'profile'}",
-                "--host-resolver-rules=MAP * ~NOTFOUND",
-                "--enable-logging=stderr",
-                "--virtual-time-budget=20000",
-                "--dump-dom",
-                file.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout, ran.stderr
-
-    return load
+    return lambda file: load(file.as_uri(), file.parent, "--host-resolver-rules=MAP * ~NOTFOUND")
 
 
 @pytest.fixture
@@ -263,13 +216,7 @@ def test_the_map_of_forty_depots_is_legible(browser, width, tmp_path):
 
 @pytest.fixture(scope="session")
 def axe():
-    """The text of axe-core, the accessibility checker."""
-    npm = shutil.which("npm")
-    found = npm and subprocess.run([npm, "root", "-g"], capture_output=True, text=True, timeout=60)
-    file = Path(found.stdout.strip() if found else "", "axe-core", "axe.min.js")
-    if not file.is_file():
-        pytest.skip("no axe-core: npm install -g axe-core")
-    return file.read_text()
+    return axe_text()
 
 
 @pytest.mark.slow
@@ -304,7 +251,7 @@ def measured(browser, page, width, folder, script=MEASURE):
     copy, taken = POLICY.subn("", page)
     assert taken == 1
     (folder / "measured.html").write_text(copy.replace("</body>", f"{script}</body>"))
-    (folder / "frame.html").write_text(FRAME % width)
+    (folder / "frame.html").write_text(frame("measured.html", width))
     dom, _ = browser(folder / "frame.html")
     (said,) = re.findall(r"<pre>(.*?)</pre>", dom, re.DOTALL)
     assert said, "the page has loaded"

@@ -35,8 +35,18 @@ def test_generated_ids_on_a_shared_host():
 
 def test_more_slots_than_cores_by_what_flink_sees():
     at = seen(task_managers=(replace(PI, slots=3), replace(PI, id="pi-1b", slots=2)))
-    assert the_finding(at, "slots").startswith("warning: 10.0.1.11 has 5 slots on 4 cores")
+    assert the_finding(at, "slots").startswith("warning: host 10.0.1.11 has 5 slots on 4 cores")
     assert findings(seen(task_managers=(replace(PI, cores=None),)), "slots") == []
+
+
+def test_machines_with_the_same_fault_are_named_together_as_plans_name_them():
+    pis = [replace(PI, id=f"pi-{i}", host=f"10.0.1.{i}", slots=5, cores=4) for i in (1, 2, 3)]
+    nameless = replace(SERVER, id="10.0.0.5:41063-393f59", slots=9, cores=8)
+    found = findings(seen(task_managers=(*pis, nameless)), "slots")
+    assert [f.partition(":")[2].partition(":")[0].strip() for f in found] == [
+        "pi-1, pi-2, pi-3 each have 5 slots on 4 cores",
+        "host 10.0.0.5 has 9 slots on 8 cores",
+    ]
 
 
 @pytest.fixture

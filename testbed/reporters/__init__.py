@@ -1,0 +1,1 @@
+"""Flink's metric reporters, and the servers that take what they report."""
