@@ -186,9 +186,9 @@ def _collinear(columns: Floats) -> set[int]:
     """Return the columns that are most collinear, an empty set if none are."""
     length = np.linalg.norm(columns, axis=0)
     if not length.all():
-        # A group without busy time has no column. It cannot be told from the background, which is
-        # in the first group.
-        return {0, int(length.argmin())}
+        # A group without busy time has no column, or one that underflows. It cannot be told from
+        # the background, which is in the first group; if it is that one, any other goes with it.
+        return {0, int(length.argmin()) or 1}
     _, sizes, across = np.linalg.svd(columns / length, full_matrices=False)
     if len(sizes) == columns.shape[1] and sizes[0] <= MOST_COLLINEAR * sizes[-1]:
         return set()

@@ -180,6 +180,18 @@ def test_no_choice_of_zeros_has_a_smaller_error(columns, rows, seed, twins):
     assert ((a @ x - b) ** 2).sum() <= min(errors) + 1e-6
 
 
+@pytest.mark.parametrize("rare", [5e-324, 1e-160, 1e-3])
+def test_rates_that_are_next_to_nothing_have_an_answer(rare):
+    """Rate times busy time a record underflows, and the background had no column: no end."""
+    rates = np.zeros((24, 2))
+    rates[3, 0] = rare
+    rates[:, 1] = np.linspace(10, 20, 24)
+    found = Slices(
+        ("map", "join"), np.zeros(24, int), np.arange(24), np.full(24, 0.5), rates, rates**2
+    )
+    assert learn(found).reason
+
+
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     arrays.arrays(float, (24, 2), elements=st.floats(0, 1e5)),
