@@ -2,10 +2,10 @@
 
 *Necessary*: the expected load does not fit, or the backlog will not drain in time. *Worth it*: G
 has reached the price m of a change, where G is the excess cost of staying over the path, at the
-real rates. Each voluntary change follows regret of at least m, so in any span their number is at
-most the excess cost of staying over the path, divided by m: it cannot oscillate. (Lazy rules of
-right-sizing are 3-competitive: M. Lin et al., Dynamic right-sizing for power-proportional data
-centers, INFOCOM 2011.)
+real rates; and what is then given back will hardly be needed within an hour. Each voluntary change
+follows regret of at least m, so in any span their number is at most the excess cost of staying over
+the path, divided by m: it cannot oscillate. (Lazy rules of right-sizing are 3-competitive: M. Lin
+et al., Dynamic right-sizing for power-proportional data centers, INFOCOM 2011.)
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,9 @@ _PRICED_EACH = 12
 """Bins after which the price of a change is reckoned anew."""
 _KNOWN_BINS = 88
 """A day, and what the forecast needs beside it."""
+_HOUR_BINS = 2
+_SEASONS = (48, 7 * 48)
+_LEARNED = 7 * 48
 
 
 @dataclass
@@ -45,6 +48,8 @@ class Edgeplace:
         Seconds that a change is expected to stop the job.
     quantile
         Share of the bins whose demand shall not exceed the planned bound.
+    kept_quantile
+        Share of the bins whose demand shall fit, for an hour, what a voluntary change leaves.
     drain_s
         Time within which the backlog must drain.
     lead_s
@@ -57,9 +62,10 @@ class Edgeplace:
         `regrets`: every better path is taken at once.
     """
 
-    changes_per_day: float = 8.0
+    changes_per_day: float = 14.0
     pause_s: float = 2.0
-    quantile: float = 0.6
+    quantile: float = 0.5
+    kept_quantile: float = 0.85
     drain_s: float = 300.0
     lead_s: int = 60
     day_s: int = DAY_S
@@ -71,6 +77,7 @@ class Edgeplace:
     _preferred: int | None = None
     _upper: Floats | None = None
     _price: float = 0.0
+    _raised_s: int | None = None
 
     @property
     def target(self) -> float:
@@ -90,11 +97,12 @@ class Edgeplace:
         """Return the path's option if a change is necessary or worth it."""
         if view.stopped or view.second < self.bin_s:
             return None
-        if view.second % self.bin_s == 0:
-            wanted = self._at_bin(view)
-            if wanted is not None:
-                return wanted
-        return self._guard(view)
+        wanted = self._at_bin(view) if view.second % self.bin_s == 0 else None
+        if wanted is None:
+            wanted = self._guard(view)
+        if wanted is not None and wanted > view.option:
+            self._raised_s = view.second
+        return wanted
 
     def _guard(self, view: View) -> int | None:
         """Return a sufficient option if the last polls show that the current one is not."""
@@ -130,7 +138,7 @@ class Edgeplace:
         needed = upper / self.target
         bins = len(peaks)
         if bins % _PRICED_EACH == 0 or bins < 48:
-            past = self._costs(view.options, peaks[-7 * 48 :] / self.target)
+            past = self._costs(view.options, peaks[-_LEARNED:] / self.target)
             most = max(1.0, self.changes_per_day * len(past) / 48)
             self._price = shadow_price(past, most)
         path = plan_ahead(self._costs(view.options, needed), self._price, view.option)
@@ -144,10 +152,27 @@ class Edgeplace:
         if must:
             self._regret = 0.0
             return max(wanted, view.options.least(max(float(needed[0]), self._grown(view))))
-        if self.regrets and self._regret < self._price:
-            return None
+        if self.regrets:
+            if self._regret < self._price:
+                return None
+            wanted = self._kept(view, peaks, wanted)
+            if wanted == view.option:
+                return None
         self._regret = 0.0
         return wanted
+
+    def _kept(self, view: View, peaks: Floats, wanted: int) -> int:
+        """Return the smallest option from `wanted` on that bears the next hour, almost surely."""
+        if wanted >= view.option:
+            return wanted
+        hour_s = _HOUR_BINS * self.bin_s
+        if self._raised_s is not None and view.second - self._raised_s < hour_s:
+            return view.option
+        demand = float(peaks[-1])
+        if self.forecasts:
+            hour = Forecaster(_SEASONS, _HOUR_BINS, self.kept_quantile, _LEARNED).forecast(peaks)
+            demand = float(hour.upper.max())
+        return min(view.option, max(wanted, view.options.least(demand / self.target)))
 
     def _score(self, view: View, peak: float) -> None:
         """Add the excess cost of staying over the path's option in the last bin, at the real
@@ -193,5 +218,5 @@ class Edgeplace:
         """Return the upper bound of demand in the next 24 bins."""
         if not self.forecasts:
             return np.full(24, peaks[-1])
-        forecast = Forecaster((48, 7 * 48), 24, self.quantile, 7 * 48).forecast(peaks)
+        forecast = Forecaster(_SEASONS, 24, self.quantile, _LEARNED).forecast(peaks)
         return forecast.upper

@@ -67,6 +67,22 @@ def test_ours_changes_once_for_a_steady_load():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_ours_gives_nothing_back_within_an_hour(seed):
+    """Every change to less is at least an hour after the last one to more."""
+    rng = np.random.default_rng(seed)
+    walk = np.exp(np.cumsum(rng.normal(0, 0.25, 3 * 48)))
+    bins = PEAK * (0.1 + 0.9 * np.minimum(walk / np.median(walk) / 4, 1.0))
+    outcome = run(Edgeplace(), Load("walk", np.repeat(bins, 1800)))
+    steps = np.diff(outcome.option)
+    assert (steps < 0).any()
+    ups = outcome.decided_s[1:][steps > 0]
+    for down in outcome.decided_s[1:][steps < 0]:
+        before = ups[ups < down]
+        assert not len(before) or down - before[-1] >= 3600
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("period_s", [600, 1800, 3600])
 def test_ours_does_not_follow_a_sawtooth(period_s):
     """Half a swing's regret is below the price of a change: no change follows a swing."""
