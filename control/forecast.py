@@ -13,6 +13,11 @@ import numpy as np
 
 from edgeplace.solver.arrays import Floats, Ints
 
+DAY = 48
+"""Bins of half an hour."""
+SEASONS = (DAY, 7 * DAY)
+LEARNED = 7 * DAY
+"""Forecasts that weights and bounds of half hours are learned from."""
 _LEVEL_BINS = 4
 """Bins whose means compare today's level with the level one season ago."""
 _LEVEL_RANGE = (0.5, 2.0)

@@ -1,17 +1,13 @@
-"""Each command of the README and of docs/ is carried out: here, or by what `ELSEWHERE` names.
+"""Each command of the README and of docs/ is carried out: here, or elsewhere.
 
-Here, page by page and section by section, as they stand in the page: `edgeplace` in this process,
-the others in a shell. What stands in for other machines is in `Scene`; the files that a section
-takes for granted are in `files`. What cannot be carried out in a test is in `BY_HAND`, with the
-reason: the list is short, and a test prints it. What is not carried out here is at least read by
-the program that it is for, so that a wrong option is found.
+`test_docs_elsewhere.py` has the others. Here, page by page and section by section, as they stand in
+the page: `edgeplace` in this process, the others in a shell. What stands in for other machines is
+in `Scene`; the files that a section takes for granted are in `files`.
 """
 
-import ast
 import gzip
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -19,9 +15,7 @@ import sys
 import tarfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from io import StringIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,115 +25,17 @@ from edgeplace.adapters.flink import load_job
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main
-from edgeplace.cli.registry import parser
 from edgeplace.instances import path
 from edgeplace.model import Cluster, Costs, read, write
+from tests.support.docs_commands import DOCS, OURS, PAGES, place_elsewhere
 from tests.support.fake_flink import FakeFlink
 from tests.support.fake_job import FakeTaskManager, now_ms, wordcount
 from tests.support.fake_prometheus import TASK, FakePrometheus
 from tests.support.flink_case import write_plan
-from tests.support.markdown import Command, blocks, commands
+from tests.support.markdown import Command, blocks, commands, values_of
 from tests.support.seeds import filter_cluster, filter_job
 
-testbed = pytest.importorskip("testbed.__main__", reason="the testbed is not beside these tests")
-
-ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
-if not DOCS.exists():
-    pytest.skip(f"{DOCS} is not there", allow_module_level=True)
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 DATA = Path(__file__).parent / "spark_stats" / "data"
-
-OF_CONTROL = "tests/edgeplace/commands/control/test_run.py::"
-APPROVED = f"{OF_CONTROL}test_recommend_explain_approve_and_back"
-REJECTED = f"{OF_CONTROL}test_a_plan_that_is_rejected_is_not_made_and_a_freeze_holds"
-WATCHED = f"{OF_CONTROL}test_without_costs_it_watches_and_says_what_is_missing"
-ELSEWHERE = {
-    # Page, beginning of the command -> the test (or the file of CI) that carries it out, and what
-    # stands in it, or in what it uses of its file.
-    ("README.md", "edgeplace (?!flink)"): (
-        "tests/test_readme.py::test_a_command_runs",
-        "OURS",
-    ),
-    ("explain.md", "edgeplace "): ("tests/test_readme.py::test_a_command_runs", "OURS"),
-    ("tutorial.md", "edgeplace costs metrics.jsonl.gz"): (
-        "tests/test_tutorial.py::test_measured_instead_of_guessed",
-        "section(3)",
-    ),
-    ("tutorial.md", "edgeplace solve metrics.jsonl.gz"): (
-        "tests/test_tutorial.py::test_measured_instead_of_guessed",
-        "section(3)",
-    ),
-    ("tutorial.md", "edgeplace "): ("tests/test_tutorial.py::test_a_first_plan", "section(2)"),
-    ("spreadsheet.md", "edgeplace "): (
-        "tests/test_spreadsheet.py::test_three_commands_lead_from_a_table_to_what_flink_reads",
-        "commands(PAGE)",
-    ),
-    ("fleet.md", "edgeplace "): (
-        "tests/test_docs.py::test_the_table_of_the_page_is_placed",
-        'commands(DOCS / "fleet.md")',
-    ),
-    ("policies.md", "edgeplace control simulate"): (
-        "tests/test_docs.py::test_the_load_of_control_is_simulated",
-        '"simulate"',
-    ),
-    ("control.md", "edgeplace control simulate"): (
-        "tests/test_docs.py::test_the_load_of_control_is_simulated",
-        '"simulate"',
-    ),
-    ("control.md", "edgeplace control (run|replay)"): (WATCHED, '"control", "{}"'),
-    ("control.md", "edgeplace control (status|explain|approve|back)"): (
-        APPROVED,
-        '"control", "{}"',
-    ),
-    ("control.md", "edgeplace control (reject|freeze)"): (REJECTED, '"control", "{}"'),
-    ("keys.md", "edgeplace flink shares"): (
-        "tests/edgeplace/commands/flink/test_shares.py::test_weights_are_written_and_seen_in_force",
-        "run(",
-    ),
-    ("flink.md", "edgeplace solve job.json"): (
-        "tests/live/test_collect.py::test_from_a_running_job_to_a_plan",
-        '"solve"',
-    ),
-    ("several-jobs.md", "edgeplace flink apply"): (
-        "tests/edgeplace/commands/flink/test_apply_several.py::test_all_jobs_of_the_plan_are_moved",
-        "apply(",
-    ),
-    ("mqtt.md", "python -m testbed mqtt"): (
-        "tests/live/test_mqtt.py::test_what_sensors_say_while_a_site_is_away_is_counted_once",
-        "MqttBrokers(",
-    ),
-    ("kafka.md", "python -m testbed kafka"): (
-        "tests/live/test_kafka.py"
-        "::test_a_killed_source_goes_on_at_its_offset_and_another_job_reads_all_again",
-        "KafkaBrokers(",
-    ),
-    ("testbed.md", ".venv/bin/python -m testbed curve"): (
-        "tests/testbed/experiments/test_load_curve.py::test_the_command_writes_what_sources_read",
-        'run(monkeypatch, "--trace"',
-    ),
-    ("", "make demo"): (
-        "tests/edgeplace/commands/test_costs_and_demo.py::test_the_demo_goes_the_whole_way",
-        'edgeplace("demo"',
-    ),
-    ("", "git clone "): (
-        "tests/test_docs_commands.py::test_the_repository_is_cloned_as_the_pages_say",
-        "subprocess.run(words",
-    ),
-    ("", "make test"): (".ci/run", "make test"),
-    ("install.md", "pip install"): (".ci/install_by_name.py", "pip install edgeplace"),
-    ("install.md", "pipx install"): (".ci/install_by_name.py", "`pipx install`"),
-    ("install.md", "(?:uvx|uv tool) "): (".ci/install_by_name.py", "`uvx` and `uv tool install`"),
-    ("install.md", "docker "): (".ci/image.py", "Carry out the Dockerfile without Docker"),
-}
-BY_HAND = {
-    "bin/jobmanager.sh ": "a Flink that is installed (the live tests end and start JobManagers)",
-    "kubectl ": "a Kubernetes cluster (kubectl reads it here; tests/deploy renders the folder)",
-    "kinit ": "a Kerberos server",
-    "make headline": "root and 2.5 hours (tests/live/test_headline.py has two of its cells)",
-    "sudo .venv/bin/python -m testbed ": "root and minutes (tests/testbed has their parts)",
-    "(sudo )?edgeplace control rehearse ": "root and minutes (test_rehearse.py has its --check)",
-}
 
 HARMLESS = ("cd", "cp", "export", "mkdir")
 """What runs in a shell here. A new line of the docs that begins with another word does not run
@@ -149,164 +45,6 @@ TASK_MANAGERS = (
     *(FakeTaskManager(f"pi-{i}", f"10.0.1.{i}", 2) for i in (1, 2, 3)),
     FakeTaskManager("server", "10.0.0.5", 4),
 )
-OURS = [
-    each
-    for page in PAGES
-    for each in commands(page)
-    if not any(re.match(start, " ".join(each.words)) for start in BY_HAND)
-]
-
-
-def place_elsewhere(command: Command) -> tuple[str, str] | None:
-    """Return the file that carries a command out, and what stands there."""
-    text = " ".join(command.words)
-    for (page, start), (file, words) in ELSEWHERE.items():
-        found = re.match(start, text) if page in ("", command.page.name) else None
-        if found:
-            return file, words.format(*(found.groups() or ("",)))
-    return None
-
-
-ALL = [each for page in PAGES for each in commands(page)]
-
-
-@cache
-def source_of(place: str) -> str:
-    """Return the text of a file, or of the one test of it that is named."""
-    file, _, name = place.partition("::")
-    text = (ROOT / file).read_text()
-    if not name:
-        return text
-    tests = {
-        node.name: ast.get_source_segment(text, node) or ""
-        for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef)
-    }
-    assert name in tests, f"{file} has no test {name}"
-    # What a test is called with stands above it.
-    above = text[: text.index(f"def {name}(")].rstrip().rpartition("\n\n")[2]
-    return above + tests[name]
-
-
-def test_what_is_carried_out_elsewhere_is():
-    used = set()
-    for command in OURS:
-        if place := place_elsewhere(command):
-            file, words = place
-            used.add(file)
-            assert words in source_of(file), f"{command}: {file} has no {words!r}"
-    assert used == {file for file, _ in ELSEWHERE.values()}
-
-
-def test_a_test_that_is_gone_is_noticed():
-    with pytest.raises(AssertionError, match=r"has no test test_gone"):
-        source_of("tests/test_readme.py::test_gone")
-
-
-def of_testbed(words: Sequence[str]) -> Sequence[str]:
-    """Return the words after `python -m testbed`, none if it is another command."""
-    return words[words.index("testbed") + 1 :] if "testbed" in words else ()
-
-
-@pytest.mark.parametrize("command", [c for c in ALL if of_testbed(c.words)], ids=str)
-def test_a_command_of_the_testbed_is_understood(command):
-    testbed.parse(of_testbed(command.words))
-
-
-@pytest.mark.parametrize("wrong", ["mqtt --awya 30", "kafka --away 0", "run --rate 5", "mqtts"])
-def test_a_wrong_command_of_the_testbed_is_found(wrong, capsys):
-    with pytest.raises(SystemExit):
-        testbed.parse(wrong.split())
-    assert "usage: python -m testbed" in capsys.readouterr().err
-
-
-def of_edgeplace(words: Sequence[str]) -> Sequence[str]:
-    """Return the words after `sudo edgeplace`, `kubectl exec ... -- edgeplace` and the like."""
-    behind = {"sudo": 0, "kubectl": words.index("--") if "--" in words else -1}.get(words[0], -1)
-    if words[0] == "docker" and words[1] == "run":
-        behind = len(words) - 1 - words[::-1].index("edgeplace") - 1
-    return words[behind + 2 :] if behind >= 0 and words[behind + 1] == "edgeplace" else ()
-
-
-@pytest.mark.parametrize("command", [c for c in ALL if of_edgeplace(c.words)], ids=str)
-def test_edgeplace_behind_another_program_is_understood(command):
-    parser().parse_args(of_edgeplace(command.words))
-
-
-@pytest.mark.parametrize("command", [c for c in ALL if c.words[0] == "make"], ids=str)
-def test_what_is_made_is_a_target(command):
-    asked = [word for word in command.words[1:] if "=" not in word]
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M)
-    assert asked and set(asked) <= set(targets)
-
-
-@pytest.mark.parametrize("command", [c for c in ALL if c.words[0] == "docker"], ids=str)
-def test_what_docker_builds_with_is_in_the_dockerfile(command):
-    for setting in _values(list(command.words), "--build-arg"):
-        assert f"\nARG {setting.partition('=')[0]}=" in (ROOT / "Dockerfile").read_text()
-
-
-def by_kubectl(words: Sequence[str], folder: Path) -> str:
-    """Return what kubectl says of a command if no API server answers."""
-    if not shutil.which("kubectl"):
-        pytest.skip("no kubectl: apt-get install kubernetes-client")
-    jar = "edgeplace-flink-agent.jar"
-    shutil.copytree(ROOT / "deploy", folder / "deploy")
-    shutil.copy(ROOT / "adapters" / "flink" / "agent" / jar, folder / "deploy" / "kubernetes")
-    closed = ("--kubeconfig=/dev/null", "--server=http://127.0.0.1:9")
-    ran = subprocess.run(
-        [words[0], *closed, *words[1:]], cwd=folder, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode
-    return ran.stderr
-
-
-NO_SERVER = "refused"
-
-
-@pytest.mark.parametrize("command", [c for c in ALL if c.words[0] == "kubectl"], ids=str)
-def test_kubectl_understands_it_and_asks_a_server(command, tmp_path):
-    said = by_kubectl(command.words, tmp_path)
-    assert NO_SERVER in said, f"{command}: {said}"
-
-
-@pytest.mark.parametrize(
-    "wrong", ["label node a --lable", "taint node a b=true:Never", "gett pods"]
-)
-def test_what_kubectl_does_not_understand_is_found(wrong, tmp_path):
-    assert NO_SERVER not in by_kubectl(["kubectl", *wrong.split()], tmp_path)
-
-
-@pytest.mark.slow
-def test_the_repository_is_cloned_as_the_pages_say(tmp_path):
-    """By the one line that they have; in place of GitHub answers the repository of this file."""
-    if not (ROOT / ".git").exists():
-        pytest.skip(f"{ROOT} is no repository of git")
-    (words,) = {c.words for c in ALL if c.words[0] == "git"}
-    url = words[2]
-    here = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.file://{ROOT}.insteadOf",
-        "GIT_CONFIG_VALUE_0": url,
-    }
-    subprocess.run(words, cwd=tmp_path, env=os.environ | here, check=True)
-    assert (tmp_path / Path(url).name / "README.md").exists()
-
-
-def test_the_rest_is_short_and_has_its_reason(capsys):
-    left = {
-        " ".join(each.words): reason
-        for page in PAGES
-        for each in commands(page)
-        for start, reason in BY_HAND.items()
-        if re.match(start, " ".join(each.words))
-    }
-    with capsys.disabled():
-        print(f"\n{len(left)} commands of the docs are carried out by hand, as they need")
-        for words, reason in left.items():
-            print(f"  {reason}: {words}")
-    assert len(left) <= 20
-    assert all(any(re.match(start, words) for words in left) for start in BY_HAND)
 
 
 def refused(command: Command) -> bool:
@@ -402,7 +140,9 @@ class Scene:
         if "--master" in words:
             (master, _, settings), logs = self.asked[-2:]
             assert master == words[words.index("--master") + 1]
-            assert [f"{key}={value}" for key, value in settings.items()] == _values(words, "--conf")
+            assert [f"{key}={value}" for key, value in settings.items()] == values_of(
+                "--conf", words
+            )
             assert logs == tuple(word for word in words[1:] if "://" in word and word != master)
 
     def _shell(self, line: str) -> None:
@@ -421,10 +161,6 @@ class Scene:
         )
         assert ran.returncode == 0, f"{line}: {ran.stderr}"
         os.chdir(ran.stdout.splitlines()[-1])
-
-
-def _values(words: list[str], option: str) -> list[str]:
-    return [value for name, value in pairwise(words) if name == option]
 
 
 def _clock(ms: int | None) -> str:

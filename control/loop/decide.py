@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgeplace.control.forecast import DAY
 from edgeplace.control.loop.answering.alike import are_alike
 from edgeplace.control.loop.events import Figures, Places, Rates, Solved, Weights
 from edgeplace.control.loop.expected.ahead import FACTOR, ahead
-from edgeplace.control.loop.expected.day import DAY, forecaster
+from edgeplace.control.loop.expected.day import forecaster
 from edgeplace.control.loop.gates import gate_of, in_the_way
 from edgeplace.control.loop.guard import catches_up, held_now, rates_now
 from edgeplace.control.loop.memory import HOUR_S, VALID_S, Memory, ProposedChange

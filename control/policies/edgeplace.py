@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.control.forecast import Forecaster
+from edgeplace.control.forecast import DAY, LEARNED, SEASONS, Forecaster
 from edgeplace.control.load import DAY_S, Load
 from edgeplace.control.options import Options
 from edgeplace.control.plan_ahead import plan_ahead, shadow_price
@@ -31,8 +31,6 @@ _PRICED_EACH = 12
 _KNOWN_BINS = 88
 """A day, and what the forecast needs beside it."""
 _HOUR_BINS = 2
-_SEASONS = (48, 7 * 48)
-_LEARNED = 7 * 48
 
 
 @dataclass
@@ -87,7 +85,7 @@ class Edgeplace:
     @property
     def bin_s(self) -> int:
         """Length of a bin: 48 make a day."""
-        return self.day_s // 48
+        return self.day_s // DAY
 
     def first(self, options: Options, load: Load) -> int:
         """Start with the largest option."""
@@ -137,9 +135,9 @@ class Edgeplace:
         self._upper = upper = self._demand(peaks)
         needed = upper / self.target
         bins = len(peaks)
-        if bins % _PRICED_EACH == 0 or bins < 48:
-            past = self._costs(view.options, peaks[-_LEARNED:] / self.target)
-            most = max(1.0, self.changes_per_day * len(past) / 48)
+        if bins % _PRICED_EACH == 0 or bins < DAY:
+            past = self._costs(view.options, peaks[-LEARNED:] / self.target)
+            most = max(1.0, self.changes_per_day * len(past) / DAY)
             self._price = shadow_price(past, most)
         path = plan_ahead(self._costs(view.options, needed), self._price, view.option)
         # The current rate must be served, whatever the forecast says.
@@ -170,7 +168,7 @@ class Edgeplace:
             return view.option
         demand = float(peaks[-1])
         if self.forecasts:
-            hour = Forecaster(_SEASONS, _HOUR_BINS, self.kept_quantile, _LEARNED).forecast(peaks)
+            hour = Forecaster(SEASONS, _HOUR_BINS, self.kept_quantile, LEARNED).forecast(peaks)
             demand = float(hour.upper.max())
         return min(view.option, max(wanted, view.options.least(demand / self.target)))
 
@@ -218,5 +216,5 @@ class Edgeplace:
         """Return the upper bound of demand in the next 24 bins."""
         if not self.forecasts:
             return np.full(24, peaks[-1])
-        forecast = Forecaster(_SEASONS, 24, self.quantile, _LEARNED).forecast(peaks)
+        forecast = Forecaster(SEASONS, 24, self.quantile, LEARNED).forecast(peaks)
         return forecast.upper

@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
@@ -40,6 +41,11 @@ class Command(NamedTuple):
 
     def __str__(self):
         return f"{self.page.name}-{self.line}-{' '.join(self.words[:2])}"
+
+
+def values_of(option: str, words: Sequence[str]) -> list[str]:
+    """Return the word after each such option of a command."""
+    return [value for name, value in pairwise(words) if name == option]
 
 
 def blocks(page: Path) -> list[Block]:

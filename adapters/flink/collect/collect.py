@@ -16,7 +16,7 @@ from edgeplace.adapters.flink.rest.job_choice import choose, is_job_id, listed
 from edgeplace.adapters.flink.rest.job_states import GLOBALLY_TERMINAL
 from edgeplace.adapters.flink.rest.live import LiveFlink, RunningJob
 from edgeplace.adapters.flink.rest.metric_age import fetch_interval_s
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, some
 
 _AT_ONCE = 4
 _FETCH_WAIT_S = 1.0
@@ -265,8 +265,8 @@ class _Collector:
         self._is_fresh = True
         if late:
             self._watcher.say(
-                f"{', '.join(late)} did not answer Flink in {self._done.interval_s:g} s: its first "
-                "metrics may be older than the log, and the rates of a short log too high"
+                f"Flink has no new metrics of {some(late)} after {self._done.interval_s:g} s: the "
+                "first may be older than the log, and rates of a short log too high"
             )
 
     def _missing(self, what: str) -> CollectEnd | None:

@@ -61,7 +61,9 @@ def _cpu_times(
 
     def told(task_manager: str) -> Any:
         try:
-            return client.get(f"/taskmanagers/{quote(task_manager)}/metrics", {"get": _CPU_TIME})
+            return client.get(
+                f"/taskmanagers/{quote(task_manager, safe=':')}/metrics", {"get": _CPU_TIME}
+            )
         except FlinkNotFoundError:
             return None
 

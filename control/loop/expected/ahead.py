@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgeplace.control.forecast import DAY
 from edgeplace.control.loop.events import DayOption, Rates, Solved
-from edgeplace.control.loop.expected.day import BIN_S, DAY, the_day
+from edgeplace.control.loop.expected.day import BIN_S, the_day
 from edgeplace.control.loop.memory import Memory
 from edgeplace.control.plan_ahead import plan_ahead
 

@@ -5,18 +5,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from edgeplace.control.forecast import Forecaster
+from edgeplace.control.forecast import DAY, LEARNED, SEASONS, Forecaster
 from edgeplace.control.forecast_scores import scores
 from edgeplace.control.loop.memory import Memory
 from edgeplace.solver.arrays import Floats
 
 BIN_S = 1800
 """Of the history that forecasts are made of."""
-DAY = 48
-"""Bins."""
-SEASONS = (DAY, 7 * DAY)
-LEARNED = 7 * DAY
-"""Forecasts that weights and bounds are learned from."""
 
 Series = tuple[float, ...]
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from edgeplace.cli.quantities import count, percent, size
-from edgeplace.control.loop.expected.day import BIN_S, DAY, Day, the_day
+from edgeplace.control.forecast import DAY
+from edgeplace.control.loop.expected.day import BIN_S, Day, the_day
 from edgeplace.control.loop.guard import held_now, load_of, rates_now
 from edgeplace.control.loop.memory import Memory
 from edgeplace.report.markup import Markup, element, fragment

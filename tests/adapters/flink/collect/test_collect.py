@@ -172,6 +172,25 @@ def test_the_fetch_is_started_before_anything_is_read(flink, collected):
     assert asked.index(f"{JOB}/metrics") < asked.index(f"{SOURCE}/metrics")
 
 
+def test_a_log_begins_when_flink_has_new_metrics_and_says_of_whom_it_has_none(
+    flink, collected, monkeypatch
+):
+    told = flink._tm_metrics
+    monkeypatch.setattr(
+        flink,
+        "_tm_metrics",
+        lambda tm: flink._values({"Status.JVM.CPU.Time": 7}) if tm == "pi-1" else told(tm),
+    )
+    steps = Steps()
+    done, lines = collected(steps, interval_s=0.5)
+    assert done.polls == 1 and lines
+    [said] = steps.said
+    assert said.startswith("Flink has no new metrics of pi-1 after 0.5 s")
+    asked = [path for path in flink.asked if "Status.JVM.CPU.Time" in path]
+    first = next(i for i, path in enumerate(flink.asked) if path.startswith(f"{SOURCE}/metrics"))
+    assert sum("/pi-1/" in path for path in asked[:first]) >= 2
+
+
 def test_a_wide_job_is_asked_for_in_portions_of_whole_subtasks(flink, collected):
     flink.jobs[0].vertices[1] = FakeVertex(f"{2:032x}", "map", ["pi-1", "pi-2"] * 500)
     flink.metrics = dict.fromkeys(SUBTASK_METRICS, "1")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
-from edgeplace.adapters.flink.collect import LogFolder, Poller, wait_for_fetch
+from edgeplace.adapters.flink.collect import LogFolder, Poller, polling_interval_s, wait_for_fetch
 from edgeplace.adapters.flink.errors import FlinkNotFoundError, FlinkUnreachableError
 from edgeplace.adapters.flink.rest import (
     FlinkClient,
@@ -23,8 +23,6 @@ from edgeplace.control.loop.events import Polled
 from edgeplace.model import Cluster, InvalidInputError
 
 _FETCH_WAIT_S = 1.0
-_MOST_FRESH_S = 11.0
-"""Flink's default interval between fetches, and a second for the answers."""
 _DECIMALS = 3
 _AUTOSCALER = ("job.autoscaler.enabled", "kubernetes.operator.job.autoscaler.enabled")
 """The key of the operator since 1.7, and before."""
@@ -104,8 +102,10 @@ class FlinkPolls:
             self._poller = Poller(self._client, job.id, _FETCH_WAIT_S, self._pool)
             self._others = another_autoscaler(LiveFlink(self._client), job.id)
         if not self._is_fresh:
-            # Else the first rates are those of all the time that nobody has asked Flink.
-            wait_for_fetch(self._client, _MOST_FRESH_S, self._pool)
+            # Else the first rates are those of all the time that nobody has asked Flink. One that
+            # does not answer is cut off: the next polls show that.
+            most_s = polling_interval_s(LiveFlink(self._client), 0.0)
+            wait_for_fetch(self._client, most_s, self._pool)
             self._is_fresh = True
         poll = self._poller.poll(self._log.starts_file)
         if not poll.lines:
