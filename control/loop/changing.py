@@ -185,7 +185,7 @@ def _judged(memory: Memory, change: BegunChange) -> Then:
         proved=memory.proved or not change.weights,
         proved_rescaled=memory.proved_rescaled or rescaled,
         last_change=change,
-        regret_bytes=0.0,
+        regret=0.0,
         preferred={},
     )
     return _closed(memory, f"{change.id} did well for {since_s:.0f} s and stays")

@@ -1,5 +1,7 @@
 """Is there a better place, and is it worth the move? Three numbers behind each decision.
 
+All three are in what the WAN costs: bytes times the prices of links, or money.
+
 What the best plan saves, what staying has cost more so far (the regret), and what the change costs
 (its price). A change that is worth it follows regret of at least its price, so that in any span the
 number of such changes is at most what staying cost too much, divided by the least price.
@@ -10,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from edgeplace.control.amounts import amount, by_time
 from edgeplace.control.forecast import DAY
 from edgeplace.control.loop.answering.alike import are_alike
 from edgeplace.control.loop.events import Figures, Places, Rates, Solved, Weights
@@ -37,10 +40,12 @@ class Decision:
     proposal: ProposedChange | None = None
     preferred: Places | None = None
     """The plan that staying is compared with from now on; None: staying is best."""
-    regret_bytes: float = 0.0
-    price_bytes: float = 0.0
+    regret: float = 0.0
+    price: float = 0.0
+    """Of the change. Both are WAN costs, in `Solved.currency` or in bytes."""
     day_gap: float | None = None
-    saved_bytes_per_s: float = 0.0
+    saved: float = 0.0
+    """WAN cost per second."""
 
     @property
     def verdict(self) -> str:
@@ -107,15 +112,15 @@ def _of_both(memory: Memory, move: Decision, other: Decision) -> Decision:
             return other
         said = "; ".join(hindered)
         return replace(move, text=f"{move.text}; other weights are hindered by {said}")
-    saves_more = move.saved_bytes_per_s > other.saved_bytes_per_s
+    saves_more = move.saved > other.saved
     if not alone and other.verdict != "must" and move.proposal is not None and saves_more:
         # Weights that nobody gives do not hide the move.
         return move
     return replace(
         other,
         preferred=move.preferred,
-        regret_bytes=move.regret_bytes,
-        price_bytes=move.price_bytes,
+        regret=move.regret,
+        price=move.price,
         day_gap=move.day_gap,
     )
 
@@ -123,7 +128,7 @@ def _of_both(memory: Memory, move: Decision, other: Decision) -> Decision:
 def _move(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision:
     if not stay.fits:
         return _must(memory, solved, total)
-    path = ahead(memory, solved, _price(memory, solved.restore_bytes, stay))
+    path = ahead(memory, solved, _price(memory, solved.restore_cost, stay))
     if path is None:
         return _worth(memory, solved, stay, total)
     within = f"the path of the day is within {path.gap:.0%} of any"
@@ -139,6 +144,7 @@ def _move(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decisi
                 "moved_operators": path.first.moved_operators,
                 "rescaled": path.first.rescaled,
                 "restore_bytes": path.first.restore_bytes,
+                "restore_cost": path.first.restore_cost,
                 "promises": path.first.promises,
             }
         )
@@ -147,28 +153,31 @@ def _move(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decisi
     return replace(decision, day_gap=path.gap)
 
 
-def _price(memory: Memory, restore_bytes: float, stay: Figures) -> float:
-    """Return what a change costs: state read back, and a share of an hour's WAN bytes."""
+def _price(memory: Memory, restore_cost: float, stay: Figures) -> float:
+    """Return what a change costs: state read back, and a share of an hour's WAN traffic."""
     share = memory.settings.changes.least_gain if memory.settings else 0.0
-    return restore_bytes + share * stay.wan_bytes_per_s * HOUR_S
+    return restore_cost + share * stay.wan_cost * HOUR_S
 
 
 def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decision:
     settings, best = memory.settings, solved.best
     if settings is None or best is None or not solved.places:
-        return Decision(f"stays: no plan for {total:,.0f} records/s sends less over the WAN")
-    saved = stay.wan_bytes_per_s - best.wan_bytes_per_s
-    share = saved / stay.wan_bytes_per_s if stay.wan_bytes_per_s > 0 else 0.0
+        better = "costs less" if solved.currency else "sends less over the WAN"
+        return Decision(f"stays: no plan for {total:,.0f} records/s {better}")
+    saved = stay.wan_cost - best.wan_cost
+    share = saved / stay.wan_cost if stay.wan_cost > 0 else 0.0
     if share < settings.changes.least_gain:
+        saves = by_time(saved, solved.currency)
         return Decision(
-            f"stays: the best plan saves {_bytes(saved)}/s, {share:.1%} of the WAN; "
+            f"stays: the best plan saves {saves}, {share:.1%} of the WAN; "
             f"{settings.changes.least_gain:.0%} is the least that counts"
         )
-    price = _price(memory, solved.restore_bytes, stay)
-    regret = max(0.0, memory.regret_bytes + _regret_of_last(memory, solved))
+    price = _price(memory, solved.restore_cost, stay)
+    regret = max(0.0, memory.regret + _regret_of_last(memory, solved))
     numbers = (
-        f"saves {_bytes(saved)}/s ({share:.0%}), staying has cost {_bytes(regret)} more, "
-        f"a change costs {_bytes(price)}"
+        f"saves {by_time(saved, solved.currency)} ({share:.0%}), "
+        f"staying has cost {amount(regret, solved.currency)} more, "
+        f"a change costs {amount(price, solved.currency)}"
     )
     if regret < price:
         return Decision(f"stays: {numbers}", None, solved.places, regret, price)
@@ -179,7 +188,7 @@ def _worth(memory: Memory, solved: Solved, stay: Figures, total: float) -> Decis
         solved.places,
         regret,
         price,
-        saved_bytes_per_s=saved,
+        saved=saved,
     )
 
 
@@ -191,7 +200,7 @@ def _weighed(memory: Memory, solved: Solved, stay: Figures, total: float) -> Dec
     settings, then, best = memory.settings, solved.weighed, solved.best
     if settings is None or then is None or not solved.weights:
         return None
-    saved = stay.wan_bytes_per_s - then.wan_bytes_per_s
+    saved = stay.wan_cost - then.wan_cost
     if not stay.fits:
         bears = 0.0 if best is None else best.headroom
         keeps = best is not None and best.fits
@@ -200,18 +209,17 @@ def _weighed(memory: Memory, solved: Solved, stay: Figures, total: float) -> Dec
         kind = "must"
         numbers = f"{_short(stay, total)}, other weights bear {then.headroom:.0%}, without a pause"
     else:
-        share = saved / stay.wan_bytes_per_s if stay.wan_bytes_per_s > 0 else 0.0
+        share = saved / stay.wan_cost if stay.wan_cost > 0 else 0.0
         if not then.fits or share < settings.changes.least_gain:
             return None
         kind = "worth it"
-        numbers = f"other weights save {_bytes(saved)}/s ({share:.0%}), without a pause"
+        saves = by_time(saved, solved.currency)
+        numbers = f"other weights save {saves} ({share:.0%}), without a pause"
     only = Solved(at_s=solved.at_s, ticket=solved.ticket, places=memory.placed)
     proposal = _proposal(memory, only, kind, numbers, solved.weights)
-    unproved = kind != "must" and solved.weights_unproved_bytes_per_s > saved
+    unproved = kind != "must" and solved.weights_unproved_cost > saved
     proposal = proposal.model_copy(update={"unproved": unproved})
-    return Decision(
-        f"{kind}: {numbers}", proposal, None, memory.regret_bytes, saved_bytes_per_s=saved
-    )
+    return Decision(f"{kind}: {numbers}", proposal, None, memory.regret, saved=saved)
 
 
 def _short(stay: Figures, total: float) -> str:
@@ -232,15 +240,15 @@ def _must(memory: Memory, solved: Solved, total: float) -> Decision:
         return Decision(f"stays: {short}, and the best plan bears {best.headroom:.0%}")
     numbers = (
         f"{short}, the plan bears {best.headroom:.0%}, "
-        f"the move reads {_bytes(solved.restore_bytes)} back"
+        f"the move reads {amount(solved.restore_bytes)} back"
     )
     proposal = _proposal(memory, solved, "must", numbers)
-    return Decision(f"must: {numbers}", proposal, None, memory.regret_bytes, solved.restore_bytes)
+    return Decision(f"must: {numbers}", proposal, None, memory.regret, solved.restore_cost)
 
 
 def _regret_of_last(memory: Memory, solved: Solved) -> float:
     """Return what staying cost more since the last decision than the plan preferred there."""
-    stay, other = solved.came_stay_bytes_per_s, solved.came_other_bytes_per_s
+    stay, other = solved.came_stay_cost, solved.came_other_cost
     if stay is None or not memory.preferred:
         return 0.0
     # A plan that would not have borne what came: it was right to stay.
@@ -293,11 +301,4 @@ def _unproved(solved: Solved) -> bool:
     stay, best = solved.stay, solved.best
     if stay is None or best is None:
         return True
-    return solved.unproved_bytes_per_s > stay.wan_bytes_per_s - best.wan_bytes_per_s
-
-
-def _bytes(value: float) -> str:
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(value) >= size:
-            return f"{value / size:.1f} {unit}"
-    return f"{value:.0f} B"
+    return solved.unproved_cost > stay.wan_cost - best.wan_cost

@@ -106,6 +106,10 @@ class Figures(Frozen):
     headroom: float
     """Factor that all rates may grow by."""
     wan_bytes_per_s: float
+    """Over all links crossed."""
+    wan_cost: float
+    """The same, each byte times the prices of these links: what plans are compared by. With a
+    currency, money per second."""
     latency_ms: float
     server_cores: float
     broken: str = ""
@@ -131,10 +135,11 @@ class DayOption(Frozen):
     moved_operators: int
     rescaled: dict[str, int] = {}
     restore_bytes: float
+    restore_cost: float
     promises: Promises | None = None
     """None: of what runs."""
-    wan_bytes_per_s: tuple[float, ...]
-    """At each level of the day."""
+    wan_cost: tuple[float, ...]
+    """Per second, at each level of the day, as that of `Figures`."""
     fits: tuple[bool, ...]
 
 
@@ -144,7 +149,7 @@ class MachineAdvice(Frozen):
     what: str
     kind: Literal["add", "give back", "slots", "memory", "storage"]
     saves_bytes_per_s: float
-    """Over the WAN, by the best plans before and after; below 0: it costs so much."""
+    """Over the WAN, by the best plans before and after; below 0: so many more are sent."""
     share: float
     """Of the WAN bytes before."""
     saves_per_month: float | None = None
@@ -166,6 +171,8 @@ class MachineAdvice(Frozen):
         if self.kind == "give back":
             more = f"{size} {'more' if self.saves_bytes_per_s < 0 else 'less'} over the WAN"
             said = f"{self.what} could go: {more}, the rest bears {self.headroom:.0%} of the peak"
+        elif self.saves_bytes_per_s < 0:
+            said = f"{self.what} would send {size} more over the WAN"
         else:
             said = f"{self.what} would save {size} over the WAN"
         if self.saves_per_month is None:
@@ -194,21 +201,25 @@ class Solved(LoopEvent):
     """Name of an operator that has another number of subtasks in the best plan -> that number."""
     restore_bytes: float = 0.0
     """State that is read back over the WAN when the job starts as the best plan says."""
+    restore_cost: float = 0.0
+    """The same at the prices of the links, as `wan_cost` has them."""
+    currency: str = ""
+    """Of all costs; empty: they are bytes, each times the prices of the links crossed."""
     promises: Promises | None = None
     """Of the best plan."""
-    unproved_bytes_per_s: float = 0.0
-    """WAN bytes/s that a better plan may save beyond the best found."""
+    unproved_cost: float = 0.0
+    """WAN cost per second that a better plan may save beyond the best found."""
     advice: tuple[MachineAdvice, ...] = ()
     """On machines."""
-    came_stay_bytes_per_s: float | None = None
-    """WAN bytes/s of what runs, at the rates that came."""
-    came_other_bytes_per_s: float | None = None
-    """WAN bytes/s of the plan preferred before, at the rates that came; None: there was none, or it
-    would not have sustained them."""
+    came_stay_cost: float | None = None
+    """WAN cost per second of what runs, at the rates that came."""
+    came_other_cost: float | None = None
+    """That of the plan preferred before; None: there was none, or it would not have sustained these
+    rates."""
     day: tuple[DayOption, ...] = ()
     """What runs, then the best plans at the rates and levels asked for."""
     day_bounds: tuple[float, ...] = ()
-    """By level: WAN bytes/s that no plan can go below."""
+    """By level: WAN cost per second that no plan can go below."""
     costs_age_s: float | None = None
     """None: the costs do not say of when they are."""
     held: tuple[str, ...] = ()
@@ -217,8 +228,8 @@ class Solved(LoopEvent):
     """Better ones for where they run; empty: none are, or those in force are not known."""
     weighed: Figures | None = None
     """What runs, with these weights."""
-    weights_unproved_bytes_per_s: float = 0.0
-    """WAN bytes/s that still other weights may save."""
+    weights_unproved_cost: float = 0.0
+    """WAN cost per second that still other weights may save."""
 
 
 class LogMeasured(LoopEvent):

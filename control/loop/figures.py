@@ -87,11 +87,11 @@ def metrics(memory: Memory, now_s: float) -> Iterator[Metric]:
         (({}, memory.changing_s),),
     )
     yield one("change_open", "A change is not closed.", float(memory.change is not None))
-    price = memory.price_bytes
+    price = memory.price
     yield one(
         "regret_ratio",
         "What staying cost more, over the price of the change; it is made at 1.",
-        memory.regret_bytes / price if price > 0 else None,
+        memory.regret / price if price > 0 else None,
     )
     yield one(
         "bias_ratio", "What placements sustain, as a share of what their costs say.", memory.bias

@@ -223,10 +223,12 @@ class Memory(Frozen):
     decision: str = ""
     """What was last decided, and why."""
     preferred: Places = {}
-    regret_bytes: float = 0.0
+    regret: float = 0.0
     """What staying cost more over the WAN than the plans preferred."""
-    price_bytes: float = 0.0
+    price: float = 0.0
     """What a change costs, when it was last reckoned."""
+    currency: str = ""
+    """Of both; empty: they are bytes, each times the prices of the links crossed."""
     proposal: ProposedChange | None = None
     change: BegunChange | None = None
     last_change: BegunChange | None = None

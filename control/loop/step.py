@@ -137,7 +137,7 @@ def _started(memory: Memory, event: Started) -> Stepped:
         there=None,
         loss_plans={} if changed else memory.loss_plans,
         preferred={} if changed else memory.preferred,
-        regret_bytes=0.0 if changed else memory.regret_bytes,
+        regret=0.0 if changed else memory.regret,
         proposal=None if changed else memory.proposal,
     )
     if memory.change is not None:
@@ -153,7 +153,7 @@ def _reloaded(memory: Memory, event: Reloaded) -> Stepped:
     if not changed:
         return Stepped(memory, "control.yaml was read anew: the settings are the same")
     memory = memory.now(
-        preferred={}, regret_bytes=0.0, proposal=None, loss_plans={}, asked_s=None, decided_s=0.0
+        preferred={}, regret=0.0, proposal=None, loss_plans={}, asked_s=None, decided_s=0.0
     )
     says = f"control.yaml was read anew, mode {memory.mode}: what was proposed is void"
     return Stepped(memory.now(ticket=memory.ticket + 1), says)
@@ -193,7 +193,7 @@ def _weights_told(memory: Memory, event: Polled) -> tuple[Memory, str]:
     if not others:
         return memory, ""
     # What was reckoned, or is being reckoned, is about the weights before.
-    memory = memory.now(figures=None, preferred={}, regret_bytes=0.0, proposal=None)
+    memory = memory.now(figures=None, preferred={}, regret=0.0, proposal=None)
     memory = memory.now(asked_s=None, ticket=memory.ticket + 1, loss_plans={}, decided_s=0.0)
     if not known:
         return memory, "the weights of the routers are known"
@@ -266,7 +266,7 @@ def _noted(memory: Memory, event: Polled, seen: Observation) -> tuple[Memory, st
         memory = memory.now(recent=(), came={}, came_s=0.0)
     if moved:
         # An answer that is under way is about places that are no more.
-        memory = memory.now(figures=None, preferred={}, regret_bytes=0.0, proposal=None)
+        memory = memory.now(figures=None, preferred={}, regret=0.0, proposal=None)
         memory = memory.now(asked_s=None, ticket=memory.ticket + 1, loss_plans={})
     return _counted(memory, seen), said
 
@@ -408,8 +408,9 @@ def _solved(memory: Memory, event: Solved) -> Stepped:
     memory = memory.now(
         decision=decided.text,
         preferred=decided.preferred or {},
-        regret_bytes=decided.regret_bytes,
-        price_bytes=decided.price_bytes,
+        regret=decided.regret,
+        price=decided.price,
+        currency=event.currency,
         day_gap=decided.day_gap,
         proposal=decided.proposal,
     )

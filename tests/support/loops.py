@@ -256,16 +256,16 @@ def assert_nothing_that_must_never_happen(loop):
 def prices_and_regret(loop):
     """Return the prices of voluntary changes in all, and what staying cost too much in all."""
     prices = sum(
-        before.price_bytes if isinstance(event, Asked) else after.price_bytes
+        before.price if isinstance(event, Asked) else after.price
         for event, before, _, after in applies(loop)
         if after.change is not None and after.change.kind == "worth it"
     )
     regret = sum(
-        max(0.0, event.came_stay_bytes_per_s - event.came_other_bytes_per_s) * before.asked_came_s
+        max(0.0, event.came_stay_cost - event.came_other_cost) * before.asked_came_s
         for event, before, _ in loop.steps
         if isinstance(event, Solved)
-        and event.came_stay_bytes_per_s is not None
-        and event.came_other_bytes_per_s is not None
+        and event.came_stay_cost is not None
+        and event.came_other_cost is not None
     )
     return prices, regret
 

@@ -8,6 +8,7 @@ import networkx as nx
 from edgeplace.control.loop.answering.known import Known
 from edgeplace.control.loop.answering.machines import advised
 from edgeplace.control.loop.answering.rates import AtRates, evaluated
+from edgeplace.control.loop.answering.restored import Restored, restored_by
 from edgeplace.control.loop.answering.weighing import better_weights, in_force
 from edgeplace.control.loop.events import DayOption, Figures, Places, Promises, Solve, Solved
 from edgeplace.control.settings import refuse_periods
@@ -106,6 +107,7 @@ def _answer(
     places = dict(plan.of(job.name)) if plan else {}
     moved = _changed_together(job, ask.places, places)
     best = evaluated(expected, places) if moved else None
+    restored = restored_by(job, cluster, places) if best else Restored()
     judged = [(ask.places, stay), *([(places, best)] if best else [])]
     day, bounds = _day(ask, at, came, asked, numbers, judged, known)
     weighed = None if ask.without else better_weights(expected, ask.places, ask.weights, held)
@@ -120,16 +122,18 @@ def _answer(
         moves=best.moves if best else 0,
         moved_operators=len(moved),
         rescaled=_rescaled(job, places),
-        restore_bytes=restore_bytes(job, cluster, places) if best else 0.0,
+        restore_bytes=restored.bytes,
+        restore_cost=restored.cost,
+        currency=cluster.currency or "",
         promises=_promises(came, places) if best else None,
-        unproved_bytes_per_s=unproved,
-        came_stay_bytes_per_s=came_stay,
-        came_other_bytes_per_s=came_other,
+        unproved_cost=unproved,
+        came_stay_cost=came_stay,
+        came_other_cost=came_other,
         costs_age_s=costs_age_s,
         held=tuple(job.operator(op).name for op in held),
         weights=weighed.weights if weighed else {},
         weighed=_figures(weighed.evaluation) if weighed else None,
-        weights_unproved_bytes_per_s=weighed.unproved_bytes_per_s if weighed else 0.0,
+        weights_unproved_cost=weighed.unproved_cost if weighed else 0.0,
     )
 
 
@@ -276,6 +280,7 @@ def _day(
         if any(places == option.places for option in options):
             continue
         now = then or evaluated(levels[0].case, places)
+        restored = restored_by(job, at.case.cluster, places) if options else Restored()
         wan, fits = zip(*(level.wan(places) for level in levels), strict=True)
         options.append(
             DayOption(
@@ -284,9 +289,10 @@ def _day(
                 moves=now.moves,
                 moved_operators=len(_changed_together(job, ask.places, places)),
                 rescaled=_rescaled(job, places),
-                restore_bytes=restore_bytes(job, at.case.cluster, places) if options else 0.0,
+                restore_bytes=restored.bytes,
+                restore_cost=restored.cost,
                 promises=_promises(came, places) if options else None,
-                wan_bytes_per_s=wan,
+                wan_cost=wan,
                 fits=fits,
             )
         )
@@ -335,28 +341,6 @@ def _kept_out(ask: Solve, case: Case) -> Case:
     return dataclasses.replace(case, cluster=cluster, rules=more)
 
 
-def restore_bytes(job: JobGraph, cluster: Cluster, places: Places) -> float:
-    """Return the state that crosses the WAN when the job starts as a plan says.
-
-    Flink reads all state back from the checkpoint storage, moved or not; a byte counts once for
-    each link on its way, as bytes of `wan` do.
-    """
-    if cluster.checkpoint_storage is None:
-        return 0.0
-    links: nx.DiGraph[str] = nx.DiGraph()
-    links.add_edges_from((a.source, a.target) for a in cluster.directed_links())
-    links.add_node(cluster.checkpoint_storage)
-    hops = nx.single_source_shortest_path_length(links, cluster.checkpoint_storage)
-    site = {n.id: n.site for n in cluster.nodes}
-    site_of = {t.id: site[t.node] for t in cluster.task_managers}
-    total = 0.0
-    for op in job.operators:
-        state = (op.cost.state_bytes if op.cost else None) or 0.0
-        row = places.get(op.id, ())
-        total += sum(state / len(row) * hops.get(site_of[tm], 0) for tm in row)
-    return total
-
-
 def _best(
     ask: Solve,
     at: AtRates,
@@ -364,7 +348,7 @@ def _best(
     numbers: dict[str, tuple[int, ...]] | None,
     known: Known,
 ) -> tuple[Plan | None, float]:
-    """Return the best plan found, and the WAN bytes/s that a better one may save."""
+    """Return the best plan found, and the WAN cost per second that a better one may save."""
     found = known.best(at, ask.limit_s, numbers)
     if found.wan is not None and 0 < stay_wan - found.wan <= found.unproved:
         found = known.best(at, ask.limit_s, numbers, near=0.0)
@@ -403,7 +387,8 @@ def _figures(judged: Evaluation) -> Figures:
     return Figures(
         fits=judged.feasible,
         headroom=min(judged.headroom, _MOST_HEADROOM),
-        wan_bytes_per_s=judged.wan_cost,
+        wan_bytes_per_s=judged.wan_bytes_per_s,
+        wan_cost=judged.wan_cost,
         latency_ms=judged.latency_ms,
         server_cores=judged.server_cores,
         broken=f"{broken.kind} of {broken.where}" if broken else "",

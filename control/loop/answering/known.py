@@ -59,7 +59,7 @@ class KnownBest:
 
     @property
     def unproved(self) -> float:
-        """WAN bytes/s that a better plan may save."""
+        """WAN cost per second that a better plan may save."""
         if self.wan is None or self.wan_bound is None:
             return 0.0
         return max(0.0, self.wan - self.wan_bound)

@@ -164,7 +164,7 @@ def _worth(
     kind: str, what: str, now: Evaluation | None, then: Evaluation, currency: str
 ) -> Iterator[MachineAdvice]:
     """Yield the advice, if it is worth a word."""
-    before = now.wan_cost if now else 0.0
+    before, sent = (now.wan_cost, now.wan_bytes_per_s) if now else (0.0, 0.0)
     saves = before - then.wan_cost if now else 0.0
     money = None
     if currency and now and now.cost_per_month is not None and then.cost_per_month is not None:
@@ -178,8 +178,8 @@ def _worth(
         yield MachineAdvice(
             what=what,
             kind=kind,
-            saves_bytes_per_s=saves,
-            share=saves / before if before > 0 else 0.0,
+            saves_bytes_per_s=sent - then.wan_bytes_per_s if now else 0.0,
+            share=1 - then.wan_bytes_per_s / sent if sent > 0 else 0.0,
             saves_per_month=money,
             currency=currency if money is not None else "",
             fits_now=now is not None,

@@ -19,8 +19,8 @@ class Reweighed:
     weights: Weights
     """Of all combining tasks, also those whose weights stay."""
     evaluation: Evaluation
-    unproved_bytes_per_s: float
-    """WAN bytes/s that still other weights may save."""
+    unproved_cost: float
+    """WAN cost per second that still other weights may save."""
 
 
 def in_force(job: JobGraph, weights: Weights) -> JobGraph:

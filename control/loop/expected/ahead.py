@@ -69,22 +69,22 @@ def levels(memory: Memory, rates: Rates) -> tuple[tuple[float, ...], tuple[int, 
     return tuple(FACTOR**p for p in found), tuple(found.index(p) for p in whole)
 
 
-def ahead(memory: Memory, solved: Solved, price_bytes: float) -> Ahead | None:
+def ahead(memory: Memory, solved: Solved, price: float) -> Ahead | None:
     """Return the path of the day; None: none was asked for.
 
     Parameters
     ----------
-    price_bytes
-        Of a change.
+    price
+        Of a change, as costs of options are.
     """
     if not solved.day or not memory.asked_day:
         return None
     at = np.array(memory.asked_day)
-    wan = np.array([option.wan_bytes_per_s for option in solved.day])
+    wan = np.array([option.wan_cost for option in solved.day])
     fits = np.array([option.fits for option in solved.day])
-    worst = max(float(wan.max()), 1.0)
+    worst = float(wan.max()) or 1.0
     costs = BIN_S * np.where(fits, wan, wan + _LATE * worst)[:, at].T
-    path = plan_ahead(costs, price_bytes, 0)
+    path = plan_ahead(costs, price, 0)
     first = int(path.options[0])
     until = int(np.argmax(np.append(path.options, -1) != first))
     bound = BIN_S * float(np.array(solved.day_bounds)[at].sum())

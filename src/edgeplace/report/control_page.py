@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from edgeplace.cli.quantities import count, percent, size
+from edgeplace.control.amounts import amount, by_time
 from edgeplace.control.forecast import DAY
 from edgeplace.control.loop.expected.day import BIN_S, Day, the_day
 from edgeplace.control.loop.guard import held_now, load_of, rates_now
@@ -36,15 +37,15 @@ def control_page(memory: Memory, now_s: float) -> str:
 def _lead(memory: Memory, now_s: float) -> Markup:
     rates = rates_now(memory.recent)
     load = load_of(memory, rates)
-    price = memory.price_bytes
+    price = memory.price
     given = [
         ("records/s", count(sum(rates.values())) if rates else "not known", "of all sources"),
         ("load", percent(load) if load is not None else "not known", "of what runs sustains"),
         ("held back", percent(held_now(memory.recent)) if rates else "not known", "sources"),
         (
             "regret",
-            size(memory.regret_bytes),
-            f"a change costs {size(price)}" if price > 0 else "",
+            amount(memory.regret, memory.currency),
+            f"a change costs {amount(price, memory.currency)}" if price > 0 else "",
         ),
     ]
     state = memory.fallen or memory.blind
@@ -108,6 +109,7 @@ def _plan(memory: Memory) -> Markup:
     if figures is None:
         return where
     total = sum(memory.figures_rates.values())
+    money = memory.currency and by_time(figures.wan_cost, memory.currency)
     broken = f" It breaks {figures.broken}." if figures.broken else ""
     return fragment(
         [
@@ -118,7 +120,7 @@ def _plan(memory: Memory) -> Markup:
             facts(
                 [
                     ("bears", percent(figures.headroom), "of these rates"),
-                    ("WAN", f"{size(figures.wan_bytes_per_s)}/s", "over all links"),
+                    ("WAN", f"{size(figures.wan_bytes_per_s)}/s", money or "over all links"),
                     ("latency", f"{figures.latency_ms:,.1f} ms", "on the worst path"),
                     ("server cores", f"{figures.server_cores:,.2f}", "in use"),
                 ]

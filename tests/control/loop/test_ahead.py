@@ -19,7 +19,9 @@ from tests.support.loops import (
     settings,
 )
 
-FIGURES = Figures(fits=True, headroom=1.2, wan_bytes_per_s=1.0, latency_ms=1.0, server_cores=1.0)
+FIGURES = Figures(
+    fits=True, headroom=1.2, wan_bytes_per_s=1.0, wan_cost=1.0, latency_ms=1.0, server_cores=1.0
+)
 
 
 def remembering(series):
@@ -60,7 +62,8 @@ def option(name, wan, fits):
         moves=1,
         moved_operators=1,
         restore_bytes=0.0,
-        wan_bytes_per_s=wan,
+        restore_cost=0.0,
+        wan_cost=wan,
         fits=fits,
     )
 
@@ -106,6 +109,6 @@ def test_voluntary_changes_are_paid_for_over_days(seed):
     assert loop.memory.day_gap is not None and 0 <= loop.memory.day_gap < 1
     prices, regret = prices_and_regret(loop)
     assert prices <= regret * (1 + 1e-9)
-    least = [after.price_bytes for *_, after in applies(loop) if after.change.kind == "worth it"]
+    least = [after.price for *_, after in applies(loop) if after.change.kind == "worth it"]
     assert not least or len(least) <= regret / min(least) * (1 + 1e-9)
     assert_nothing_that_must_never_happen(loop)

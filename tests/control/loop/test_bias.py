@@ -10,7 +10,9 @@ from edgeplace.control.loop.memory import Memory, RecentRates
 from tests.support.loops import applies, assert_nothing_that_must_never_happen, ran, said, settings
 
 CALM = {"voluntary_per_day": 0}
-FIGURES = Figures(fits=True, headroom=1.0, wan_bytes_per_s=1.0, latency_ms=1.0, server_cores=1.0)
+FIGURES = Figures(
+    fits=True, headroom=1.0, wan_bytes_per_s=1.0, wan_cost=1.0, latency_ms=1.0, server_cores=1.0
+)
 
 
 def remembering(rate, held):

@@ -292,7 +292,12 @@ def test_routers_and_combiners_keep_their_number_in_a_job_that_is_rescaled():
 
 def figures(fits, headroom, wan):
     return Figures(
-        fits=fits, headroom=headroom, wan_bytes_per_s=wan, latency_ms=0.0, server_cores=0.0
+        fits=fits,
+        headroom=headroom,
+        wan_bytes_per_s=wan,
+        wan_cost=wan,
+        latency_ms=0.0,
+        server_cores=0.0,
     )
 
 
@@ -308,7 +313,7 @@ def decided(mode="apply", stay=(True, 1.5, 1000.0), best=(True, 1.5, 100.0), **m
         places=PLACES,
         asked_rates={"route": 1000.0},
         preferred={"merge": ("server",)},
-        regret_bytes=1e12,
+        regret=1e12,
         now_s=1e6,
         observed_s=1e6,
         checkpoint_s=1.0,
@@ -332,7 +337,7 @@ def test_weights_hide_no_move():
     moved = {
         "recommended": decided("recommend"),
         "approve": decided("approve"),
-        "unproved": decided(weights_unproved_bytes_per_s=500.0),
+        "unproved": decided(weights_unproved_cost=500.0),
         "refused": decided(banned={plan_key(decided().proposal): 1e6 - 60}),
         "breaks a promise": decided(
             stay=(False, 0.9, 100.0), best=(True, 1.05, 90.0), weighed=figures(False, 1.3, 50.0)
@@ -342,7 +347,7 @@ def test_weights_hide_no_move():
     assert "proof" in moved["unproved"].text and "not again" in moved["refused"].text
     # A move that saves less does not come before weights, and its regret goes on.
     stays = decided("recommend", best=(True, 1.5, 900.0))
-    assert stays.proposal.weights and stays.regret_bytes == 1e12 and stays.preferred
+    assert stays.proposal.weights and stays.regret == 1e12 and stays.preferred
 
 
 def test_weights_that_are_nearly_the_same_are_the_same_proposal():

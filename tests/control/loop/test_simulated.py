@@ -184,7 +184,7 @@ def test_other_settings_void_what_was_proposed():
     assert before.proposal is not None
     new = before.settings.model_copy(update={"headroom": 2.0})
     after = step(before, Reloaded(at_s=before.now_s, settings=new)).memory
-    assert after.settings == new and after.proposal is None and after.regret_bytes == 0
+    assert after.settings == new and after.proposal is None and after.regret == 0
 
 
 HEAVY = Faults(

@@ -8,6 +8,7 @@ from typing import Any
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.quantities import percent, size
+from edgeplace.control.amounts import by_time
 from edgeplace.model import InvalidInputError
 
 
@@ -68,19 +69,22 @@ def _without_repeats(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _show_figures(console: Console, solved: dict[str, Any]) -> None:
+    currency = solved.get("currency", "")
     rows = [
         (
             title,
             "yes" if figures["fits"] else f"no: {figures.get('broken', '')}",
             percent(figures["headroom"]),
             f"{size(figures['wan_bytes_per_s'])}/s",
+            *([by_time(figures["wan_cost"], currency)] if currency else []),
             f"{figures['latency_ms']:.0f} ms",
             f"{figures['server_cores']:.2f}",
         )
         for title, figures in (("what ran", solved.get("stay")), ("the plan", solved.get("best")))
         if figures
     ]
-    columns = ("", "fits", ">bears", ">WAN", ">latency", ">server cores")
+    money = [">WAN cost"] if currency else []
+    columns = ("", "fits", ">bears", ">WAN", *money, ">latency", ">server cores")
     console.table(columns, rows)
     console.text(
         f"{solved.get('moves', 0)} subtasks move; {size(solved.get('restore_bytes', 0.0))} of "

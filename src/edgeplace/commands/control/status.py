@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.cli.quantities import count, percent, size
+from edgeplace.cli.quantities import count, percent
+from edgeplace.control.amounts import amount
 
 if TYPE_CHECKING:
     from edgeplace.control.loop.memory import Memory
@@ -73,8 +74,8 @@ def _facts(memory: "Memory", leads: bool) -> dict[str, object]:
         "costs": _costs(memory),
         "decision": memory.decision or _not_yet(memory),
         "machines": "; ".join(advice.says for advice in memory.advice),
-        "staying_has_cost": size(memory.regret_bytes) if memory.regret_bytes else "",
-        "a_change_costs": size(memory.price_bytes) if memory.price_bytes else "",
+        "staying_has_cost": amount(memory.regret, memory.currency) if memory.regret else "",
+        "a_change_costs": amount(memory.price, memory.currency) if memory.price else "",
         "proposed": f"{proposal.id}: {proposal.acts}, {proposal.why}" if proposal else "",
         "hindered_by": "; ".join(proposal.hindered) if proposal else "",
         "change": f"{change.id} ({change.kind}) is open" if change else "",

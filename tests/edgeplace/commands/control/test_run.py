@@ -169,6 +169,8 @@ def test_status_says_why_nothing_is_decided_yet(edgeplace, control, costs):
 @pytest.mark.slow
 def test_recommend_explain_approve_and_back(edgeplace, control, costs, rules, flink):
     path = control(costs=costs, rules=rules, mode="approve")
+    paid = CLUSTER.replace("delay_ms: 5,", "delay_ms: 5, price_per_byte: 4 EUR/GB,")
+    (path.parent / "cluster.yaml").write_text("currency: EUR\n" + paid)
     before = flink.jobs[0].placement
     with Running(path) as loop:
         loop.wait_for("approve c")
@@ -187,6 +189,7 @@ def test_recommend_explain_approve_and_back(edgeplace, control, costs, rules, fl
         )
         explained = edgeplace("control", "explain", path, name)
         assert "what ran" in explained.out and "is approved by" in explained.out
+        assert "WAN cost" in explained.out and "EUR a month" in explained.out
         wanted = edgeplace("control", "back", path)
         assert "goes back" in wanted.out, wanted.out
         loop.wait_for("the former placement runs")

@@ -1,0 +1,31 @@
+"""What WAN traffic costs, in words: bytes, or money where the cluster has a currency."""
+
+from edgeplace.model import MONTH_S
+
+
+def amount(cost: float, currency: str = "") -> str:
+    """Return a cost with its unit.
+
+    Parameters
+    ----------
+    cost
+        Bytes, each times the price of the links that it crosses; with a currency, money.
+    """
+    if currency:
+        return f"{_money(cost)} {currency}"
+    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if abs(cost) >= size:
+            return f"{cost / size:.1f} {unit}"
+    return f"{cost:.0f} B"
+
+
+def by_time(cost_per_s: float, currency: str = "") -> str:
+    """Return a cost per second with its unit: bytes are per second, money is a month's."""
+    if currency:
+        return f"{amount(cost_per_s * MONTH_S, currency)} a month"
+    return f"{amount(cost_per_s)}/s"
+
+
+def _money(value: float) -> str:
+    """Return an amount; what is less than a hundredth keeps two digits that say something."""
+    return f"{value:.2g}" if 0 < abs(value) < 0.01 else f"{value:,.2f}"
