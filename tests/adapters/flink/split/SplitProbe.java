@@ -13,17 +13,22 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.tuple.Tuple1;
 import org.apache.flink.api.java.tuple.Tuple2;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
+import org.apache.flink.streaming.api.functions.windowing.WindowFunction;
 import org.apache.flink.streaming.api.windowing.assigners.EventTimeSessionWindows;
 import org.apache.flink.streaming.api.windowing.assigners.SlidingEventTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingProcessingTimeWindows;
+import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 import org.apache.flink.util.CloseableIterator;
+import org.apache.flink.util.Collector;
 
 /**
  * Answers the tests: for each line on standard input one line of JSON. A line is a word and arguments
@@ -40,6 +45,9 @@ import org.apache.flink.util.CloseableIterator;
  *       {@code REPEATS} records of each key and then of key 0 as many as there are keys; or why it
  *       failed. Keys are counted from 0; {@code OPTION} is {@code reuse}, {@code null}, which makes a
  *       key null, or {@code plain}
+ *   <li>{@code windowed FORM}: lines {@code KEY BEGIN COUNT} of the numbers 0 to 99, whose keys are
+ *       their last digits and whose times are themselves in ms, in windows of 40 ms, by one form of
+ *       {@code aggregate}
  * </ul>
  */
 final class SplitProbe {
@@ -73,6 +81,8 @@ final class SplitProbe {
                         Integer.parseInt(text(given[0])),
                         Integer.parseInt(text(given[1])),
                         text(given[2]));
+            case "windowed":
+                return windowed(text(given[0]));
             default:
                 throw new IllegalArgumentException(asked);
         }
@@ -155,6 +165,9 @@ final class SplitProbe {
                 case "no workers":
                     split.spread(0);
                     break;
+                case "no window":
+                    split.aggregate(new Count(), new Line());
+                    break;
                 default:
                     throw new IllegalStateException(what);
             }
@@ -209,6 +222,85 @@ final class SplitProbe {
         summary.put("of key 0", largest.get("0"));
         summary.put("sum", largest.values().stream().mapToLong(count -> count).sum());
         return summary;
+    }
+
+    private static List<String> windowed(String form) throws Exception {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.createLocalEnvironment(1);
+        DataStream<Long> numbers =
+                env.fromSequence(0, 99)
+                        .assignTimestampsAndWatermarks(
+                                WatermarkStrategy.<Long>forMonotonousTimestamps()
+                                        .withTimestampAssigner((number, before) -> number));
+        SplitAggregate<Long, Long> split =
+                SplitAggregate.of(numbers, number -> number % 10)
+                        .window(TumblingEventTimeWindows.of(Duration.ofMillis(40)));
+        List<String> found = new ArrayList<>();
+        try (CloseableIterator<String> results = lines(split, form).executeAndCollect()) {
+            results.forEachRemaining(found::add);
+        }
+        return found;
+    }
+
+    private static DataStream<String> lines(SplitAggregate<Long, Long> split, String form) {
+        switch (form) {
+            case "WindowFunction":
+                return split.aggregate(new Count(), new Line());
+            case "WindowFunction, typed":
+                return split.aggregate(new Count(), new Line(), Types.LONG, Types.STRING);
+            case "lambda, typed":
+                return split.aggregate(
+                        new Count(),
+                        (Long key, TimeWindow window, Iterable<Long> counts, Collector<String> out) ->
+                                out.collect(line(key, window, counts)),
+                        Types.LONG,
+                        Types.STRING);
+            case "ProcessWindowFunction":
+                return split.aggregate(new Count(), new ProcessedLine());
+            case "ProcessWindowFunction, typed":
+                return split.aggregate(
+                        new Count(), new ProcessedLine(), Types.LONG, Types.LONG, Types.STRING);
+            default:
+                throw new IllegalArgumentException(form);
+        }
+    }
+
+    private static String line(long key, TimeWindow window, Iterable<Long> counts) {
+        return key + " " + window.getStart() + " " + counts.iterator().next();
+    }
+
+    private static final class Line implements WindowFunction<Long, String, Long, TimeWindow> {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public void apply(
+                Long key, TimeWindow window, Iterable<Long> counts, Collector<String> out) {
+            out.collect(line(key, window, counts));
+        }
+    }
+
+    private static final class ProcessedLine
+            extends ProcessWindowFunction<Long, String, Long, TimeWindow> {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public void process(
+                Long key, Context context, Iterable<Long> counts, Collector<String> out) {
+            out.collect(line(key, context.window(), counts));
+        }
+    }
+
+    private static final class Count extends MergesToNull {
+        private static final long serialVersionUID = 1L;
+
+        @Override
+        public Long add(Long value, Long count) {
+            return count + 1;
+        }
+
+        @Override
+        public Long merge(Long a, Long b) {
+            return a + b;
+        }
     }
 
     private static final class Totals

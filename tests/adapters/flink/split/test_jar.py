@@ -4,6 +4,7 @@ import random
 import shutil
 import subprocess
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def test_the_jar_has_classes_of_its_own_package_only(split_jar: Path) -> None:
         ("no merge", "fails on two empty accumulators"),
         ("null merge", "returns null"),
         ("no workers", "give 1 worker or more"),
+        ("no window", "a WindowFunction needs windows: call window(...)"),
     ],
 )
 def test_what_cannot_be_split_is_refused_with_the_reason(
@@ -175,6 +177,24 @@ def test_a_job_counts_each_record_once(probe: Probe, keys: int, repeats: int, op
     # With a key for each record, records pass through, and then one key is all there is.
     wanted = {"keys": keys, "of key 0": repeats + keys, "sum": keys * repeats + keys}
     assert probe("local", str(keys), str(repeats), option) == wanted
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "WindowFunction",
+        "WindowFunction, typed",
+        "lambda, typed",
+        "ProcessWindowFunction",
+        "ProcessWindowFunction, typed",
+    ],
+)
+def test_what_flink_takes_behind_the_aggregate_of_a_window_is_taken(
+    probe: Probe, form: str
+) -> None:
+    counts = Counter((number % 10, number // 40 * 40) for number in range(100))
+    wanted = sorted(f"{key} {begin} {n}" for (key, begin), n in counts.items())
+    assert sorted(probe("windowed", form)) == wanted
 
 
 def test_with_keys_that_are_not_deterministic_each_record_counts_once(probe: Probe) -> None:

@@ -15,6 +15,7 @@ import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.datastream.WindowedStream;
 import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
+import org.apache.flink.streaming.api.functions.windowing.WindowFunction;
 import org.apache.flink.streaming.api.transformations.PartitionTransformation;
 import org.apache.flink.streaming.api.windowing.assigners.WindowAssigner;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
@@ -36,6 +37,9 @@ import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 public final class SplitAggregate<T, K> {
     private static final int DEFAULT_MOST_KEYS = 100_000;
     private static final Duration DEFAULT_DELAY = Duration.ofSeconds(1);
+
+    /** Where a lambda names its result, if its compiler keeps that: the type of its collector. */
+    private static final int[] COLLECTED = {3, 0};
 
     private final DataStream<T> stream;
     private final KeySelector<T, K> key;
@@ -161,10 +165,7 @@ public final class SplitAggregate<T, K> {
             TypeInformation<A> accumulatorType,
             TypeInformation<V> aggregatedType,
             TypeInformation<R> resultType) {
-        if (windows == null) {
-            throw new IllegalArgumentException(
-                    "a ProcessWindowFunction needs windows: call window(...) before aggregate(...)");
-        }
+        needWindows("ProcessWindowFunction");
         KeyedStream<Tuple2<K, A>, K> partials = combined(function, accumulatorType);
         return asMerge(
                 windowed(partials)
@@ -174,6 +175,46 @@ public final class SplitAggregate<T, K> {
                                 accumulatorType,
                                 aggregatedType,
                                 resultType));
+    }
+
+    /** Returns what a function makes of each result, its key and its window. */
+    public <A, V, R> SingleOutputStreamOperator<R> aggregate(
+            AggregateFunction<T, A, V> function, WindowFunction<V, R, K, TimeWindow> last) {
+        TypeInformation<R> result =
+                TypeExtractor.getUnaryOperatorReturnType(
+                        last,
+                        WindowFunction.class,
+                        0,
+                        1,
+                        COLLECTED,
+                        resultType(function),
+                        null,
+                        false);
+        return aggregate(function, last, accumulatorType(function), result);
+    }
+
+    /** The same with types that Flink cannot find out. */
+    public <A, V, R> SingleOutputStreamOperator<R> aggregate(
+            AggregateFunction<T, A, V> function,
+            WindowFunction<V, R, K, TimeWindow> last,
+            TypeInformation<A> accumulatorType,
+            TypeInformation<R> resultType) {
+        needWindows("WindowFunction");
+        KeyedStream<Tuple2<K, A>, K> partials = combined(function, accumulatorType);
+        return asMerge(
+                windowed(partials)
+                        .aggregate(
+                                merging(function, accumulatorType),
+                                last,
+                                accumulatorType,
+                                resultType));
+    }
+
+    private void needWindows(String last) {
+        if (windows == null) {
+            throw new IllegalArgumentException(
+                    "a " + last + " needs windows: call window(...) before aggregate(...)");
+        }
     }
 
     private <A> KeyedStream<Tuple2<K, A>, K> combined(
