@@ -167,7 +167,7 @@ def one_currency(data: Any) -> Any:
                 f"a price in {named}, and the cluster's currency is {own or 'not given'}",
                 f"give all prices in {own}: they are not converted"
                 if own
-                else f"add `currency: {named}` to the cluster",
+                else f"add `currency: {named}` to the file of the links",
             )
     return data
 

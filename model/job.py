@@ -258,7 +258,7 @@ class JobGraph(Frozen):
                 op.model_copy(update={"cost": by_op.get(op.id, op.cost)}) for op in self.operators
             ),
             streams=tuple(
-                s.model_copy(update={"cost": by_stream.get((s.source, s.target), s.cost)})
+                s.model_copy(update={"cost": _as_stated(s, by_stream.get((s.source, s.target)))})
                 for s in self.streams
             ),
             checkpoint_interval_ms=costs.checkpoint_interval_ms or self.checkpoint_interval_ms,
@@ -371,6 +371,14 @@ def _check_demand(op: Operator, has_inputs: bool) -> None:
             f"source {op.name!r} ({op.id}): {len(demand.rates_per_s)} rates for "
             f"{op.parallelism} subtasks; give one for each subtask"
         )
+
+
+def _as_stated(stream: Stream, measured: StreamCost | None) -> StreamCost | None:
+    """Return the measured cost of a stream with what no log tells: its partial aggregate."""
+    if measured is None:
+        return stream.cost
+    stated = stream.cost.partial if stream.cost else None
+    return measured.model_copy(update={"partial": measured.partial or stated})
 
 
 def _some(names: Iterable[str], most: int = 6) -> str:

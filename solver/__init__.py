@@ -34,7 +34,7 @@ from edgeplace.solver.explain.policies import Policy, policies
 from edgeplace.solver.explain.prices import Price, Prices, prices
 from edgeplace.solver.explain.reasons import Alternative, Reason, why
 from edgeplace.solver.explain.site_kinds import KindOfSites, site_kinds
-from edgeplace.solver.explain.tightness import Tight, tightest
+from edgeplace.solver.explain.tightness import Tight, limits_in_use, tightest
 from edgeplace.solver.explain.wishes import WishPrice, wish_prices
 from edgeplace.solver.infeasibility.lost_sites import held_at_lost_sites
 from edgeplace.solver.linear.left_behind import at_work
@@ -100,6 +100,7 @@ __all__ = [
     "evenest",
     "held_at_lost_sites",
     "job_uses",
+    "limits_in_use",
     "loader",
     "measure_usage",
     "moves",

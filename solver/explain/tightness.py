@@ -25,6 +25,16 @@ def tightest(
     Limits that are not stated, and such that nothing uses, are left out.
     """
     site_of = sites_of_limits(cluster)
+    found: dict[tuple[str, str], tuple[Limit, int]] = {}
+    for v in limits_in_use(evaluation, rules):
+        key = v.kind, site_of.get((v.kind, v.where), v.where)
+        first, more = found.get(key, (v, 0))
+        found[key] = first, more + 1
+    return tuple(Tight(v, site_of.get((v.kind, v.where), ""), more) for v, more in found.values())
+
+
+def limits_in_use(evaluation: Evaluation, rules: Rules | None = None) -> tuple[Limit, ...]:
+    """Return each stated limit that something uses, the fullest first."""
     # What is exceeded comes first: without a route, the latency of an evaluation is none.
     stated = [
         *evaluation.violations,
@@ -41,13 +51,8 @@ def tightest(
     limits: dict[tuple[str, str], Limit] = {}
     for v in stated:
         limits.setdefault((v.kind, v.where), v)
-    found: dict[tuple[str, str], tuple[Limit, int]] = {}
-    for v in sorted(limits.values(), key=lambda v: -v.utilisation):
-        if v.utilisation > 0:
-            key = v.kind, site_of.get((v.kind, v.where), v.where)
-            first, more = found.get(key, (v, 0))
-            found[key] = first, more + 1
-    return tuple(Tight(v, site_of.get((v.kind, v.where), ""), more) for v, more in found.values())
+    in_use = [v for v in limits.values() if v.utilisation > 0]
+    return tuple(sorted(in_use, key=lambda v: -v.utilisation))
 
 
 def sites_of_limits(cluster: Cluster) -> dict[tuple[str, str], str]:

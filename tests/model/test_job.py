@@ -9,11 +9,13 @@ from edgeplace.model import (
     JobGraph,
     ObjectiveLevel,
     OperatorCost,
+    PartialAggregate,
     SourceDemand,
     StreamCost,
     dump,
     parse,
 )
+from edgeplace.model.laws.flush import FlushLaw, Gathering
 
 SRC = {"id": "s", "name": "Source: src", "parallelism": 2}
 MAP = {"id": "m", "name": "map", "parallelism": 3}
@@ -126,6 +128,17 @@ def test_sources() -> None:
 
 def costs(*operators: OperatorCost, **more: Any) -> Costs:
     return Costs(job="job", operators=operators, **more)
+
+
+def test_a_stated_partial_aggregate_stays_with_measured_costs_which_cannot_tell_it() -> None:
+    law = FlushLaw(gathering=Gathering(interval_s=1), form="zipf", keys=9)
+    stated = PartialAggregate(law=law, bytes_per_record=20)
+    measured = StreamCost(source="s", target="m", bytes_per_record=100)
+    first = measured.model_copy(update={"partial": stated, "bytes_per_record": 7})
+    streams = [{**DATA["streams"][0], "ship_strategy": "HASH"}, DATA["streams"][1]]
+    given = JobGraph.model_validate({**DATA, "streams": streams})
+    found = given.with_costs(costs(streams=(first,))).with_costs(costs(streams=(measured,)))
+    assert found.streams[0].cost == measured.model_copy(update={"partial": stated})
 
 
 def test_costs_are_attached_by_id_or_name() -> None:

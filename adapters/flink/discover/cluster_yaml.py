@@ -11,7 +11,7 @@ from edgeplace.model.base import Frozen
 
 _OWN_FIELDS = ("slots", "host", "memory_bytes")
 _OF_INVENTORIES = ("price_per_core_hour", "price_per_node_hour", "labels")
-_TARGETS = ("currency", "cpu_target", "link_target")
+_TARGETS = ("currency", "rates_in", "cpu_target", "link_target")
 _WIDTH = 10_000
 
 

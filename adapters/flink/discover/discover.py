@@ -15,7 +15,14 @@ from edgeplace.adapters.flink.rest.task_managers import host_of, is_generated, n
 from edgeplace.model import Cluster, InvalidInputError, JobGraph, Site, first_few, parse
 
 _SITE = "site-1"
-_SAID = ("links", "node_classes", "checkpoint_storage", "mtu_bytes")
+_SAID = (
+    "links",
+    "node_classes",
+    "checkpoint_storage",
+    "mtu_bytes",
+    "currency",
+    "rates_in",
+)
 """Fields that a cluster file copies from the sites."""
 _WHERE = "the answer to /taskmanagers"
 

@@ -3,11 +3,16 @@
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, RateUnit
 from edgeplace.model.base import Frozen, Id
-from edgeplace.model.cluster import Link, NodeClass, Position
+from edgeplace.model.cluster import Link, NodeClass, Position, one_currency, rates_as_written
+
+_APART = (
+    "; to try several sites on one machine, give each TaskManager an address of its own, such as "
+    "taskmanager.host: 127.0.0.2"
+)
 
 
 class SiteHosts(Position):
@@ -33,6 +38,13 @@ class Sites(Frozen):
     """As in a cluster file."""
     mtu_bytes: int | None = None
     """As in a cluster file."""
+    currency: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
+    """As in a cluster file."""
+    rates_in: RateUnit = RateUnit.BYTES
+    """As in a cluster file."""
+
+    _one_currency = model_validator(mode="before")(one_currency)
+    _rates_as_written = model_validator(mode="before")(rates_as_written)
 
     def site_of(self, host: str, resource_ids: tuple[str, ...]) -> SiteHosts:
         """Return the site of a machine.
@@ -60,6 +72,7 @@ class Sites(Frozen):
         if len(fit) > 1:
             raise InvalidInputError(
                 f"{machine} is at several sites: {[s.id for s in fit]}",
-                "make the patterns of their hosts narrower",
+                "make the patterns of their hosts narrower"
+                + (_APART if len(resource_ids) > 1 else ""),
             )
         return fit[0]

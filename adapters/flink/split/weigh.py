@@ -39,6 +39,9 @@ def shares_path(folder: PlansFolder, key: str) -> Path:
 def weigh(folder: PlansFolder, key: str, job_id: str, shares: Shares, timeout_s: float) -> Weighed:
     """Write weights and wait until all routers of the tasks named use them.
 
+    Where they are refused, the file that was there before is there again: a job that starts anew
+    reads it.
+
     Raises
     ------
     InvalidInputError
@@ -46,14 +49,16 @@ def weigh(folder: PlansFolder, key: str, job_id: str, shares: Shares, timeout_s:
     PlanNotWrittenError
         If the folder cannot be written to: the former file stays.
     """
-    text = shares.text()
-    folder.put(folder.stage(text), shares_path(folder, key))
+    text, path = shares.text(), shares_path(folder, key)
+    former = folder.read(path)
+    folder.put(folder.stage(text), path)
     wanted = sha256(text)
     deadline = time.monotonic() + timeout_s
     while True:
         report = read_keys_report(folder, job_id)
         if report is not None and report.shares_sha256 == wanted:
             if report.refused:
+                _put_back(folder, path, former)
                 return Weighed(False, report.refused, report)
             named = [split for split in report.splits if split.combine in shares.tasks]
             if named and all(each.routers_following == each.routers for each in named):
@@ -61,6 +66,13 @@ def weigh(folder: PlansFolder, key: str, job_id: str, shares: Shares, timeout_s:
         if time.monotonic() > deadline:
             return Weighed(False, (_silence(report, wanted, timeout_s),), report)
         time.sleep(_POLL_S)
+
+
+def _put_back(folder: PlansFolder, path: Path, former: str | None) -> None:
+    if former is None:
+        folder.remove(path)
+    else:
+        folder.put(folder.stage(former), path)
 
 
 def _silence(report: KeysReport | None, wanted: str, waited_s: float) -> str:

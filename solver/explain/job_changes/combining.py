@@ -139,19 +139,23 @@ def _partial(
     job: JobGraph, stream: Stream, target: Operator
 ) -> tuple[_Laws, float, str, tuple[str, ...]]:
     """Return the laws of a partial aggregate, its bytes a record, their origin, what is missing."""
-    cost = stream.cost
+    cost, every_ms = stream.cost, job.checkpoint_interval_ms
+    # A partial aggregate keeps nothing over a barrier, so a checkpoint makes it flush.
+    checkpoint_s = every_ms / 1000 if every_ms else None
     if cost and cost.partial:
-        return [(1.0, cost.partial.law)], cost.partial.bytes_per_record, "stated", ()
+        stated = cost.partial.law
+        known = {"checkpoint_s": stated.gathering.checkpoint_s or checkpoint_s}
+        gathering = stated.gathering.model_copy(update=known)
+        with_checkpoints = stated.model_copy(update={"gathering": gathering})
+        return [(1.0, with_checkpoints)], cost.partial.bytes_per_record, "stated", ()
     for out in job.streams:
         seen = out.cost if out.source == target.id else None
         law = seen.flush_law if seen else None
         if seen is None or law is None or law.gathering.interval_s is None:
             continue
-        every_ms = job.checkpoint_interval_ms
         gathering = Gathering(
             interval_s=law.gathering.interval_s,
-            # It keeps nothing over a barrier, so a checkpoint makes it flush.
-            checkpoint_s=every_ms / 1000 if every_ms else None,
+            checkpoint_s=checkpoint_s,
             keys_per_record=law.gathering.keys_per_record,
         )
         shares = cost.shares if cost and cost.shares else None

@@ -31,6 +31,13 @@ _SESSION = re.compile(r"\bSESSION(GROUPWINDOW)?\(", re.IGNORECASE)
 """In names that show the window: those of TVFs, and of the older group windows."""
 _COMBINERS = re.compile(r"Local(Group|Window|GroupWindow)Aggregate$|.*combine$")
 """Ends of the chains that combine before a stream: Flink SQL's, and those of `SPLIT_JAR`."""
+_SESSIONS = re.compile(r"(Dynamic)?(Event|Processing)TimeSessionWindows$")
+_NOT_OF_EVENT_TIME = {
+    "GlobalWindows",
+    "SlidingProcessingTimeWindows",
+    "TumblingProcessingTimeWindows",
+}
+"""Window assigners of the DataStream API, by which Flink names a window that has no other name."""
 _WHOLE = {
     "Join",
     "IntervalJoin",
@@ -96,6 +103,18 @@ def lever_of(source: Operator, target: Operator, inputs: int, every_s: float | N
         return Lever(
             LeverKind.NONE,
             condition="session windows are not split by Flink SQL: keep it whole on one site",
+        )
+    if _SESSIONS.match(node):
+        return Lever(
+            LeverKind.NONE,
+            condition="where a session ends depends on the records of all sites: keep it whole on "
+            "one site",
+        )
+    if node in _NOT_OF_EVENT_TIME:
+        return Lever(
+            LeverKind.NONE,
+            condition=f"{SPLIT_JAR} splits tumbling and sliding windows of event time only: take "
+            "such a one, or keep it whole on one site",
         )
     latency = f"{every_s or _DEFAULT_LATENCY_S:g} s"
     two_phase = _set("table.optimizer.agg-phase-strategy", "TWO_PHASE")

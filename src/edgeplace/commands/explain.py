@@ -13,6 +13,7 @@ from edgeplace.case.files import read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case, preset_of
+from edgeplace.cli.quantities import percent
 from edgeplace.model import (
     Case,
     Cluster,
@@ -182,6 +183,11 @@ def _overview(
         show_periods(console, evaluation, terms)
         console.heading("what binds, the tightest first")
         show_tightest(console, tight, terms)
+        console.text(
+            f"a plan may use {percent(cluster.link_target)} of a link and "
+            f"{percent(cluster.cpu_target)} of the cores of a machine",
+            style="dim",
+        )
         show_kind_reasons(console, by_kind, terms)
         console.heading("why each operator is where it is")
         kinds = site_kinds(jobs, cluster, plan)

@@ -1,12 +1,21 @@
 """A plan in a few lines: the kinds of sites, the gain, and the fullest limit."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
 from edgeplace.cli.console import Console
 from edgeplace.cli.quantities import counted, factor, instead_of, percent
-from edgeplace.model import Cluster, Evaluation, JobGraph, ObjectiveName, Plan, Rules
-from edgeplace.solver import KindOfSites, Tight, site_kinds, tightest
+from edgeplace.model import (
+    Cluster,
+    Evaluation,
+    JobGraph,
+    LimitKind,
+    ObjectiveName,
+    Plan,
+    Rules,
+)
+from edgeplace.solver import KindOfSites, limits_in_use, site_kinds, tightest
 from edgeplace.solver.tolerances import SAME_VALUE
 from edgeplace.views.tables import holding
 from edgeplace.views.terms import Terms
@@ -92,14 +101,15 @@ def gain(name: str, before: Evaluation, after: Evaluation, terms: Terms) -> str:
 
 def fullest(cluster: Cluster, found: Evaluation, rules: Rules | None) -> str:
     """Return the limits that are most in use, those that are used alike together."""
-    alike: dict[tuple[str, str], list[Tight]] = {}
+    alike = Counter((v.kind, percent(v.utilisation)) for v in limits_in_use(found, rules))
+    shown: dict[tuple[LimitKind, str], str] = {}
     for tight in tightest(cluster, found, rules):
         key = (tight.limit.kind, percent(tight.limit.utilisation))
-        if key in alike or len(alike) < _MOST_LIMITS:
-            alike.setdefault(key, []).append(tight)
+        if len(shown) < _MOST_LIMITS:
+            shown.setdefault(key, tight.limit.where)
     texts = []
-    for (kind, share), members in alike.items():
-        more = sum(t.of for t in members) - 1
-        text = f"{kind} {members[0].limit.where}"
-        texts.append(f"{text} and {more:,} more {share}" if more else f"{text} {share}")
+    for (kind, share), where in shown.items():
+        more = alike[kind, share] - 1
+        others = f" and {more:,} more" if more else ""
+        texts.append(f"{kind} {where}{others} {share}")
     return "fullest: " + "; ".join(texts) if texts else ""

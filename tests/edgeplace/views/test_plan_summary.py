@@ -1,11 +1,13 @@
 """A plan in a few lines, on a terminal of 80 columns."""
 
 import re
+from collections import Counter
 from io import StringIO
 
 import pytest
 
 from edgeplace.cli.console import Console
+from edgeplace.cli.quantities import percent
 from edgeplace.model import write
 from edgeplace.solver import Alternative, Reason, evaluate, policies, solve
 from edgeplace.views.plan_summary import fullest, gain, show_places
@@ -90,7 +92,26 @@ def test_limits_that_are_as_full_are_told_together():
     said = fullest(CLUSTER, found, None)
     assert said.startswith("fullest: ")
     assert said.count(";") == 2
-    assert re.search(r"and \d+ more \d+ %", said)
+    used = Counter(
+        (limit.kind, percent(limit.utilisation))
+        for limit in (*found.links, *found.nodes, *found.task_managers)
+    )
+    told = re.findall(r"(slots|link bandwidth) [^;]* and (\d+) more ([0-9.]+ %)", said)
+    assert told and all(int(more) + 1 == used[kind, share] for kind, more, share in told)
+
+
+def test_machines_of_a_site_that_are_less_full_are_not_counted_with_its_fullest():
+    found = solve(JOB, CLUSTER).evaluation
+    site = next(s for s in CLUSTER.sites if sum(n.site == s.id for n in CLUSTER.nodes) == 4)
+    own = {n.id for n in CLUSTER.nodes if n.site == site.id}
+    tms = [t for t in found.task_managers if t.where in own]
+    used = [
+        t.model_copy(update={"used": share * t.capacity})
+        for t, share in zip(tms, (1.0, 1.0, 0.25, 0.0), strict=True)
+    ]
+    only = {"links": (), "nodes": (), "task_managers": tuple(used), "binding": None}
+    said = fullest(CLUSTER, found.model_copy(update=only), None)
+    assert said == f"fullest: slots {used[0].where} and 1 more 100 %"
 
 
 @pytest.mark.slow

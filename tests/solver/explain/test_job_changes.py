@@ -116,6 +116,10 @@ def test_a_distinct_aggregate_gets_the_split_option():
             CombiningVerdict.WHOLE,
         ),
         ("WindowAggregate[4](window=[SESSION(win_end=[$w$], gap=[1 s])])", CombiningVerdict.WHOLE),
+        ("EventTimeSessionWindows -> results: Writer", CombiningVerdict.WHOLE),
+        ("DynamicProcessingTimeSessionWindows", CombiningVerdict.WHOLE),
+        ("TumblingProcessingTimeWindows", CombiningVerdict.WHOLE),
+        ("GlobalWindows -> Sink: top", CombiningVerdict.WHOLE),
     ],
 )
 def test_what_is_combined_or_cannot_be_is_said_so(name, verdict):
@@ -123,6 +127,15 @@ def test_what_is_combined_or_cannot_be_is_said_so(name, verdict):
     (found,) = combining(_keyed(partial, name=name), filter_cluster(1e6), _PLAN)
     assert found.verdict is verdict
     assert found.lever.lines == ()
+
+
+def test_a_checkpoint_makes_a_partial_aggregate_flush_unless_its_law_says_otherwise():
+    """120 keys, which all come within a second, flushed each 8 s and at a checkpoint each 10 s."""
+    stated = PartialAggregate(law=_law(120, 8.0), bytes_per_record=30)
+    job = _keyed(stated).revised(checkpoint_interval_ms=10_000)
+    (found,) = combining(job, filter_cluster(1e6), _PLAN)
+    # A checkpoint falls into the middle of a flush interval, and adds a flush of all keys.
+    assert found.partial_wan_bytes_per_s == pytest.approx(4 * 30 * 120 * (1 / 8 + 1 / 10), rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from edgeplace.adapters.flink.discover.ping import round_trips_ms
 from edgeplace.adapters.flink.discover.sites import Sites
 from edgeplace.adapters.flink.rest.client import FlinkClient
 from edgeplace.adapters.flink.rest.live import LiveFlink
-from edgeplace.model import Cluster, InvalidInputError, parse
+from edgeplace.model import Cluster, InvalidInputError, RateUnit, parse
 from tests.support.fake_flink import FakeFlink
 from tests.support.fake_job import FakeTaskManager
 
@@ -116,6 +116,29 @@ def test_a_machine_has_one_site(discovered, hosts, said):
     with pytest.raises(InvalidInputError, match=said) as e:
         discovered(sites)
     assert "'10.0.0." in e.value.what and e.value.cure
+
+
+def test_sites_of_one_machine_need_addresses_of_their_own(flink, discovered):
+    flink.task_managers = [FakeTaskManager(name, "localhost", 2) for name in ("pi-1", "hub-1")]
+    sites = Sites(sites=[{"id": s, "hosts": [f"{s}-*"]} for s in ("pi", "hub")])
+    with pytest.raises(InvalidInputError, match=r"'localhost' .* is at several sites") as e:
+        discovered(sites)
+    assert "taskmanager.host: 127.0.0.2" in e.value.cure
+
+
+def test_prices_and_units_of_sites_are_those_of_the_cluster(discovered):
+    link = {"source": "lyon", "target": "cloud", "both_ways": True, "delay_ms": 25}
+    said = {
+        **SITES.model_dump(mode="json", exclude_defaults=True),
+        "links": [{**link, "bandwidth_bytes_per_s": "4 Mbit/s", "price_per_byte": "4 EUR/GB"}],
+    }
+    with pytest.raises(InvalidInputError, match="a price in EUR") as e:
+        parse(said, Sites, "sites.yaml")
+    assert "add `currency: EUR`" in e.value.cure
+    found = discovered(parse({**said, "currency": "EUR"}, Sites, "sites.yaml"))
+    read = parse(yaml.safe_load(cluster_yaml(found, URL)), Cluster, "the file")
+    assert read.currency == "EUR" and read.rates_in is RateUnit.BITS
+    assert [(a.price_per_byte, a.bandwidth_bytes_per_s) for a in read.links] == [(4e-9, 5e5)]
 
 
 def test_no_task_managers(flink, discovered):

@@ -35,8 +35,8 @@ import org.apache.flink.util.Collector;
  * in Base64, separated by blanks:
  *
  * <ul>
- *   <li>{@code shares TEXT COMBINE WORKERS ROUTERS EPOCH}: the weights in a text for these routers,
- *       or why they are refused
+ *   <li>{@code shares TEXT COMBINES WORKERS ROUTERS EPOCH}: the weights in a text for routers of
+ *       tasks of these names, one a line, or why they are refused
  *   <li>{@code rule WEIGHTS KEYS...}: for each slide, a text with a key's number on each line: the
  *       worker of each record
  *   <li>{@code panes SIZE SLIDE OFFSET TIMES}: begin and end of the pane of each time
@@ -90,23 +90,27 @@ final class SplitProbe {
 
     private static Object shares(byte[][] given) {
         Shares read = Shares.parse(given[0]);
-        Routers routers = new Routers(text(given[1]), Integer.parseInt(text(given[2])));
-        routers.count = Integer.parseInt(text(given[3]));
-        List<String> problems =
-                read.problemsFor(List.of(routers), Long.parseLong(text(given[4])));
+        List<Routers> all = new ArrayList<>();
+        for (String combine : lines(given[1])) {
+            Routers routers = new Routers(combine, Integer.parseInt(text(given[2])));
+            routers.count = Integer.parseInt(text(given[3]));
+            all.add(routers);
+        }
+        List<String> problems = read.problemsFor(all, Long.parseLong(text(given[4])));
         Map<String, Object> found = new LinkedHashMap<>();
         found.put("problems", problems);
         if (problems.isEmpty()) {
-            Shares.OfTask task = read.tasks.get(routers.combine);
+            String combine = all.get(0).combine;
+            Shares.OfTask task = read.tasks.get(combine);
             found.put("epoch", read.epoch);
             found.put("weights", task.listed());
             found.put(
                     "again",
                     Shares.parse(
-                                    Shares.text(routers.combine, task, 0)
+                                    Shares.text(combine, task, 0)
                                             .getBytes(StandardCharsets.UTF_8))
                             .tasks
-                            .get(routers.combine)
+                            .get(combine)
                             .listed());
         }
         return found;

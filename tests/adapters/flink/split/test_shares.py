@@ -55,6 +55,14 @@ def test_the_jar_refuses_the_same(probe: Probe, text: str, says: str) -> None:
     ("combine", "workers", "routers", "epoch", "says"),
     [
         ("other", "2", "2", "0", "no combining one of this job"),
+        ("b\na", "2", "2", "0", "those that have one are 'a', 'b'"),
+        (
+            f"{TASK}\n{TASK}",
+            "2",
+            "2",
+            "0",
+            "2 combining tasks of this job are named",
+        ),
         (TASK, "3", "2", "0", "for 2 subtasks of 'words: combine', which has 3"),
         (TASK, "2", "2", "8", "its epoch is 7, and 8 was seen"),
     ],

@@ -68,14 +68,14 @@ def report(flink, plans) -> Callable[..., None]:
 
 
 @contextmanager
-def routers(plans: Path, report: Callable[..., None], refused=()) -> Iterator[None]:
-    """Judge the file of weights once it is there."""
+def routers(plans: Path, report: Callable[..., None], refused=(), but=None) -> Iterator[None]:
+    """Judge the file of weights once it is there, if it has another text than `but`."""
     ended = threading.Event()
 
     def judge() -> None:
         file = plans / "wordcount.shares"
         while not ended.is_set():
-            if file.exists():
+            if file.exists() and file.read_text() != but:
                 sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
                 report(None if refused else {"*": [1.0, 3.0]}, sha256, refused)
                 return
@@ -107,11 +107,19 @@ def test_weights_are_written_and_seen_in_force(run, plans, report, shares):
     assert "3.1% above its share" in ran.out
 
 
-def test_weights_that_the_routers_refuse(run, plans, report, shares):
-    with routers(plans, report, refused=["it has weights for 2 subtasks, and there are 3"]):
+@pytest.mark.parametrize("former", [None, "words: combine (1/3); 1\n"])
+def test_after_weights_that_the_routers_refuse_the_former_file_is_there(
+    run, plans, report, shares, former
+):
+    file = plans / "wordcount.shares"
+    said = "it has weights for 2 subtasks, and there are 3"
+    with routers(plans, report, refused=[said], but=former):
+        if former is not None:
+            file.write_text(former)
         ran = run(shares)
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "there are 3" in ran.err
+    assert (file.read_text() if file.exists() else None) == former
 
 
 def test_routers_that_say_nothing(run, shares):

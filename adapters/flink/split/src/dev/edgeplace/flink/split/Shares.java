@@ -115,23 +115,37 @@ final class Shares {
         }
         tasks.forEach(
                 (task, shares) -> {
-                    Routers own = null;
-                    for (Routers each : all) {
-                        own = each.combine.equals(task) ? each : own;
+                    List<Routers> own =
+                            all.stream()
+                                    .filter(each -> each.combine.equals(task))
+                                    .collect(Collectors.toList());
+                    if (own.isEmpty()) {
+                        // Names of the file are not quoted: it may be another file.
+                        found.add("it has weights of a task that is no combining one of this job,"
+                                + " or has no router: " + named(all));
+                    } else if (own.size() > 1) {
+                        found.add(own.size() + " combining tasks of this job are named "
+                                + Quote.of(task) + ": give each a name with named(...)");
+                    } else {
+                        check(task, shares, own.get(0), found);
                     }
-                    check(task, shares, own, found);
                 });
         return found;
     }
 
+    private static String named(Collection<Routers> all) {
+        return all.isEmpty()
+                ? "spread(n) makes one"
+                : "those that have one are "
+                        + all.stream()
+                                .map(each -> Quote.of(each.combine))
+                                .distinct()
+                                .sorted()
+                                .collect(Collectors.joining(", "));
+    }
+
     private static void check(String task, OfTask shares, Routers routers, List<String> found) {
         String name = Quote.of(task);
-        if (routers == null) {
-            // Names of the file are not quoted: it may be another file.
-            found.add("it has weights of a task that is no combining one of this job, or has no"
-                    + " router: spread(n) makes one");
-            return;
-        }
         if (shares.workers != routers.workers) {
             found.add("it has weights for " + shares.workers + " subtasks of " + name + ", which has "
                     + routers.workers);
