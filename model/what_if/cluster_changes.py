@@ -1,5 +1,6 @@
 """Changed clusters, for prices and for what-if questions."""
 
+import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
@@ -11,6 +12,7 @@ from edgeplace.model.errors import InvalidInputError, MisplacedError
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS
 from edgeplace.model.objective import MONTH_S
+from edgeplace.model.text import first_few
 
 _FULL = 1 - 1e-9
 """Share of a link's capacity at which background traffic leaves almost nothing."""
@@ -266,9 +268,7 @@ def without_site(cluster: Cluster, site: str) -> Cluster:
         If there is no such site, or checkpoints are stored there.
     """
     if site not in {s.id for s in cluster.sites}:
-        raise InvalidInputError(
-            f"the cluster has no site {site!r}", f"its sites are {[s.id for s in cluster.sites]}"
-        )
+        raise _unknown_site(cluster, site)
     if site == cluster.checkpoint_storage:
         raise InvalidInputError(
             f"site {site!r} holds the checkpoint storage: without it no job of this cluster can "
@@ -346,9 +346,7 @@ def with_node_like(cluster: Cluster, node_class: str, site: str) -> Cluster:
         If there is no such site, or no node of the class anywhere.
     """
     if site not in {s.id for s in cluster.sites}:
-        raise InvalidInputError(
-            f"the cluster has no site {site!r}", f"its sites are {[s.id for s in cluster.sites]}"
-        )
+        raise _unknown_site(cluster, site)
     alike = [n for n in cluster.nodes if n.node_class == node_class]
     if not alike:
         raise InvalidInputError(
@@ -434,3 +432,12 @@ def _less(room: float | None, used: float) -> float | None:
 def _revised(cluster: Cluster, **changes: object) -> Cluster:
     """Return a validated copy with some fields replaced."""
     return parse({**dict(cluster), **changes}, Cluster, "the changed cluster")
+
+
+def _unknown_site(cluster: Cluster, site: str) -> InvalidInputError:
+    names = [s.id for s in cluster.sites]
+    near = difflib.get_close_matches(site, names, 1, 0.6)
+    return InvalidInputError(
+        f"the cluster has no site {site!r}",
+        f"is it {near[0]!r}?" if near else f"its sites are {first_few(names, 6)}",
+    )

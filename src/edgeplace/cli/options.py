@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from pathlib import Path
 from typing import Any
 
 from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PRESETS, PULP, is_backend
@@ -55,6 +56,11 @@ class _CaseFiles(argparse.Action):
                     f"PLAN is missing: give JOB ... CLUSTER PLAN, or PLAN alone {_IN_PROJECT}"
                 )
             namespace.plan = files.pop()
+        if len(files) == 1 and "=" in files[0] and not Path(files[0]).exists():
+            parser.error(
+                f"there is no file {files[0]!r}: is the option before it misspelt? "
+                "A supposed case is --set NAME=VALUE"
+            )
         if len(files) == 1:
             asked, alone = (" PLAN", "PLAN alone") if self._with_plan else ("", "no file")
             parser.error(

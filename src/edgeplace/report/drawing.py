@@ -68,8 +68,8 @@ def caption(placed: Placement) -> str:
     """Return a description of the picture, and of the parts that it omits."""
     text = (
         "Boxes are sites, edge on the left, cloud on the right; rows are operators with their "
-        "number of subtasks; blue arrows are streams over the WAN, with the bytes per second that "
-        "leave the row. Checkpoints and acknowledgements are counted under Links."
+        "number of subtasks; blue arrows are streams over the WAN, with the traffic that "
+        "leaves the row. Checkpoints and acknowledgements are counted under Links."
     )
     many = sum(not f.local for f in placed.flows)
     if many > _MOST_ARROWS:

@@ -254,7 +254,7 @@ def _scale(km_per_px: float, height: float, width: float) -> list[Markup]:
 def _caption(without: int, unnamed: int) -> str:
     text = (
         "Circles are edge sites and squares cloud sites, the larger the more subtasks; lines are "
-        "links, the wider the more bytes per second in both directions, dashed if nothing crosses "
+        "links, the wider the more traffic in both directions, dashed if nothing crosses "
         "them. North is up. The tables have the figures."
     )
     if unnamed:

@@ -54,7 +54,7 @@ def links(
             paragraph(f"{said}. A byte counts on every link that it crosses."),
             _together(cluster, placed, found, was) if grouped else "",
             long_table(
-                "Bytes per second on each link, one direction a row",
+                "Traffic on each link, one direction a row",
                 ("link", *before_column, ">this plan", ">plans may use", "in use"),
                 rows,
                 ["broken" if _over(a) else "" for a in ordered],

@@ -73,6 +73,7 @@ def test_files_may_stand_before_between_and_after_options(words):
         ("explain --costs f", "PLAN is missing: give JOB ... CLUSTER PLAN, or PLAN alone"),
         ("explain a b --costs f", "CLUSTER is missing: give JOB ... CLUSTER PLAN"),
         ("solve a", "CLUSTER is missing: give JOB ... CLUSTER, or no file"),
+        ("solve --sett demand=2x", "no file 'demand=2x': is the option before it misspelt?"),
         ("explain a b c --cots f", "unrecognized arguments: --cots"),
         ("flink drain", "the following arguments are required: NODE"),
     ],

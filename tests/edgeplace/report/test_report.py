@@ -97,7 +97,7 @@ def test_a_plan_is_shown_with_the_evaluator_s_figures(reported, job, cluster, fi
         ["filter", "×1", "×1", "×1", "×1", "-"],
         ["sink", "-", "-", "-", "-", "×1"],
     ]
-    links = {row[0]: row[1:] for row in page.table("Bytes per second on each link")}
+    links = {row[0]: row[1:] for row in page.table("Traffic on each link")}
     assert {a.where for a in found.links} == set(links)
     for a in found.links:
         assert links[a.where][1] == size(a.used, "/s")
