@@ -164,7 +164,7 @@ def losses(case: Case, patterns: Sequence[str] = ("*",)) -> list[Variation]:
         alike = [site for site in group if any(fnmatchcase(site, p) for p in patterns)]
         if not alike:
             continue
-        name = one_name(alike)
+        name = f"{'one of ' if len(alike) > 1 else ''}{one_name(alike)}"
         try:
             variations.append(Variation(name, case.without_site(alike[0])))
         except InvalidInputError as e:
