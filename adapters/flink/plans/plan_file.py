@@ -195,7 +195,10 @@ def _named_by(
         planned = ", ".join(map(repr, plan.jobs)) or "no job"
         raise InvalidInputError(
             f"{origin} is a plan for {planned}, running: {_listed(jobs)}",
-            "solve again for the job that runs",
+            "solve again for the job that runs"
+            if jobs
+            else "submit the job first; to place it from its start, let solve write the plan into the "
+            "folder of plans: --schedulercfg DIR",
         )
     return found
 

@@ -100,6 +100,13 @@ def test_a_plan_for_another_job(apply, flink, plans, tmp_path):
     assert_untouched(flink, plans)
 
 
+def test_a_plan_where_no_job_runs(apply, flink, plan):
+    flink.jobs.clear()
+    ran = apply()
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "running: none\n  cure: submit the job first" in ran.err
+
+
 def test_a_plan_for_another_shape_of_the_job(apply, flink, plans, tmp_path):
     wrong = {SRC: ("pi-1",), "f" * 32: ("pi-1",), SINK: ("server",)}
     ran = apply(of=write_plan(tmp_path / "other.json", wrong))
