@@ -197,8 +197,8 @@ def _named_by(
             f"{origin} is a plan for {planned}, running: {_listed(jobs)}",
             "solve again for the job that runs"
             if jobs
-            else "submit the job first; to place it from its start, let solve write the plan into the "
-            "folder of plans: --schedulercfg DIR",
+            else "submit the job first; to place it from its start, let `solve --schedulercfg DIR` "
+            "write into the folder of plans",
         )
     return found
 
