@@ -181,13 +181,11 @@ def _overview(
         show_terms(console, evaluation, objective, terms)
         show_bill(console, cluster, evaluation)
         show_periods(console, evaluation, terms)
-        console.heading("what binds, the tightest first")
-        show_tightest(console, tight, terms)
-        console.text(
-            f"a plan may use {percent(cluster.link_target)} of a link and "
-            f"{percent(cluster.cpu_target)} of the cores of a machine",
-            style="dim",
+        most = percent(cluster.link_target), percent(cluster.cpu_target)
+        console.heading(
+            f"what binds, the tightest first (at most {most[0]} of links, {most[1]} of cores)"
         )
+        show_tightest(console, tight, terms)
         show_kind_reasons(console, by_kind, terms)
         console.heading("why each operator is where it is")
         kinds = site_kinds(jobs, cluster, plan)

@@ -59,7 +59,7 @@ def test_the_overview_says_what_binds_and_why(edgeplace, job, cluster, on_pis, j
     assert ran.out.startswith("WAN 168 kB/s, worst path ")
     assert size(there.wan_cost, "/s") == "168 kB/s"
     binds, _, reasons = ran.out.partition("why each operator is where it is")
-    fullest = binds.partition("what binds, the tightest first\n")[2].splitlines()[1]
+    fullest = binds.partition("(at most 80 % of links, 80 % of cores)\n")[2].splitlines()[1]
     assert fullest.startswith("link bandwidth  pi-0 -> cloud")
     assert fullest.split()[-6:] == ["42", "kB/s", "50", "kB/s", "84", "%"]
     assert there.binding.where == "pi-0 -> cloud"
