@@ -1,6 +1,6 @@
 """What WAN traffic costs, in words: bytes, or money where the cluster has a currency."""
 
-from edgeplace.model import MONTH_S
+from edgeplace.model import MONTH_S, with_prefix
 
 
 def amount(cost: float, currency: str = "") -> str:
@@ -13,10 +13,7 @@ def amount(cost: float, currency: str = "") -> str:
     """
     if currency:
         return f"{_money(cost)} {currency}"
-    for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(cost) >= size:
-            return f"{cost / size:.1f} {unit}"
-    return f"{cost:.0f} B"
+    return with_prefix(cost, "B")
 
 
 def by_time(cost_per_s: float, currency: str = "") -> str:

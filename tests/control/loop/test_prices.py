@@ -108,7 +108,7 @@ def test_state_is_read_back_at_the_prices_of_the_links_on_its_way():
     ("cost_per_s", "currency", "text"),
     [
         (0.0, "", "0 B/s"),
-        (1234.0, "", "1.2 kB/s"),
+        (1234.0, "", "1.23 kB/s"),
         (1e-6, "EUR", "2.63 EUR a month"),
         (2e-3, "EUR", "5,259.60 EUR a month"),
         (1e-9, "EUR", "0.0026 EUR a month"),

@@ -70,8 +70,8 @@ public final class SplitAggregate<T, K> {
     }
 
     /**
-     * Names the operators, {@code NAME: combine} and so on, and gives them uids. Needed if a job has
-     * more than one split aggregate.
+     * Names the operators, {@code NAME: combine} and so on, and gives them uids. Needed for a second
+     * one with {@code spread} in a job, as a file of weights tells them apart by name.
      */
     public SplitAggregate<T, K> named(String name) {
         prefix = name + ": ";
