@@ -21,12 +21,23 @@ ENVIRONMENTS = {"": (), "[solve]": ("solve",), "[spark]": ("spark",), "[all]": (
 """What is asked for -> the extras that it has to bring."""
 NO_WHEELS = ("pyspark",)
 """Published as sources only, in Python and jars."""
+FILES_NEVER_CHANGE = """\
+[[index]]
+url = "https://pypi.org/simple"
+default = true
+cache-control = { files = "max-age=31536000, immutable" }
+"""
+"""Settings of uv. A mirror of the registry may leave out the header that says so; uv would then
+load and build PySpark (1.4 GB unpacked) anew for each environment, and keep every copy."""
 
 
 def main() -> None:
     """Install from the wheel with each extra, from the sdist, and resolve for a Raspberry Pi."""
     uv, dist = str(Path(sys.argv[1]).absolute()), Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder, _index(dist, Path(folder)) as url:
+        settings = Path(folder) / "uv.toml"
+        settings.write_text(FILES_NEVER_CHANGE)
+        os.environ["UV_CONFIG_FILE"] = str(settings)
         locked = Path(folder) / "locked.txt"
         export = ("--all-extras", "--no-dev", "--no-emit-project", "--no-hashes", "-o", str(locked))
         _run(uv, "export", "--quiet", "--frozen", *export)
