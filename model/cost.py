@@ -177,6 +177,11 @@ class StreamCost(Frozen):
     """Records on this stream per record into the source operator (per record emitted, for
     sources). None: the operator's selectivity, allowed where it has this one output only."""
     bytes_per_record: NonNegative | None = None
+    flushes_per_s: Positive | None = None
+    """How often a second a channel of the stream has something to send, records or watermarks: at
+    that many ticks of the buffer timeout, at most, it sends a buffer that is not full. A window
+    that sends its results at once every 10 s: 0.1. It does not change with the rate. None: records
+    are spread evenly over time."""
     by_rate: tuple[AtRate, ...] = ()
     """Measurements at several ascending rates. They replace `selectivity` and `bytes_per_record`.
     Between two rates, records and bytes are interpolated as powers of the rate; beyond the ends

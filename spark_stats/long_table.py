@@ -51,6 +51,8 @@ COUNTERS: Mapping[str, tuple[str, ...]] = {
     "emitted": (EMITTED,),
     "bytes_in_local": ("Shuffle.Netty.Input.numBytesInLocal", "numBytesInLocal"),
     "bytes_in_remote": ("Shuffle.Netty.Input.numBytesInRemote", "numBytesInRemote"),
+    "buffers_in_local": ("Shuffle.Netty.Input.numBuffersInLocal", "numBuffersInLocal"),
+    "buffers_in_remote": ("Shuffle.Netty.Input.numBuffersInRemote", "numBuffersInRemote"),
     "busy_ms": ("accumulateBusyTimeMs",),
     "idle_ms": ("accumulateIdleTimeMs",),
     "back_pressured_ms": ("accumulateBackPressuredTimeMs",),

@@ -1,5 +1,6 @@
 """From totals to the cost of a stream."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +11,17 @@ from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subta
 
 ENOUGH_RECORDS = 100
 """Least records for each consumer subtask for which the shares count as measured."""
+BUFFER_BYTES = 32_768
+"""Of a buffer, Flink's default: a log does not say it."""
+TICKS_PER_S = 10.0
+"""Of Flink's default buffer timeout. Another one makes no stream look like one of bursts that is
+none, but for a longer one, at whose ticks more does not go either."""
+SELDOM = 0.75
+"""Records come in bursts if they are at less than this share of the ticks at which as many records
+would be that come independently of each other (a Poisson process)."""
+_BUFFERS = ("buffers_in_local", "buffers_in_remote")
+_BYTES = ("bytes_in_local", "bytes_in_remote")
+_ONE_TO_ONE = ("FORWARD", "RESCALE")
 SAME_WITHIN = 0.1
 """Share by which the records that leave and those that arrive may differ in one log."""
 ONE_END_IS_OLDER = "Flink's metrics of one end are older"
@@ -83,11 +95,37 @@ def _stream_cost(
         target=edge.target,
         selectivity=records / per if complete and records is not None and per else None,
         bytes_per_record=bytes_per_record,
+        flushes_per_s=_flushes_per_s(edge, facts, consumer) if only_input else None,
         shares=_shares(edge, facts, consumer) if only_input else None,
         local_bytes_per_s=rate_per_s(consumer, "bytes_in_local") if only_input else None,
         remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
         notes=tuple(notes),
     )
+
+
+def _flushes_per_s(
+    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals]
+) -> float | None:
+    """Return how often a channel sent a buffer that was not full, None if that is not seldom.
+
+    Records that are spread evenly over time are there at most ticks of the buffer timeout; those
+    of a window, which come all at once, at few.
+    """
+    got = Total(consumer)
+    if not {"records_in", *_BUFFERS} <= got.names():
+        return None
+    senders, readers = facts.parallelism[edge.source], facts.parallelism[edge.target]
+    of_each = max(senders // readers, 1) if edge.ship_strategy in _ONE_TO_ONE else senders
+    sent = even = channels = 0.0
+    for i in subtasks_seen(consumer):
+        own = [t for t in consumer if t.subtask == i]
+        buffers = sum(rate_per_s(own, name) or 0.0 for name in _BUFFERS)
+        full = sum(rate_per_s(own, name) or 0.0 for name in _BYTES) / BUFFER_BYTES
+        records = (rate_per_s(own, "records_in") or 0.0) / of_each
+        channels += of_each
+        sent += max(buffers - full, 0.0)
+        even += of_each * TICKS_PER_S * -math.expm1(-records / TICKS_PER_S)
+    return sent / channels if 0 < sent < SELDOM * even else None
 
 
 def _disagreement(left_per_s: float | None, arrived_per_s: float | None) -> Iterator[str]:

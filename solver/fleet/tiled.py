@@ -50,6 +50,7 @@ def carried(layout: Layout, kind: SiteKind) -> tuple[Channels, Work]:
         fan_in=np.tile(t.fan_in[c], n),
         timeout_ms=np.tile(t.timeout_ms[c], n),
         watermarks_per_s=_watermarks_per_s(layout, kind)[:, kind.job[local[t.source[c]]]].ravel(),
+        flushes_per_s=np.tile(t.flushes_per_s[c], n),
         stream=np.tile(t.stream[c], n),
         notes=(),
     )

@@ -122,6 +122,7 @@ def _carried(traffic: Traffic, cluster: Cluster, share: Floats | float) -> OnWir
         share * traffic.bytes_per_s,
         share * traffic.records_per_s + traffic.watermarks_per_s,
         traffic.timeout_ms,
+        traffic.flushes_per_s,
         cluster.buffer_bytes,
         cluster.mtu_bytes,
     )

@@ -40,6 +40,9 @@ class Traffic:
         Buffer timeout of each channel, shape (n_channels,).
     watermarks_per_s
         Of each channel, shape (n_channels,).
+    flushes_per_s
+        How often each channel has something to send, at most, shape (n_channels,); infinite where
+        the stream does not say it.
     stream
         Index of the stream of each channel in its job, shape (n_channels,).
     notes
@@ -56,6 +59,7 @@ class Traffic:
     fan_in: Floats
     timeout_ms: Floats
     watermarks_per_s: Floats
+    flushes_per_s: Floats
     stream: Ints
     notes: tuple[str, ...]
 
@@ -81,6 +85,7 @@ class Traffic:
                 "fan_in",
                 "timeout_ms",
                 "watermarks_per_s",
+                "flushes_per_s",
                 "stream",
             )
         }
@@ -279,6 +284,8 @@ def _propagate(job: JobGraph, delayed: bool = False) -> Traffic:
     born = np.concatenate(
         [np.zeros(1), *(rate[first[index[s.id]] :][: s.parallelism] for s in job.sources())]
     )
+    stated = [s.cost.flushes_per_s if s.cost else None for s in job.streams]
+    flushes = np.array([np.inf if f is None else f for f in stated])
     watermarks = min(1000 / (job.watermark_interval_ms or np.inf), float(born.max()))
     return Traffic(
         rate,
@@ -291,6 +298,7 @@ def _propagate(job: JobGraph, delayed: bool = False) -> Traffic:
         fan_in,
         np.full(len(flow), job.buffer_timeout_ms),
         np.full(len(flow), watermarks),
+        flushes[stream.astype(np.intp)],
         stream.astype(np.intp),
         tuple(notes),
     )

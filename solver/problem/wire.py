@@ -2,8 +2,9 @@
 
 Measured on Flink 2.3 packet by packet; the sizes of its messages are those of `NettyMessage`
 (flink-runtime, org.apache.flink.runtime.io.network.netty). A channel sends a buffer when it is
-full, and at each tick of the buffer timeout whatever is in it. Every buffer is one frame; the
-receiver answers each with the credit it gives back, and TCP acknowledges both.
+full, and at each tick of the buffer timeout whatever is in it. Records that come in bursts, as a
+window sends them, are there at few ticks. Every buffer is one frame; the receiver answers each
+with the credit it gives back, and TCP acknowledges both.
 """
 
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ def on_wire(
     bytes_per_s: Floats,
     elements_per_s: Floats,
     timeout_ms: Floats,
+    flushes_per_s: Floats,
     buffer_bytes: int,
     mtu_bytes: int | None,
 ) -> OnWire:
@@ -51,6 +53,9 @@ def on_wire(
     bytes_per_s, elements_per_s, timeout_ms
         Serialised records, the number of records and watermarks, and the buffer timeout of each
         channel, shape (n_channels,).
+    flushes_per_s
+        Ticks a second at which a channel has something to send, at most, shape (n_channels,);
+        infinite: as many as records that are spread evenly meet.
     buffer_bytes
         `taskmanager.memory.segment-size`.
     mtu_bytes
@@ -60,7 +65,9 @@ def on_wire(
         return OnWire(bytes_per_s, np.zeros_like(bytes_per_s))
     with np.errstate(divide="ignore"):
         ticks_per_s = np.where(timeout_ms > 0, 1000 / timeout_ms, np.inf)
-    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(elements_per_s, ticks_per_s)
+    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(
+        np.minimum(elements_per_s, ticks_per_s), flushes_per_s
+    )
     framed = bytes_per_s + FRAME_BYTES * buffers_per_s
     full = framed / (mtu_bytes - HEADER_BYTES)
     # The last packet of a buffer is full or not: half of one more on average, or the only one.

@@ -234,6 +234,7 @@ def _bytes_of_a_record(p: Problem, base: Traffic, highest: Floats) -> tuple[Floa
         highest * base.record_bytes,
         highest + base.watermarks_per_s,
         base.timeout_ms,
+        base.flushes_per_s,
         p.cluster.buffer_bytes,
         p.cluster.mtu_bytes,
     )

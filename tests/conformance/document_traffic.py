@@ -24,6 +24,10 @@ OF_SOURCE, OF_OTHER = 12.6e3, 5.9e3
 """Bytes of the messages of a checkpoint, for each subtask."""
 
 
+Flow = tuple[int, int, float, float, int, float]
+"""Ends, records/s, bytes a record, channels of the gate, and `flushes_per_s`."""
+
+
 @dataclass(frozen=True)
 class Channel:
     source: int
@@ -67,10 +71,10 @@ class WithTraffic(Indexed):
         ]
         self.written = [self._checkpointed(s) for s in self.subtasks]
 
-    def _propagated(self, delayed: bool) -> tuple[Floats, list[tuple[int, int, float, float, int]]]:
+    def _propagated(self, delayed: bool) -> tuple[Floats, list[Flow]]:
         """Return rates and channels, also where full links delay the timers of flush laws."""
         rate = np.zeros(len(self.subtasks))
-        raw: list[tuple[int, int, float, float, int]] = []
+        raw: list[Flow] = []
         for j, job in enumerate(self.jobs):
             fed = {s.target for s in job.streams}
             for op in job.operators:
@@ -86,7 +90,7 @@ class WithTraffic(Indexed):
 
     def _dealt(
         self, j: int, job: JobGraph, stream: Stream, rate: Floats, delayed: bool
-    ) -> list[tuple[int, int, float, float, int]]:
+    ) -> list[Flow]:
         a, b = job.operator(stream.source), job.operator(stream.target)
         pairs: list[tuple[int, int, float]] = []
         for i in range(a.parallelism):
@@ -100,10 +104,18 @@ class WithTraffic(Indexed):
         gate = {to: sum(x == to and r > 0 for _, x, r, _ in flows) for _, to, *_ in flows}
         for _, l_, records, _ in flows:
             rate[l_] += records
-        return [(*flow, gate[flow[1]]) for flow in flows]
+        seldom = (stream.cost.flushes_per_s if stream.cost else None) or math.inf
+        return [(*flow, gate[flow[1]], seldom) for flow in flows]
 
     def _channel(
-        self, k: int, l_: int, records: float, size: float, gate: int, least: float
+        self,
+        k: int,
+        l_: int,
+        records: float,
+        size: float,
+        gate: int,
+        seldom: float,
+        least: float,
     ) -> Channel:
         job = self.jobs[self.subtasks[k].job]
         buffer = float(self.cluster.buffer_bytes)
@@ -113,15 +125,17 @@ class WithTraffic(Indexed):
         next_one = 1 / records if records > 0 else math.inf
         hold = min(timeout, max(fill, next_one) if size > buffer else fill)
         sent = max(size, min(buffer, flow * hold)) if records > 0 else 0.0
-        full, delayed = (self._on_wire(k, r, r * size, timeout) for r in (records, least))
+        full, delayed = (self._on_wire(k, r, r * size, timeout, seldom) for r in (records, least))
         return Channel(k, l_, records, flow, gate, hold, fill, sent, *full, *delayed)
 
-    def _on_wire(self, k: int, records: float, flow: float, timeout: float) -> tuple[float, float]:
+    def _on_wire(
+        self, k: int, records: float, flow: float, timeout: float, seldom: float
+    ) -> tuple[float, float]:
         """Return the bytes/s of a channel in both directions, as a packet capture shows."""
         if self.cluster.mtu_bytes is None:
             return flow, 0.0
         seen = records + self._watermarks(self.subtasks[k].job)
-        ticks = min(seen, 1 / timeout) if timeout > 0 else seen
+        ticks = min(seen, seldom, 1 / timeout if timeout > 0 else math.inf)
         buffers = flow / float(self.cluster.buffer_bytes) + ticks
         payload = flow + FRAME * buffers
         room = self.cluster.mtu_bytes - IP_TCP

@@ -119,6 +119,8 @@ class DrawsJobs(Draws):
         if kind == "CUSTOM" and self.draw.random() < 0.5:
             rows = self.draw.dirichlet([1.0] * b["parallelism"], size=a["parallelism"])
             cost["shares_by_producer"] = [[float(w) for w in row] for row in rows]
+        if self.chances["bursts"] and self.often("bursts"):
+            cost["flushes_per_s"] = self.number(0.05, 8)
         return {"source": a["id"], "target": b["id"], "ship_strategy": kind, "cost": cost}
 
     def flush_law(self) -> dict[str, Any]:

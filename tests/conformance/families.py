@@ -21,6 +21,7 @@ FAMILIES: dict[str, dict[str, float]] = {
     "flush_law": {"by_rate": 0.8, "flush_law": 0.8, "silent": 0.1},
     "full_links": {"by_rate": 0.9, "flush_law": 1.0, "tight": 1.0, "fan_out": 0.4, "wire": 0.3},
     "wire": {"wire": 1.0, "watermarks": 0.5},
+    "bursts": {"wire": 1.0, "watermarks": 0.5, "bursts": 0.7},
     "background": {"background": 0.8, "tight": 0.5},
     "current": {"current": 1.0, "moves_matter": 1.0},
     "rules": {"rules": 3.0},
@@ -49,5 +50,5 @@ USUAL = {
     "state": 0.2, "anywhere": 0.15, "latency_limit": 0.03, "watermarks": 0.03, "round": 0.4,
     "one_way": 0.02, "cut": 0.02, "path": 0.1, "two_jobs": 0.04, "moves_matter": 0.1,
     "throughput_first": 0.05, "wide": 0.15, "sites": 3, "exact": 0.05, "sources_unplaced": 0.05,
-    "flush_law": 0.1, "state_law": 0.1,
+    "flush_law": 0.1, "state_law": 0.1, "bursts": 0.0,
 }  # fmt: skip

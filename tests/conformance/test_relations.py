@@ -44,7 +44,11 @@ def _renamed(case: Case, draw: np.random.Generator) -> Case:
     """Return the case with other names, everything listed in another order."""
     text = json.dumps({k: case[k] for k in ("jobs", "cluster", "rules", "objective", "current")})
     names = sorted(set(re.findall(r'"((?:[snt]|[ab]o)\d+)"', text)))
-    new = {n: f"{n[0]}-{i}" for n, i in zip(names, draw.permutation(len(names)), strict=True)}
+    number = dict(zip(names, draw.permutation(len(names)).tolist(), strict=True))
+    # Of equal routes, the names of sites choose one: their order stays.
+    sites = [n for n in names if n[0] == "s"]
+    number.update(zip(sites, sorted(number[s] for s in sites), strict=True))
+    new = {n: f"{n[0]}-{i:03}" for n, i in number.items()}
     text = re.sub(r'"((?:[snt]|[ab]o)\d+)"', lambda m: f'"{new[m[1]]}"', text)
     out: Case = json.loads(text)
 

@@ -98,6 +98,10 @@ class Oracle:
         self.subtasks = [(o.id, i) for o in job.operators for i in range(o.parallelism)]
         self.channels, self.rate = channels_of(job)
         self.held_back, _ = channels_of(job, full=True)
+        self.seldom = {
+            (s.source, s.target): (s.cost and s.cost.flushes_per_s) or float("inf")
+            for s in job.streams
+        }
         self.node = {n.id: n for n in cluster.nodes}
         self.tms = {t.id: t for t in cluster.task_managers}
         self.site_of = {t.id: self.node[t.node].site for t in cluster.task_managers}
@@ -144,7 +148,7 @@ class Oracle:
         c = op.cost.on(self.node[self.tms[tm].node].node_class)
         return 1 / c.true_rate_per_s, (c.cpu_ms_per_record or 1000 / c.true_rate_per_s) / 1000
 
-    def packed(self, records, payload):
+    def packed(self, records, payload, seldom):
         """Bytes per second on the wire there and back: docs/formulation.md, the wire."""
         mtu = self.cluster.mtu_bytes
         if mtu is None:
@@ -155,7 +159,7 @@ class Oracle:
         if self.job.watermark_interval_ms:
             fastest = max(max(s.cost.demand.rates_per_s) for s in self.job.sources())
             marks = min(1000 / self.job.watermark_interval_ms, fastest)
-        buffers = payload / self.cluster.buffer_bytes + min(records + marks, ticks)
+        buffers = payload / self.cluster.buffer_bytes + min(records + marks, ticks, seldom)
         framed = payload + 47 * buffers
         packets = max(framed / (mtu - 52) + buffers / 2, buffers)
         return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)
@@ -172,7 +176,7 @@ class Oracle:
             if (a, b) not in self.path:
                 broken.add("route")
                 continue
-            sent, answered = self.packed(rec, w)
+            sent, answered = self.packed(rec, w, self.seldom[stream])
             for hop in self.path[a, b]:
                 load[hop] += sent
             if answered and (b, a) not in self.path:
@@ -250,9 +254,9 @@ class Oracle:
     def links_in_use(self, place, state):
         """[share of each link], [the same if checkpoints may take longer than their interval]"""
         least = defaultdict(float)
-        for k, j, rec, w, _size, _stream in self.held_back:
+        for k, j, rec, w, _size, stream in self.held_back:
             a, b = self.site_of[place[k]], self.site_of[place[j]]
-            sent, answered = self.packed(rec, w)
+            sent, answered = self.packed(rec, w, self.seldom[stream])
             for hop in self.path.get((a, b), ()):
                 least[hop] += sent
             for hop in self.path.get((b, a), ()):

@@ -220,6 +220,7 @@ def jobs(draw, cluster, most=MOST_ASSIGNMENTS):
                     selectivity=draw(st.sampled_from([0.1, 0.5, 1.0])),
                     bytes_per_record=draw(st.sampled_from([1.0, 20.0, 400.0])),
                     shares=shares,
+                    flushes_per_s=draw(st.sampled_from([None, None, 0.5, 4.0])),
                     **draw(at_rates()),
                 ),
             )

@@ -32,6 +32,8 @@ SUBTASK_METRICS = (
     "accumulateBackPressuredTimeMs",
     "Shuffle.Netty.Input.numBytesInLocal",
     "Shuffle.Netty.Input.numBytesInRemote",
+    "Shuffle.Netty.Input.numBuffersInLocal",
+    "Shuffle.Netty.Input.numBuffersInRemote",
 )
 TASK_MANAGER_METRICS = (
     "Status.JVM.CPU.Load",

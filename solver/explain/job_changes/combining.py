@@ -189,6 +189,8 @@ def _combined(raw: Traffic, laws: _Laws, size: float) -> Traffic:
         records_per_s=records,
         bytes_per_s=records * size,
         record_bytes=np.full(len(records), size),
+        # What comes in bursts now says nothing of what partial aggregates send.
+        flushes_per_s=np.full(len(records), np.inf),
     )
 
 

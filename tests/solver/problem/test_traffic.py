@@ -180,6 +180,41 @@ def test_watermarks_make_buffers_where_records_are_few():
 def test_the_wire_takes_what_the_docs_say_of_records_of_100_bytes(bytes_per_s, forth, back):
     """docs/formulation.md, "The wire": at an MTU of 1500 and a buffer timeout of 100 ms."""
     one = np.array([1.0])
-    taken = on_wire(bytes_per_s * one, bytes_per_s / 100 * one, 100 * one, 32_768, 1500)
+    taken = on_wire(
+        bytes_per_s * one, bytes_per_s / 100 * one, 100 * one, np.inf * one, 32_768, 1500
+    )
     assert taken.forward == pytest.approx([forth], abs=1)
     assert taken.back == pytest.approx([back], abs=1)
+
+
+def test_results_that_a_window_sends_at_once_are_few_frames():
+    """300 results of 28 bytes at once every 10 s: a frame of 8.4 kB, not ten a second."""
+    cluster = Cluster(sites=(Site(id="here"),), mtu_bytes=1500)
+
+    def to_count(flushes_per_s):
+        job = combining(1.0, COMBINER)
+        cost = StreamCost(
+            source="combine",
+            target="count",
+            selectivity=60.0,
+            bytes_per_record=28,
+            flushes_per_s=flushes_per_s,
+        )
+        first, last = job.streams
+        found = Channels.of(
+            Traffic.of([job.revised(streams=(first, last.model_copy(update={"cost": cost})))]),
+            cluster,
+        )
+        # After the two channels of the first stream; 30 records/s on each.
+        return found.bytes_per_s[2]
+
+    def frames(per_s):
+        full = 30 * 28 / 32_768
+        buffers = full + per_s
+        packets = max((30 * 28 + 47 * buffers) / 1448 + buffers / 2, buffers)
+        return 30 * 28 + 47 * buffers + 52 * (packets + buffers)
+
+    assert to_count(None) == pytest.approx(frames(10.0))
+    assert to_count(0.1) == pytest.approx(frames(0.1))
+    # Flink does not flush more often than its timeout says.
+    assert to_count(50.0) == to_count(None)
