@@ -9,6 +9,7 @@ with needing("solve"):
 from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.evaluation.job_use import job_uses
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
+from edgeplace.solver.evaluation.worst_path import PathStep, WorstPath, worst_path
 from edgeplace.solver.explain.advice import Advice, advice
 from edgeplace.solver.explain.certainty import Certainty, CostInterval, InDoubt, certainty
 from edgeplace.solver.explain.chains import Chain, KindReason, TooSlow, why_by_kind
@@ -71,6 +72,7 @@ __all__ = [
     "Move",
     "Moves",
     "OtherParallelism",
+    "PathStep",
     "Point",
     "Policy",
     "Price",
@@ -89,6 +91,7 @@ __all__ = [
     "Usage",
     "Weighting",
     "WishPrice",
+    "WorstPath",
     "advice",
     "assumptions",
     "at_work",
@@ -126,4 +129,5 @@ __all__ = [
     "why",
     "why_by_kind",
     "wish_prices",
+    "worst_path",
 ]

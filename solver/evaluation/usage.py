@@ -13,6 +13,7 @@ import numpy as np
 
 from edgeplace.model import AMOUNTS, BOUNDS, HOUR_S, MONTH_S, RATED, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
+from edgeplace.solver.evaluation.latency import LongestPaths
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import (
     Alone,
@@ -22,7 +23,7 @@ from edgeplace.solver.problem.constraints import (
     Restriction,
     Together,
 )
-from edgeplace.solver.problem.credit_windows import round_trips_ms, waits_ms
+from edgeplace.solver.problem.credit_windows import round_trips_ms
 from edgeplace.solver.tolerances import BYTES_TOLERANCE, TOLERANCE
 
 LATE_CHECKPOINTS_SHARE = 1 / 3
@@ -322,7 +323,7 @@ def _measured(problem: Problem, assignment: Ints) -> Usage:
         slots=_slots(p, assignment),
         taken=np.stack([_total(t, assignment, p.m) for t in p.footprint.takes.T], axis=1),
         rules=tuple(_broken(p, assignment)),
-        latency_ms=_latency_ms(p, site, cls, np.flatnonzero(apart & p.channels.live)),
+        latency_ms=LongestPaths.of(p, site, cls, far).worst_ms,
         moved=moved,
     )
 
@@ -412,31 +413,3 @@ def _breaches(c: Constraint | Evened, assignment: Ints) -> int:
         case Evened():
             most = np.bincount(c.place[assignment[c.subtasks]])
             return int(max(most.max() - c.fair, 0))
-
-
-def _latency_ms(p: Problem, site: Ints, cls: Ints, far: Ints) -> float:
-    """Return the longest path over channels with traffic; a missing route counts nothing."""
-    net = p.network
-    with np.errstate(divide="ignore"):
-        per_byte_ms = 1000 / net.bandwidth_bytes_per_s
-    delay = p.channels.exchange_ms.copy()
-    a, b = site[p.channels.source[far]], site[p.channels.target[far]]
-    delay[far] += net.along(net.delay_ms, a, b)
-    delay[far] += p.channels.buffer_bytes[far] * net.along(per_byte_ms, a, b)
-    for which, links in net.steps(a, b):
-        delay[far[which]] += waits_ms(p, far[which], links)
-    live = np.flatnonzero(p.channels.live)
-    source, target, delay = p.channels.source[live], p.channels.target[live], delay[live]
-    spread = p.channels.spread_ms[live]
-    service = p.work.service_ms[np.arange(p.n), cls]
-    done = ended = service
-    """The longest path to a subtask, before and after it had its longest exchange."""
-    # One round per stage of the longest path: the graph has no cycle.
-    while True:
-        arrival, last = np.zeros(p.n), np.zeros(p.n)
-        np.maximum.at(arrival, target, done[source] + delay)
-        np.maximum.at(last, target, np.maximum(ended[source], done[source] + spread) + delay)
-        after, at_end = service + arrival, service + last
-        if (after == done).all() and (at_end == ended).all():
-            return float(ended.max(initial=0.0))
-        done, ended = after, at_end

@@ -134,6 +134,7 @@ def _overview(
         Reason,
         Tight,
         WishPrice,
+        WorstPath,
         assumptions,
         certainty,
         evaluate,
@@ -143,6 +144,7 @@ def _overview(
         why,
         why_by_kind,
         wish_prices,
+        worst_path,
     )
     from edgeplace.views.bill import show_bill
     from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certainty_rows
@@ -151,11 +153,13 @@ def _overview(
     from edgeplace.views.kind_reasons import chained, show_kind_reasons
     from edgeplace.views.reasons import because, show_reasons, show_wish_prices
     from edgeplace.views.tables import show_periods
+    from edgeplace.views.worst_path import worst_path_sentence
 
     began = time.monotonic()
     jobs, cluster, rules, current = case.jobs, case.cluster, case.rules, case.current
     terms = Terms.of(cluster)
     evaluation = evaluate(jobs, cluster, plan, rules, current)
+    slowest = worst_path(jobs, cluster, plan, rules, current)
     tight = tightest(cluster, evaluation, rules)
     by_kind = why_by_kind(jobs, cluster, plan, rules, current, objective)
     reasons = why(jobs, cluster, plan, rules, current, objective)
@@ -179,6 +183,8 @@ def _overview(
             wished = wish_prices(jobs, cluster, plan, rules, current, levels, seconds, args.backend)
     if not args.json:
         show_terms(console, evaluation, objective, terms)
+        if slowest:
+            console.text(worst_path_sentence(slowest))
         show_bill(console, cluster, evaluation)
         show_periods(console, evaluation, terms)
         most = percent(cluster.link_target), percent(cluster.cpu_target)
@@ -213,6 +219,7 @@ def _overview(
         "terms": {name: evaluation.value(name) for name in objective},
         "cost_per_month": evaluation.cost_per_month,
         "periods": [_plain(PeriodEvaluation, p) for p in evaluation.periods],
+        "worst_path": _plain(WorstPath, slowest) if slowest else None,
         "holds": evaluation.feasible,
         "violations": _plain(tuple[Any, ...], evaluation.violations),
         "binding": [

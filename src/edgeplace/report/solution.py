@@ -41,6 +41,7 @@ from edgeplace.solver import (
     site_kinds,
     why,
     why_by_kind,
+    worst_path,
 )
 from edgeplace.solver.clock import unhurried
 from edgeplace.views.bill import bill, columns
@@ -50,6 +51,7 @@ from edgeplace.views.kind_reasons import KIND_COLUMNS, chained, kind_rows
 from edgeplace.views.reasons import MET, REASON_COLUMNS, reason_rows, wish_table
 from edgeplace.views.tables import binding, holding
 from edgeplace.views.terms import Terms, at_demand
+from edgeplace.views.worst_path import worst_path_table, worst_path_title
 
 _TERMS: dict[ObjectiveName, str] = {
     "server_cores": "busy cores at cloud sites",
@@ -127,6 +129,7 @@ def solution_page(
         if result.plan.weights:
             sections.append(_weights(case, result.plan))
         sections += bill_section(case, result.evaluation)
+        sections += _worst_path(case, result.plan)
         sections.append(reasons(case, result.plan, objective))
         sections.append(_certainty(case, measured or case.jobs, result.plan))
         sections += [plan_section(case, result.plan), *moves_section(case, result.plan)]
@@ -216,6 +219,16 @@ def bill_section(case: Instance, found: Evaluation) -> list[Section]:
     said = f"An average month of 30.4 days {at_demand(found)}"
     body = table(said, columns(Terms.of(case.cluster)), rows)
     return [Section("cost", "What it costs a month", body)]
+
+
+def _worst_path(case: Instance, plan: Plan) -> list[Section]:
+    """Return the section on the path behind the latency, if every stream has a route."""
+    slowest = worst_path(list(case.jobs), case.cluster, plan, case.rules, case.current)
+    if slowest is None:
+        return []
+    said = worst_path_title(slowest)
+    body = table(said[0].upper() + said[1:], *worst_path_table(slowest))
+    return [Section("worst-path", "The worst path", body)]
 
 
 def policies_table(

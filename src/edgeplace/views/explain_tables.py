@@ -10,7 +10,7 @@ from edgeplace.solver.tolerances import SAME_VALUE, TIE
 from edgeplace.views.tables import ranges
 from edgeplace.views.terms import Terms
 
-_MOST_LIMITS = 10
+_MOST_LIMITS = 9
 _MOST_SHIFTS = 40
 
 

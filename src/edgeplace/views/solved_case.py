@@ -10,7 +10,7 @@ from typing import Self
 
 from edgeplace.cli.console import Console
 from edgeplace.model import Case, Evaluation, Plan, Result, Status
-from edgeplace.solver import Advice, Policy, shifts, sites_of, split
+from edgeplace.solver import Advice, Policy, shifts, sites_of, split, worst_path
 from edgeplace.solver.clock import unhurried
 from edgeplace.views.bill import show_bill
 from edgeplace.views.explain_tables import show_shifts
@@ -28,6 +28,7 @@ from edgeplace.views.tables import (
     show_proof,
 )
 from edgeplace.views.terms import Terms, at_demand
+from edgeplace.views.worst_path import show_worst_path
 
 _MOST_CHANGES = 8
 """Most rows on what the settings change; `--full` has them all."""
@@ -128,6 +129,9 @@ def _show_plan(
         console.text(said, style="dim")
     if full:
         show_bill(console, case.cluster, evaluation)
+        slowest = worst_path(case.jobs, case.cluster, plan, case.rules, case.current)
+        if slowest:
+            show_worst_path(console, slowest)
     show_periods(console, evaluation, terms)
     console.text(fullest(case.cluster, evaluation, case.rules))
     if said := unmet(evaluation):

@@ -28,7 +28,7 @@ FOLDERS = ("views", "commands", "bench")
 COMMANDS = {
     # What is run, after what was run to make its files -> the files that print its tables.
     "solve parcels.yaml forklifts.yaml paid.yaml": "views/plan_summary.py views/tables.py",
-    "solve parcels.yaml paid.yaml --full": "views/tables.py views/bill.py",
+    "solve parcels.yaml paid.yaml --full": ("views/tables.py views/bill.py views/worst_path.py"),
     "solve parcels.yaml paid.yaml --rules day.yaml --full": "views/tables.py",
     "solve parcels.yaml depots.yaml --set rate=x3": "",
     "solve parcels.yaml paid.yaml --set rate=x1..x2": "commands/variations.py",
