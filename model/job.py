@@ -69,7 +69,8 @@ class Operator(Frozen):
     """
     slot_sharing_group: Id = "default"
     chained: tuple[str, ...] = ()
-    """Operators chained into this vertex; a cut between them is hidden from placement."""
+    """Operators chained into this vertex, with their names in Flink, also if it is one: `name` may
+    be the user's own. A cut between them is hidden from placement."""
     born_at: Annotated[tuple[Id, ...], BeforeValidator(one_or_more, tuple[Id, ...] | Id)] = ()
     """For sources: where the data of each subtask is born (a site, node or TaskManager id);
     one entry stands for all subtasks. `anywhere` lets the source run on any node. In a file,

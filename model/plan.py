@@ -24,6 +24,10 @@ class Plan(Frozen):
     """Job name -> operator id -> site of its producers -> share of their records that each subtask
     of the operator gets; a row sums to 1. Of operators that a router feeds by weights.
     """
+    names: dict[Id, dict[Id, str]] = {}
+    """Job name -> operator id -> the operator's name in Flink. Flink derives ids from the place in
+    the job graph, so another operator may have the same id. Without a name, the id alone counts.
+    """
     uses: dict[Id, JobUse] = {}
     """Job name -> the resources that it uses, for plans of other jobs on the same cluster."""
     headroom: NonNegative | None = None

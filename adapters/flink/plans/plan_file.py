@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgeplace.adapters.flink import schedulercfg
 from edgeplace.adapters.flink.errors import FlinkNotFoundError
+from edgeplace.adapters.flink.plans.operator_names import refuse_other_operators
 from edgeplace.adapters.flink.plans.plan_size import LARGEST_PLAN_BYTES, check_plan_size, too_large
 from edgeplace.adapters.flink.rest.live import LiveTaskManager, RunningJob, cluster_of
 from edgeplace.adapters.flink.schedulercfg.names import INDEXED, TaskNames
@@ -246,10 +247,12 @@ def planned_places(
     Raises
     ------
     InvalidInputError
-        If the plan does not fit the job, or names a place that means several TaskManagers.
+        If the plan does not fit the job, was made for other operators of the same ids, or names a
+        place that means several TaskManagers.
     """
     if isinstance(plan, Plan):
         places = _fitting(plan.of(job.name), job, origin)
+        refuse_other_operators(plan, job, origin)
     else:
         text = plan.text
         check_plan_size(text, job, origin)

@@ -62,7 +62,6 @@ def job_graph(
                 f"{vertex['name']!r} runs with parallelism {parallelism}, its plan says "
                 f"{nodes[vid]['parallelism']}: taken as it runs"
             )
-        chain = _chain(vertex["name"])
         operators.append(
             {
                 "id": vid,
@@ -70,7 +69,7 @@ def job_graph(
                 "parallelism": parallelism,
                 "max_parallelism": _max_parallelism(vertex, notes),
                 "slot_sharing_group": groups[vid],
-                "chained": chain if len(chain) > 1 else (),
+                "chained": _chain(vertex["name"]),
             }
         )
     return parse(

@@ -5,6 +5,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from edgeplace.case.files import inputs_of, read_case
+from edgeplace.case.told import with_names
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_inputs
@@ -60,7 +61,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         found = balance(case.jobs, case.cluster, case.rules, args.time_limit)
     after = _fullest(case, found.plan) if found.plan else None
     if found.plan:
-        outputs.document(_PLAN, found.plan)
+        plan = with_names(found.plan, case.jobs)
+        found = dataclasses.replace(found, plan=plan)
+        outputs.document(_PLAN, plan)
     status = _status(found)
     if args.json:
         console.json(_plain(status, found, before, after))

@@ -89,14 +89,14 @@ def test_one_group_for_all_is_called_default(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("name", "chain"),
     [
-        ("map", ()),
+        ("map", ("map",)),
         ("Source: a -> b", ("Source: a", "b")),
         ("Source: a -> b -> Sink: c", ("Source: a", "b", "Sink: c")),
         ("a -> (b -> c, Sink: d)", ("a", "b", "c", "Sink: d")),
         ("a -> (b -> (c, d), e)", ("a", "b", "c", "d", "e")),
         ("Calc(select=[x -> y, z]) -> Sink", ("Calc(select=[x -> y, z])", "Sink")),
-        ("a, b", ()),
-        ("odd ( -> name", ()),
+        ("a, b", ("a, b",)),
+        ("odd ( -> name", ("odd ( -> name",)),
     ],
 )
 def test_chains(name: str, chain: tuple[str, ...]) -> None:
