@@ -30,7 +30,8 @@ def times(job: JobGraph, factor: float) -> JobGraph:
         if op.cost and op.cost.demand:
             rates = tuple(r * factor for r in op.cost.demand.rates_per_s)
             changes["demand"] = op.cost.demand.model_copy(update={"rates_per_s": rates})
-        if op.cost and op.cost.checkpointed_bytes:
+        # With a law, what a checkpoint writes is as large a part of the state, which grows by it.
+        if op.cost and op.cost.checkpointed_bytes and op.cost.state_law is None:
             changes["checkpointed_bytes"] = op.cost.checkpointed_bytes * factor
         cost = op.cost and op.cost.model_copy(update=changes)
         operators.append(op.model_copy(update={"cost": cost}))
