@@ -10,7 +10,7 @@ from edgeplace.solver.problem.credit_windows import waits_ms
 
 
 @dataclass(frozen=True)
-class Step:
+class PathPart:
     """One subtask of a path, and the channel that leads to it; times in ms.
 
     Attributes
@@ -112,10 +112,10 @@ class LongestPaths:
         """The longest of all."""
         return float(self.ended.max(initial=0.0))
 
-    def worst(self) -> tuple[Step, ...]:
+    def worst(self) -> tuple[PathPart, ...]:
         """Return the steps of the longest of all, from the source to the sink."""
         k = int(np.argmax(self.ended))
-        steps: list[Step] = []
+        steps: list[PathPart] = []
         had = False  # Whether the path to the sink has its longest exchange on a later channel.
         while len(into := np.flatnonzero(self.target == k)):
             done, ended = self.done[self.source[into]], self.ended[self.source[into]]
@@ -126,7 +126,7 @@ class LongestPaths:
             c = int(into[best])
             own = float(self.spread[c]) if with_spread[best] else 0.0
             steps.append(
-                Step(
+                PathPart(
                     k,
                     float(self.exchange[c]) + own,
                     float(self.links[c]),
@@ -136,5 +136,5 @@ class LongestPaths:
             )
             had = had or bool(with_spread[best])
             k = int(self.source[c])
-        steps.append(Step(k, 0.0, 0.0, 0.0, float(self.service[k])))
+        steps.append(PathPart(k, 0.0, 0.0, 0.0, float(self.service[k])))
         return tuple(reversed(steps))

@@ -1,5 +1,6 @@
 """Check jobs: they have plans, run at the places of the plans, and can be moved."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ def check_jobs(seen: Seen) -> Iterator[Finding]:
     """Tell which jobs cannot be examined, and which do not run in full."""
     if not seen.jobs:
         yield Finding(Severity.OK, "jobs", "no job runs")
+    yield from _of_one_name(seen.jobs)
     for job in seen.jobs:
         if job.graph is None:
             yield Finding(Severity.NOTE, "jobs", f"{_of(job)} is not examined: {job.unread}")
@@ -38,6 +40,21 @@ def check_jobs(seen: Seen) -> Iterator[Finding]:
             )
         else:
             yield Finding(Severity.OK, "jobs", f"all {total} subtasks of {_of(job)} are running")
+
+
+def _of_one_name(jobs: Sequence[SeenJob]) -> Iterator[Finding]:
+    """Tell which jobs a plan with a job's name cannot tell apart."""
+    names = Counter(job.name for job in jobs)
+    for name in (name for name, count in names.items() if count > 1):
+        ids = listed([job.id for job in jobs if job.name == name])
+        yield Finding(
+            Severity.WARNING,
+            "jobs of one name",
+            f"{names[name]} jobs are called {name!r}: {ids}. A plan in the folder of plans with "
+            "this name is for each of them",
+            "start one of them with another name; until then, apply to each by its id: "
+            "edgeplace flink apply PLAN --job ID",
+        )
 
 
 def check_plans(seen: Seen) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """The plan of the user, a plan file or a schedulercfg, with the names of a running Flink."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os.path import getsize, isfile
@@ -174,7 +175,8 @@ def planned_jobs(
     if len(alike) > 1:
         raise InvalidInputError(
             f"{origin} can be for {len(alike)} running jobs: {_listed(alike)}",
-            "say which: --job NAME or --job ID",
+            f"say which: --job {alike[0].id}"
+            + ("" if _of_one_name(alike) else f" or --job {shlex.quote(alike[0].name)}"),
         )
     return tuple(fit)
 

@@ -201,3 +201,13 @@ def test_checkpoints_that_fail_or_are_not_there_yet(last, failed_ms, found):
 def test_a_checkpoint_that_failed_before_a_good_one():
     at = with_job(checkpoints=Checkpoints(3000, 1, 1, DONE, 4_000, "disk full"))
     assert findings(at, "checkpoints") == []
+
+
+def test_jobs_of_one_name_are_told_with_their_ids():
+    twin = "cd" * 16
+    at = seen(jobs=(job(), job(id=twin, status=status("placed", job_id=twin))))
+    assert the_finding(at, "jobs of one name") == (
+        f"warning: 2 jobs are called 'job': {JOB}, {twin}. A plan in the folder of plans with "
+        "this name is for each of them"
+    )
+    assert not findings(seen(), "jobs of one name")
