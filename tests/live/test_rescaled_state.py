@@ -137,7 +137,9 @@ def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
         flink.rest.run(jar_id, ["seconds=8"])
     log = flink.cluster.scratch / "jobmanager" / "console.log"
     flink.wait_until(
-        lambda: "OutOfMemoryError" in log.read_text(), "the JobManager to be out of memory"
+        lambda: "OutOfMemoryError" in log.read_text(),
+        "the JobManager to be out of memory",
+        seconds=240,  # The last bytes of a heap take as many collections as there are objects.
     )
     for _ in range(TRIES):
         # Flink ends a JobManager whose own threads found no memory, sooner or later or never.
