@@ -111,21 +111,34 @@ def _flushes_per_s(
     Records that are spread evenly over time are there at most ticks of the buffer timeout; those
     of a window, which come all at once, at few.
     """
-    got = Total(consumer)
-    if not {"records_in", *_BUFFERS} <= got.names():
+    seen = [t for t in consumer if t.sums.get("dt_ms", 0.0) > 0]
+    # A log or a ledger may be older, in part, than the counts.
+    if not all(name in t.sums for t in seen for name in _BUFFERS):
         return None
     senders, readers = facts.parallelism[edge.source], facts.parallelism[edge.target]
     of_each = max(senders // readers, 1) if edge.ship_strategy in _ONE_TO_ONE else senders
-    sent = even = channels = 0.0
-    for i in subtasks_seen(consumer):
-        own = [t for t in consumer if t.subtask == i]
-        buffers = sum(rate_per_s(own, name) or 0.0 for name in _BUFFERS)
-        full = sum(rate_per_s(own, name) or 0.0 for name in _BYTES) / BUFFER_BYTES
-        records = (rate_per_s(own, "records_in") or 0.0) / of_each
-        channels += of_each
-        sent += max(buffers - full, 0.0)
-        even += of_each * TICKS_PER_S * -math.expm1(-records / TICKS_PER_S)
-    return sent / channels if 0 < sent < SELDOM * even else None
+    records = {i: _rate_of(seen, i, "records_in") / of_each for i in subtasks_seen(seen)}
+    live = [i for i, rate in records.items() if rate > 0]
+    if not live:
+        return None
+    even = sum(TICKS_PER_S * -math.expm1(-records[i] / TICKS_PER_S) for i in live) / len(live)
+    # Counts that began within a quarter are too few there. The most can only be too many.
+    sent = max(
+        sum(_flushes_of(own, i) for i in live) / (of_each * len(live))
+        for own in ([t for t in seen if t.quarter == q] for q in {t.quarter for t in seen})
+    )
+    return sent if 0 < sent < SELDOM * even else None
+
+
+def _flushes_of(measured: Sequence[QuarterTotals], subtask: int) -> float:
+    """Return the buffers per second that a reader got and that were not full."""
+    buffers = sum(_rate_of(measured, subtask, name) for name in _BUFFERS)
+    full = sum(_rate_of(measured, subtask, name) for name in _BYTES) / BUFFER_BYTES
+    return max(buffers - full, 0.0)
+
+
+def _rate_of(measured: Sequence[QuarterTotals], subtask: int, name: str) -> float:
+    return rate_per_s([t for t in measured if t.subtask == subtask], name) or 0.0
 
 
 def _disagreement(left_per_s: float | None, arrived_per_s: float | None) -> Iterator[str]:

@@ -54,10 +54,6 @@ class Total:
         """Return whether the log has this sum."""
         return name in self._sums
 
-    def names(self) -> frozenset[str]:
-        """Return the sums that the log has."""
-        return frozenset(self._sums)
-
     def __getitem__(self, name: str) -> float:
         """Return a sum, 0 if the log does not have it."""
         return self._sums.get(name, 0.0)

@@ -33,11 +33,6 @@ class PathPart:
     credit_ms: float
     processing_ms: float
 
-    @property
-    def total_ms(self) -> float:
-        """All of it."""
-        return self.buffers_ms + self.links_ms + self.credit_ms + self.processing_ms
-
 
 @dataclass(frozen=True)
 class LongestPaths:

@@ -11,13 +11,19 @@ from tests.support.measured import START
 POLLS, POLL_S = 13, 10
 
 
-def measured(recording_in: Callable, folder: Path, cluster, *, records, buffers, bytes_=28):
-    """Return the stream from 2 senders to 4 readers; figures are of each reader in a second."""
+def measured(
+    recording_in: Callable, folder: Path, cluster, *, records, buffers, since=0, readers=4
+):
+    """Return the stream from 2 senders to 4 subtasks, of which `readers` get records.
+
+    Figures are of each reader in a second; buffers are counted from the poll `since` on.
+    """
+    bytes_ = 28
     log = recording_in(folder)
     log.job({"window": 2, "merge": 4}, [("window", "merge", "HASH")])
     for poll in range(POLLS):
         ts = START + 1000 * POLL_S * poll
-        each = [POLL_S * poll * records] * 4
+        each = [POLL_S * poll * records * (i < readers) for i in range(4)]
         log.placed(ts, "window", ["pi-1", "pi-2"])
         log.placed(ts, "merge", ["server", "server", "server", "pi-1"])
         log.metrics(ts, "window", numRecordsIn=[0, 0], numRecordsOut=[2 * each[0]] * 2)
@@ -31,12 +37,11 @@ def measured(recording_in: Callable, folder: Path, cluster, *, records, buffers,
                 bytes_ * each[3] // 2,
             ],
         }
-        if buffers is not None:
+        if buffers is not None and poll >= since:
             count = round(POLL_S * poll * buffers)
-            counters["Shuffle__Netty__Input__numBuffersInLocal"] = [0, 0, 0, count // 2]
+            counters["Shuffle__Netty__Input__numBuffersInLocal"] = [0, 0, 0, 0]
             counters["Shuffle__Netty__Input__numBuffersInRemote"] = [
-                *[count] * 3,
-                count - count // 2,
+                count * (i < readers) for i in range(4)
             ]
         log.metrics(ts, "merge", **counters)
     costs = measure([log.write()], cluster).costs
@@ -64,3 +69,17 @@ def test_records_that_come_one_by_one_are_no_bursts(recording_in, tmp_path, clus
 
 def test_a_log_without_counts_of_buffers_says_nothing(recording_in, tmp_path, cluster):
     assert measured(recording_in, tmp_path, cluster, records=60, buffers=None).flushes_per_s is None
+
+
+@pytest.mark.parametrize("since", [1, 2, 6, 10, 12])
+def test_what_was_counted_in_a_part_of_the_log_only_makes_no_bursts(
+    recording_in, tmp_path, cluster, since
+):
+    """As in a ledger that is older than the counts: 19 buffers a second are no bursts."""
+    found = measured(recording_in, tmp_path, cluster, records=60, buffers=19, since=since)
+    assert found.flushes_per_s is None
+
+
+def test_subtasks_that_get_nothing_do_not_count(recording_in, tmp_path, cluster):
+    alone = measured(recording_in, tmp_path, cluster, records=60, buffers=0.2, readers=1)
+    assert alone.flushes_per_s == pytest.approx((0.2 - 60 * 28 / 32_768) / 2)

@@ -14,7 +14,7 @@ from edgeplace.model import JobGraph
 
 
 def check_jobs(seen: Seen) -> Iterator[Finding]:
-    """Tell which jobs cannot be examined, and which do not run in full."""
+    """Tell which jobs have one name, cannot be examined, or do not run in full."""
     if not seen.jobs:
         yield Finding(Severity.OK, "jobs", "no job runs")
     yield from _of_one_name(seen.jobs)

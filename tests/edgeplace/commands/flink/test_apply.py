@@ -243,6 +243,12 @@ def test_a_schedulercfg_that_fits_two_jobs_or_none_says_so(apply, flink, other, 
     assert ran.status is ExitStatus.INVALID_INPUT
     assert f"can be for 2 running jobs: 'wordcount' ({'a' * 32}), 'twin'" in ran.err
     assert "other" not in ran.err.split("can be for")[1]
+    assert f"say which: --job {'a' * 32} or --job wordcount" in ran.err
+    flink.submit(wordcount("wordcount", "d" * 32))
+    ran = apply()
+    assert ran.status is ExitStatus.INVALID_INPUT
+    # The name says nothing where two have it.
+    assert "say which: --job aaaa" in ran.err and "--job wordcount" not in ran.err
 
 
 def test_a_job_with_a_finished_source_is_moved(apply, flink):
