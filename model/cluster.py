@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -33,6 +33,13 @@ class _Named(Frozen):
     id: Id
 
 
+Tier = Literal["edge", "regional", "cloud"]
+"""What a site is: where data is born, a hub between such sites and the cloud, or the cloud. Nodes
+at `cloud` sites are the servers whose cores the `server_cores` objective counts. `regional` and
+`cloud` sites may serve the data of all sites, see `OwnData`."""
+TIERS: tuple[str, ...] = get_args(Tier)
+
+
 # The id comes first where a site is written.
 class Site(Position, _Named):
     """A place with a local network: traffic inside it is free and not limited.
@@ -40,8 +47,7 @@ class Site(Position, _Named):
     A site may have no nodes: it is then a junction of links.
     """
 
-    tier: Literal["edge", "cloud"] = "edge"
-    """Nodes at `cloud` sites are the servers whose cores the `server_cores` objective counts."""
+    tier: Tier = "edge"
 
 
 class NodeClass(Frozen):

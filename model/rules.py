@@ -91,7 +91,8 @@ class OwnData(Rule):
     """Edge sites serve their own data only.
 
     A subtask of these operators runs at an edge site only if all of its data is born there: every
-    source subtask before it may run at this site alone. Sites of tier `cloud` are open to all.
+    source subtask before it may run at this site alone. Sites of tier `regional` or `cloud` are
+    open to all.
     """
 
     kind: Literal["own_data"] = "own_data"

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from edgeplace.model.cluster import TIERS
 from edgeplace.model.errors import InvalidInputError, Mistake
 from edgeplace.model.inventory.kubernetes_objects import (
     RESOURCE_ID,
@@ -155,10 +156,13 @@ def _sites(
         if found.machine.site is not None:
             tiers.setdefault(found.machine.site, {})[tier] = found.machine.name
     for site, said in tiers.items():
-        wrong = [tier for tier in said if tier not in ("edge", "cloud")]
+        wrong = [tier for tier in said if tier not in TIERS]
         if wrong or len(said) > 1:
             what = f"zone {site!r} is {' and '.join(map(repr, said))} by the labels {TIER} of "
-            cure = f"label all nodes of a zone alike: {TIER}=edge or {TIER}=cloud (without: edge)"
+            cure = (
+                f"label all nodes of a zone alike: {TIER}=edge, {TIER}=regional or "
+                f"{TIER}=cloud (without: edge)"
+            )
             problems.append(Mistake(what + ", ".join(said.values()), cure))
     if not any("cloud" in said for said in tiers.values()):
         notes.append(

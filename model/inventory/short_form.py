@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -18,6 +18,7 @@ from edgeplace.model.cluster import (
     Node,
     Position,
     TaskManager,
+    Tier,
     one_currency,
     rates_as_written,
 )
@@ -55,7 +56,7 @@ class ListedNode(NodeGroup):
 class Template(Frozen):
     """What sites have in common."""
 
-    tier: Literal["edge", "cloud"] | None = None
+    tier: Tier | None = None
     nodes: tuple[NodeGroup, ...] | None = None
     """Their ids follow the site's: `pi-*` of `depot-07` is `depot-07-pi-1`, ..."""
 
@@ -144,7 +145,7 @@ def written_out(data: Mapping[str, Any], short: ShortCluster) -> dict[str, Any]:
 
 class _Site(NamedTuple):
     id: str
-    tier: str
+    tier: Tier
     position: dict[str, float]
     nodes: tuple[NodeGroup, ...]
     nodes_at: Where
@@ -175,7 +176,7 @@ def _sites(short: ShortCluster) -> list[_Site]:
 
 def _site(name: str, group: SiteGroup, where: Where, templates: Mapping[str, Template]) -> _Site:
     """Return a site: the group's template, then the group itself, then each exception in turn."""
-    tier = "edge"
+    tier: Tier = "edge"
     position: dict[str, float] = {}
     nodes: tuple[NodeGroup, ...] = ()
     nodes_at = where

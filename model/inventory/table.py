@@ -4,12 +4,12 @@ import csv
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from pydantic import Field, ValidationError
 
 from edgeplace.model.base import Id, NonNegative, Positive, Whole
-from edgeplace.model.cluster import Link, Machine, Position
+from edgeplace.model.cluster import Link, Machine, Position, Tier
 from edgeplace.model.errors import InvalidInputError, Mistake
 from edgeplace.model.inventory.short_form import MOST_SITES
 from edgeplace.model.parsing.complaint import complaint
@@ -23,7 +23,7 @@ class SiteRow(Machine, Position):
     """A row: a site, machines there, and the link that leads from it."""
 
     site: Id
-    tier: Literal["edge", "cloud"] | None = None
+    tier: Tier | None = None
     node: Id | None = None
     """Name of the machine at its site; of several, the number follows. None: the class."""
     count: Whole | None = Field(default=None, ge=1, le=MOST_SITES)

@@ -179,17 +179,17 @@ class Case:
         rules = rules.model_copy(update={"demand": (self._period(period),)})
         return dataclasses.replace(self, rules=rules)
 
-    def with_bandwidth_times(self, source: str, target: str, factor: float) -> Self:
-        """Return the case with the bandwidth from one site to another multiplied.
+    def with_bandwidth(self, source: str, target: str, change: Callable[[float], float]) -> Self:
+        """Return the case with another bandwidth, in bytes/s, from one site to another.
 
         Raises
         ------
         InvalidInputError
-            If no link leads there, its bandwidth is not limited, or the factor is not above 0.
+            If no link leads there, its bandwidth is not limited, or none of it would be left.
         """
-        _check(factor)
-        cluster = with_bandwidth(self.cluster, source, target, lambda now: now * factor)
-        return dataclasses.replace(self, cluster=cluster)
+        return dataclasses.replace(
+            self, cluster=with_bandwidth(self.cluster, source, target, change)
+        )
 
     def with_node(self, node_class: str, site: str = "") -> Self:
         """Return the case with one more node of a class, with TaskManagers like theirs.

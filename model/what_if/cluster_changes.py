@@ -64,6 +64,12 @@ def with_bandwidth(
                 )
             found = True
             bandwidth = change(link.bandwidth_bytes_per_s)
+            # Written so that nan is refused too.
+            if not 0 < bandwidth < float("inf"):
+                raise InvalidInputError(
+                    f"link {source!r} -> {target!r} cannot carry {bandwidth:g} bytes/s",
+                    "give a link more than 0; link:A-B=lost takes it away",
+                )
             link = link.model_copy(update={"bandwidth_bytes_per_s": bandwidth})
         links.append(link)
     if not found:

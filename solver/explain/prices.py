@@ -36,7 +36,7 @@ from edgeplace.solver.tolerances import OPTIMAL_GAP
 TIGHT = 0.8
 """Share in use from which a limit is given a price."""
 _MOST_SITES = 30
-"""Cores and slots at edge sites that are tried although no single operator lacks them."""
+"""Cores and slots outside the cloud that are tried although no single operator lacks them."""
 MBIT = 125_000.0
 """Bytes."""
 _Candidate = tuple[LimitKind, Limit, str]
@@ -75,12 +75,12 @@ class Prices:
     plan: Plan
     prices: tuple[Price, ...]
     """Of limits that keep an operator from a better place, of those at least 80 % in use, and of
-    the node with the fullest cores and the TaskManager with the fullest slots of each edge site:
-    several operators together may lack what none lacks by itself."""
+    the node with the fullest cores and the TaskManager with the fullest slots of each site outside
+    the cloud: several operators together may lack what none lacks by itself."""
     left_out: tuple[Limit, ...]
     """Such limits for which no time was left."""
     untried: int
-    """Edge sites' cores and slots, less in use than those tried, beyond the 30 fullest."""
+    """Cores and slots outside the cloud, less in use than those tried, beyond the 30 fullest."""
 
 
 def prices(
@@ -224,14 +224,14 @@ def _scarce(
 def _fullest(
     cluster: Cluster, evaluation: Evaluation, known: Set[tuple[str, str]]
 ) -> list[_Candidate]:
-    """Return the fullest node and TaskManager of each edge site, the most in use first.
+    """Return the fullest node and TaskManager of each site outside the cloud, the most used first.
 
     Parameters
     ----------
     known
         Kind and site of what has its price already.
     """
-    edge = {s.id for s in cluster.sites if s.tier == "edge"}
+    outside = {s.id for s in cluster.sites if s.tier != "cloud"}
     site_of = sites_of_limits(cluster)
     kinds: tuple[tuple[LimitKind, tuple[Limit, ...]], ...] = (
         (LimitKind.NODE_CPU, evaluation.nodes),
@@ -241,7 +241,7 @@ def _fullest(
     for kind, limits in kinds:
         for v in sorted(limits, key=lambda v: -v.utilisation):
             site = site_of[kind, v.where]
-            if site in edge and (kind, site) not in known:
+            if site in outside and (kind, site) not in known:
                 found.setdefault((kind, site), (kind, v, site))
     return sorted(found.values(), key=lambda c: -c[1].utilisation)
 

@@ -36,13 +36,13 @@ def site_kinds(jobs: Sequence[JobGraph], cluster: Cluster, plan: Plan) -> tuple[
     classes: dict[str, set[str]] = {}
     for node in cluster.nodes:
         classes.setdefault(node.site, set()).add(node.node_class)
-    kinds: dict[tuple[bool, tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
+    kinds: dict[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...]], list[str]] = {}
     for site in cluster.sites:
         if site.id in held:
-            key = (site.tier == "cloud", tuple(sorted(classes[site.id])), tuple(held[site.id]))
+            key = (site.tier, tuple(sorted(classes[site.id])), tuple(held[site.id]))
             kinds.setdefault(key, []).append(site.id)
     found = [
-        KindOfSites(tuple(sites), cloud, own, sum((held[s] for s in sites), Counter()))
-        for (cloud, own, _), sites in kinds.items()
+        KindOfSites(tuple(sites), tier == "cloud", own, sum((held[s] for s in sites), Counter()))
+        for (tier, own, _), sites in kinds.items()
     ]
     return tuple(sorted(found, key=lambda kind: (kind.is_cloud, -len(kind.sites))))

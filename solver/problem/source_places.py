@@ -136,7 +136,7 @@ def _open(rule: OwnData, cluster: Cluster) -> Bools:
             )
     return np.array(
         [
-            s.tier == "cloud" or any(fnmatchcase(s.id, p) for p in rule.open_sites)
+            s.tier != "edge" or any(fnmatchcase(s.id, p) for p in rule.open_sites)
             for s in cluster.sites
         ]
     )

@@ -1,5 +1,6 @@
 """Processor time of subtasks on each class of node."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,10 +71,13 @@ class Work:
         """
         classes = node_classes(cluster)
         needed = np.logical_or.reduceat(reached, subtasks.first[:-1], axis=0)
+        weak: list[tuple[str, ClassCost]] = []
         per_operator = [
-            class_costs(op, cluster, classes, set(np.flatnonzero(needed[o]).tolist()), notes)
+            class_costs(op, cluster, classes, set(np.flatnonzero(needed[o]).tolist()), notes, weak)
             for o, (_, op) in enumerate(subtasks.operators)
         ]
+        if weak:
+            notes.append(_weak(weak))
         shape = (len(subtasks.operators), len(classes))
         busy_s = np.array([c[0] for c in per_operator]).reshape(shape)
         cpu_s = np.array([c[1] for c in per_operator]).reshape(shape)
@@ -83,9 +87,23 @@ class Work:
 
 
 def class_costs(
-    op: Operator, cluster: Cluster, classes: list[str], needed: set[int], notes: list[str]
+    op: Operator,
+    cluster: Cluster,
+    classes: list[str],
+    needed: set[int],
+    notes: list[str],
+    weak: list[tuple[str, ClassCost]],
 ) -> tuple[list[float], list[float]]:
-    """Return busy seconds and core-seconds a record on each class, estimated where never seen."""
+    """Return busy seconds and core-seconds a record on each class, estimated where never seen.
+
+    Parameters
+    ----------
+    needed
+        Indices of the classes on which the operator may run.
+    notes, weak
+        Get what is an estimate or not known, and the name of the operator with each cost that was
+        measured at a very low rate.
+    """
     known = op.cost.classes if op.cost else ()
     if not known:
         notes.append(f"the CPU cost of {op.name!r} is not known: it is not counted")
@@ -130,7 +148,7 @@ def class_costs(
         if seen.origin == "estimated" and i in needed:
             notes.append(_estimate(op, seen))
         if seen.weak and i in needed:
-            notes.append(_weak(op, seen))
+            weak.append((op.name, seen))
         busy_s.append(factor / seen.true_rate_per_s)
         cpu_s.append(factor * seen.core_ms_per_record / 1000)
     return busy_s, cpu_s
@@ -145,10 +163,20 @@ def _estimate(op: Operator, seen: ClassCost) -> str:
     return f"{said}, from other operators; {1000 * ends[0]:.3g} to {1000 * ends[1]:.3g} µs (90 %)"
 
 
-def _weak(op: Operator, seen: ClassCost) -> str:
-    """Return the warning that a cost was measured at a very low rate, and the remedy."""
-    where = f"{op.name!r} on {seen.node_class!r}"
+def _weak(costs: Sequence[tuple[str, ClassCost]]) -> str:
+    """Return the warning that costs were measured at a very low rate, and the remedy."""
+    if len(costs) == 1:
+        ((name, seen),) = costs
+        return (
+            f"the CPU cost of {name!r} on {seen.node_class!r} is weak ({seen.weak}), and the plan "
+            f"rests on it: while it runs there, record {seen.better_log}, or state its cost"
+        )
+    by_log: dict[str, list[str]] = {}
+    for name, seen in costs:
+        where = f"{name!r} on {seen.node_class!r} ({seen.weak})"
+        by_log.setdefault(seen.better_log, []).append(where)
+    remedies = "; ".join(f"{', '.join(own)}: record {log}" for log, own in by_log.items())
     return (
-        f"the CPU cost of {where} is weak ({seen.weak}), and the plan rests on it: while it runs "
-        f"there, record {seen.better_log}, or state its cost"
+        f"{len(costs)} CPU costs are weak, and the plan rests on them; state them, or measure each "
+        f"while the operator runs there: {remedies}"
     )

@@ -50,7 +50,7 @@ def test_a_name_of_two_jobs_is_refused(now):
 
 
 def test_one_direction_of_a_link(now):
-    slower = now.with_bandwidth_times("pi-0", "cloud", 0.5)
+    slower = now.with_bandwidth("pi-0", "cloud", lambda was: was / 2)
     bandwidth = {(a.source, a.target): a.bandwidth_bytes_per_s for a in slower.cluster.links}
     assert bandwidth["pi-0", "cloud"] == 5e6
     assert bandwidth["pi-1", "cloud"] == 1e7
@@ -61,10 +61,16 @@ def test_a_factor_is_above_0(now, factor):
     for change in (
         lambda: now.with_rates_times(factor),
         lambda: now.with_rate_times("source", factor),
-        lambda: now.with_bandwidth_times("pi-0", "cloud", factor),
     ):
         with pytest.raises(InvalidInputError, match="is no factor"):
             change()
+
+
+@pytest.mark.parametrize("left", [0.0, -1.0, float("nan"), float("inf")])
+def test_something_of_a_link_is_left(now, left):
+    with pytest.raises(InvalidInputError, match="link 'pi-0' -> 'cloud' cannot carry") as refused:
+        now.with_bandwidth("pi-0", "cloud", lambda _: left)
+    assert "link:A-B=lost" in refused.value.cure
 
 
 def test_a_node_more(now):

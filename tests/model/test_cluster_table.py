@@ -23,7 +23,7 @@ def test_the_table_of_the_page(tmp_path):
     (tmp_path / "sites.csv").write_text(text)
     cluster = read(tmp_path / "sites.csv", Cluster)
     assert [site.id for site in cluster.sites] == ["cloud", "region-north", "depot-01", "depot-02"]
-    assert [site.tier for site in cluster.sites] == ["cloud", "edge", "edge", "edge"]
+    assert [site.tier for site in cluster.sites] == ["cloud", "regional", "edge", "edge"]
     assert cluster.task_managers_at("depot-01") == tuple(f"depot-01-pi4-{i}" for i in (1, 2, 3))
     assert cluster.currency == "EUR"
     pi = next(tm for tm in cluster.task_managers if tm.id == "depot-02-pi5-1")

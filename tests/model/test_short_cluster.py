@@ -19,7 +19,9 @@ SERVER = {"cores": 16, "memory_bytes": 32e9}
 
 def depots_in_long_form():
     """Write the depots out, one entry for each site, node and link."""
-    sites = [{"id": "cloud", "tier": "cloud"}] + [{"id": f"region-{r}"} for r in REGIONS]
+    sites = [{"id": "cloud", "tier": "cloud"}] + [
+        {"id": f"region-{r}", "tier": "regional"} for r in REGIONS
+    ]
     nodes = [
         {"id": f"cloud-vm-{i}", "site": "cloud", "node_class": "vm", "slots": 24, **SERVER}
         for i in (1, 2, 3, 4)

@@ -420,7 +420,7 @@ class Oracle:
     def serves(self, r, k, site):
         """Whether subtask k may run at a site, as all its data is born there or it is open."""
         (tier,) = (s.tier for s in self.cluster.sites if s.id == site)
-        if tier == "cloud" or any(fnmatchcase(site, pattern) for pattern in r.open_sites):
+        if tier != "edge" or any(fnmatchcase(site, pattern) for pattern in r.open_sites):
             return True
         before = {k}
         while more := {c[0] for c in self.channels if c[1] in before} - before:

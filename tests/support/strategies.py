@@ -41,7 +41,8 @@ MOST_ASSIGNMENTS = 260
 def clusters(draw, tree=None, tms=None):
     n_sites = draw(st.integers(1, 3))
     sites = tuple(
-        Site(id=f"s{i}", tier=draw(st.sampled_from(["edge", "cloud"]))) for i in range(n_sites)
+        Site(id=f"s{i}", tier=draw(st.sampled_from(["edge", "regional", "cloud"])))
+        for i in range(n_sites)
     )
     n_tms = tms or draw(st.integers(1, 4))
     nodes, managers = [], []

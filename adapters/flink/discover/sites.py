@@ -7,7 +7,14 @@ from pydantic import Field, model_validator
 
 from edgeplace.model import InvalidInputError, RateUnit
 from edgeplace.model.base import Frozen, Id
-from edgeplace.model.cluster import Link, NodeClass, Position, one_currency, rates_as_written
+from edgeplace.model.cluster import (
+    Link,
+    NodeClass,
+    Position,
+    Tier,
+    one_currency,
+    rates_as_written,
+)
 
 _APART = (
     "; to try several sites on one machine, give each TaskManager an address of its own, such as "
@@ -21,7 +28,7 @@ class SiteHosts(Position):
     id: Id
     hosts: tuple[Id, ...] = Field(min_length=1)
     """Patterns (`10.0.1.*`, `pi-lyon-?`) of their hosts or resource ids."""
-    tier: Literal["edge", "cloud"] = "edge"
+    tier: Tier = "edge"
     node_class: Id = "default"
     """Class of all machines of the site."""
 

@@ -9,6 +9,7 @@ from edgeplace.case.cluster_notes import cluster_notes
 from edgeplace.case.foreign_data import foreign_data
 from edgeplace.case.parallelism import asked_parallelism
 from edgeplace.case.unpaid import unpaid_bytes
+from edgeplace.case.what_if import as_settings
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.outcome import status_of
 from edgeplace.cli.whole_call import share_s, time_is_over
@@ -67,7 +68,11 @@ def compared(found: SolvedCase, chosen: bool) -> SolvedCase:
     if result.plan and (said := foreign_data(case, result.plan)):
         more.append(said)
     changes = job_changes(case, result.plan) if result.plan and not time_is_over() else ()
-    found = dataclasses.replace(found, others=others, advice=advice, changes=changes)
+    conflict = result.conflict
+    cure = as_settings(conflict.changes, cluster) if conflict and conflict.confirmed else ()
+    found = dataclasses.replace(
+        found, others=others, advice=advice, changes=changes, cure_settings=cure
+    )
     return found.updated(notes=(*result.notes, *more))
 
 

@@ -1,19 +1,39 @@
 """Figures and what-if questions given on the command line."""
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
-from edgeplace.model import Case, InvalidInputError, Rules
+from pydantic_core import PydanticCustomError
+
+from edgeplace.model import (
+    Case,
+    Change,
+    Cluster,
+    InvalidInputError,
+    LimitKind,
+    Rules,
+    all_digits,
+    first_few,
+)
+from edgeplace.model.parsing.units import quantity
+from edgeplace.model.what_if.cluster_changes import task_managers_of
 
 KINDS = (
     "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, period:NAME=xFACTOR, demand=PERIOD, "
     "demand=xFACTOR, "
     "site:ID=lost, node:ID=lost, link:A-B=lost, "
-    "link:A-B=FACTOR, price:A-B=PRICE, slots:PLACE=N, cores:PLACE=N, class:OLD=NEW, "
-    "node+=CLASS@SITE, node+=N*CLASS@SITE or site+=NEW@LIKE; x2 may be written 2x or 200%"
+    "link:A-B=FACTOR, link:A-B=+5Mbit/s, price:A-B=PRICE, slots:PLACE=N, cores:PLACE=N, "
+    "class:OLD=NEW, node+=CLASS@SITE, node+=N*CLASS@SITE or site+=NEW@LIKE; "
+    "x2 may be written 2x or 200%, and an ID may be a pattern such as depot-*"
 )
 """What `--set` understands."""
+_WORDS = (
+    "rate", "period", "demand", "site", "node", "link", "price", "slots", "cores", "class",
+    "node+", "site+",
+)  # fmt: skip
+"""How a setting may begin."""
 _MULTIPLE = re.compile(
     r"x(?P<after>.*)|(?P<before>[\d.][\d.eE+-]*)x|(?P<percent>[\d.][\d.eE+-]*) ?%"
 )
@@ -102,17 +122,18 @@ def _applied(case: Case, text: str) -> Case:
         case ("period", True) if name and times is not None:
             return case.with_period_times(name, times)
         case ("demand", False) if value:
+            if not named and _rate(value) is not None:
+                raise InvalidInputError(
+                    f"--set {text!r} is no period and no multiple",
+                    f"write demand={value}x to multiply the rates of all sources",
+                )
             return case.with_demand_of(value)
-        case ("site", True) if value == "lost":
-            return case.without_site(name)
-        case ("node", True) if value == "lost":
-            return case.without_node(name)
-        case ("link", True) if value == "lost":
-            return case.without_links(_ways(case, "link", name))
+        case ("site" | "node" | "link", True) if value == "lost":
+            return _without(case, kind, name)
         case ("link", True) if name:
-            factor = _factor(text, value) if times is None else times
+            change = _bandwidth(text, value)
             for a, b in _ways(case, "link", name):
-                case = case.with_bandwidth_times(a, b, factor)
+                case = case.with_bandwidth(a, b, change)
             return case
         case ("price", True) if name:
             price = value if times is None else f"x{times!r}"
@@ -129,7 +150,65 @@ def _applied(case: Case, text: str) -> Case:
             new, _, like = value.partition("@")
             if new:
                 return case.with_site_like(new, like)
-    raise InvalidInputError(f"--set {text!r} is not understood", f"write {KINDS}")
+    near = difflib.get_close_matches(kind, _WORDS, 1, 0.6) if kind not in _WORDS else []
+    meant = f"is it {near[0]!r}? " if near else ""
+    raise InvalidInputError(f"--set {text!r} is not understood", f"{meant}write {KINDS}")
+
+
+def _without(case: Case, kind: str, name: str) -> Case:
+    """Return the case without sites, nodes or links: one, or all of a pattern."""
+    if kind == "link":
+        return case.without_links(_ways(case, kind, name))
+    if kind == "node":
+        for node in _matching(kind, name, [n.id for n in case.cluster.nodes]):
+            case = case.without_node(node)
+        return case
+    for site in _matching(kind, name, [s.id for s in case.cluster.sites]):
+        # One before it may have taken it along.
+        if site not in case.lost:
+            case = case.without_site(site)
+    return case
+
+
+def _matching(what: str, name: str, ids: Sequence[str]) -> list[str]:
+    """Return the ids that a pattern fits; a plain name as it is, whether it is there or not.
+
+    Raises
+    ------
+    InvalidInputError
+        If a pattern fits none.
+    """
+    if name in ids or not set(name) & set("*?["):
+        return [name]
+    found = [each for each in ids if fnmatchcase(each, name)]
+    if not found:
+        raise InvalidInputError(
+            f"the cluster has no {what} {name!r}", f"its {what}s are {first_few(ids, 6)}"
+        )
+    return found
+
+
+def as_settings(changes: Sequence[Change], cluster: Cluster) -> tuple[str, ...]:
+    """Return changes as texts for `--set`, that `apply` understands.
+
+    Empty if one of them cannot be written so, or would change more than it says.
+    """
+    texts = [_as_setting(change, cluster) for change in changes]
+    return tuple(text for text in texts if text) if all(texts) else ()
+
+
+def _as_setting(change: Change, cluster: Cluster) -> str:
+    of_node = {t.id for t in cluster.task_managers if t.node == change.where}
+    match change.kind:
+        case LimitKind.SLOTS if task_managers_of(cluster, change.where) == {change.where}:
+            return f"slots:{change.where}=+{change.amount:.0f}"
+        case LimitKind.NODE_CPU if of_node and task_managers_of(cluster, change.where) == of_node:
+            return f"cores:{change.where}=+{all_digits(change.amount)}"
+        case LimitKind.LINK_BANDWIDTH if len(change.subject) == 2:
+            a, b = change.subject
+            if _ways_named(cluster, f"{a}->{b}") == [(a, b)]:
+                return f"link:{a}->{b}=+{cluster.rates_in.text(change.amount, all_digits)}"
+    return ""
 
 
 def _with_nodes(case: Case, value: str) -> Case:
@@ -186,17 +265,52 @@ def _change(text: str, figure: str) -> Callable[[float], float]:
     return lambda now: number
 
 
-def _ways(case: Case, kind: str, name: str) -> list[tuple[str, str]]:
-    """Return the directions of link `A-B`, direction `A->B`, or all links of a pattern of these."""
+def _bandwidth(text: str, figure: str) -> Callable[[float], float]:
+    """Return what `0.5`, `x2`, `10 Mbit/s` or `+5 Mbit/s` makes of a bandwidth in bytes/s."""
+    times = _multiple(text, figure)
+    if times is not None:
+        return lambda now: now * times
+    try:
+        amount = quantity(figure, "bandwidth_bytes_per_s")
+    except PydanticCustomError:
+        raise InvalidInputError(
+            f"--set {text!r} is not understood: {figure!r} is no factor and no bandwidth",
+            "give a number above 0, such as 0.5, or a bandwidth such as 10Mbit/s or +5Mbit/s",
+        ) from None
+    if isinstance(amount, str):
+        factor = _factor(text, figure)
+        if figure[:1] in ("+", "-"):
+            raise InvalidInputError(
+                f"--set {text!r} is not understood: {figure!r} has no unit",
+                f"write {figure}Mbit/s, or a number without a sign to multiply the bandwidth",
+            )
+        return lambda now: now * factor
+    if figure.strip()[:1] in ("+", "-"):
+        return lambda now: now + amount
+    return lambda now: amount
+
+
+def _ways_named(cluster: Cluster, name: str) -> list[tuple[str, str]]:
+    """Return the directions of links, as (source, target), that a name or a pattern fits."""
     plain = name.replace(" ", "")
-    ways = [(a.source, a.target) for a in case.cluster.directed_links()]
-    named = [
-        (a, b)
-        for a, b in ways
+    return [
+        (a.source, a.target)
+        for a in cluster.directed_links()
         if any(
-            fnmatchcase(w.replace(" ", ""), plain) for w in (f"{a}->{b}", f"{a}-{b}", f"{b}-{a}")
+            fnmatchcase(text.replace(" ", ""), plain)
+            for text in (
+                f"{a.source}->{a.target}",
+                f"{a.source}-{a.target}",
+                f"{a.target}-{a.source}",
+            )
         )
     ]
+
+
+def _ways(case: Case, kind: str, name: str) -> list[tuple[str, str]]:
+    """Return the directions of link `A-B`, direction `A->B`, or all links of a pattern of these."""
+    ways = [(a.source, a.target) for a in case.cluster.directed_links()]
+    named = _ways_named(case.cluster, name)
     several = len({frozenset(way) for way in named}) > 1 and "*" not in name
     if not named or several:
         raise InvalidInputError(

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prices",
         action="store_true",
         help="solve again with one more slot, core or Mbit/s where that may be scarce: 80 %% in "
-        "use, or what keeps an operator from a better place, or the fullest of an edge site",
+        "use, or what keeps an operator from a better place, or the fullest of a site outside the "
+        "cloud",
     )
     question.add_argument(
         "--parallelism",
@@ -210,8 +212,9 @@ def _overview(
         else:
             console.text()
             console.text(
-                "more: --subtask 'NAME (1/4)' for every other place of a subtask, --prices for "
-                "what one more slot, core or Mbit/s is worth, --against PLAN for what differs",
+                f"more: --subtask {shlex.quote(_a_subtask(case))} for every other place of a "
+                "subtask, --prices for what one more slot, core or Mbit/s is worth, --against PLAN "
+                "for what differs",
                 style="dim",
             )
         console.notes(notes)
@@ -237,6 +240,15 @@ def _overview(
     }
 
 
+def _a_subtask(case: Case) -> str:
+    """Return the name of a subtask as `--subtask` takes it: of the last operator in the files."""
+    job = case.jobs[-1]
+    op = job.operators[-1]
+    prefix = f"{job.name}: " if len(case.jobs) > 1 else ""
+    which = f" [{op.id}]" if sum(other.name == op.name for other in job.operators) > 1 else ""
+    return f"{prefix}{op.name}{which} (1/{op.parallelism})"
+
+
 def _subtask(
     args: argparse.Namespace,
     console: Console,
@@ -258,6 +270,11 @@ def _subtask(
                 if away.alternatives or not reason.alternatives:
                     console.text(f"its operator: {because(away, terms)}")
         show_moves(console, found, objective, terms)
+        console.text(
+            "each row moves this subtask alone; without --subtask, `edgeplace explain` says what "
+            "it means to move an operator with those that send to it or get from it",
+            style="dim",
+        )
     plain: dict[str, Any] = _plain(Moves, found)
     return plain
 

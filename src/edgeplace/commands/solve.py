@@ -56,9 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT=VALUE",
         help="ask what if, side by side with now: rate:SOURCE=N (records/s over all its subtasks), "
         "rate:SOURCE=x2, rate=x2 (all sources), site:ID=lost, node:ID=lost, link:A-B=lost, "
-        "link:A-B=0.5 (times, both ways; A->B: one way), price:A-B='2 EUR/GB', slots:PLACE=8 or "
-        "+8, cores:PLACE=8 (of a site, node, class or pattern), class:OLD=NEW (all nodes of a "
-        "class are of another), node+=CLASS@SITE or node+=3*CLASS@SITE (more nodes like those), "
+        "link:A-B=0.5 (times, both ways; A->B: one way) or +5Mbit/s, price:A-B='2 EUR/GB', "
+        "slots:PLACE=8 or +8, cores:PLACE=8 (of a site, node, class or pattern), "
+        "class:OLD=NEW (all nodes of a class are of another), node+=CLASS@SITE or "
+        "node+=3*CLASS@SITE (more nodes like those), "
         "site+=NEW@LIKE (another site like one). A range is a sweep, a row for each, "
         "which --report draws: rate=x1..x5",
     )

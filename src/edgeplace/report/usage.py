@@ -52,7 +52,7 @@ def links(
     return fragment(
         [
             paragraph(f"{said}. A byte counts on every link that it crosses."),
-            _together(cluster, placed, found, was) if grouped else "",
+            _together(cluster, placed, found, name, was) if grouped else "",
             long_table(
                 "Traffic on each link, one direction a row",
                 ("link", *before_column, ">this plan", ">plans may use", "in use"),
@@ -64,9 +64,15 @@ def links(
 
 
 def _together(
-    cluster: Cluster, placed: Placement, found: Evaluation, was: Mapping[str, Limit]
+    cluster: Cluster, placed: Placement, found: Evaluation, name: str, was: Mapping[str, Limit]
 ) -> Markup:
-    """Return the links between the boxes of the picture as sums, the fullest link of each."""
+    """Return the links between the boxes of the picture as sums, the fullest link of each.
+
+    Parameters
+    ----------
+    name, was
+        The placement to compare with, and what it has on each link; empty: none.
+    """
     titles = {site: placed.boxes[i].title for site, i in placed.box_of.items()}
     ends = {
         f"{a.source} -> {a.target}": (
@@ -90,7 +96,7 @@ def _together(
         )
         for (start, end), own in ordered
     ]
-    columns = (">links", *([">before"] if was else []), ">this plan", "fullest link")
+    columns = (">links", *([f">{name}"] if was else []), ">this plan", "fullest link")
     return long_table("Links as in the picture, summed", ("between", *columns), rows)
 
 

@@ -116,7 +116,7 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
         "proved" if found.proved else f"not proved, at least {_first(terms, found, found.bound)}"
     )
     console.text(f"the best plan as things are: {_first(terms, found, found.value)} ({state})")
-    rows = []
+    alike: dict[tuple[str, ...], list[str]] = {}
     for price in found.prices:
         place = f"{price.where} ({price.site})" if price.site else price.where
         gain = found.value - price.value
@@ -124,34 +124,33 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
         if not (price.proved and found.proved):
             most = found.value - price.bound
             worth += f", at most {_first(terms, found, most)}"
-        rows.append(
-            (
-                f"{price.kind.facts.one_more} {place}",
-                percent(price.used),
-                worth,
-                _first(terms, found, price.value),
-                "solved again, " + ("proved" if price.proved else "not proved"),
-            )
+        said = (
+            percent(price.used),
+            worth,
+            _first(terms, found, price.value),
+            "solved again, " + ("proved" if price.proved else "not proved"),
         )
+        alike.setdefault((price.kind.facts.one_more, *said), []).append(place)
+    rows = [(f"{more} {some(places, most=3)}", *said) for (more, *said), places in alike.items()]
     if rows:
         console.table(("with", ">in use now", ">is worth", ">the best is then", "how known"), rows)
         console.text(
             "tried, each by itself: limits that keep a single operator from a better place or are "
-            "80 % in use, the fullest of a kind at a site; at edge sites also the fullest node and "
-            "TaskManager, whatever their use",
+            "80 % in use, the fullest of a kind at a site; outside the cloud also the fullest "
+            "node and TaskManager of a site, whatever their use; alike prices stand in one row",
             style="dim",
         )
     elif not found.left_out:
         console.text(
             "nothing was tried: no slots, cores or link keep a single operator from a better place "
-            "or are as much as 80 % in use, and no edge site has nodes"
+            "or are as much as 80 % in use, and no site outside the cloud has nodes"
         )
     if found.left_out:
         names = [f"{v.kind} {v.where}" for v in found.left_out]
         console.text(f"there was no time for {some(names)}: give more with --time-limit")
     if found.untried:
         console.text(
-            f"not tried: {found.untried:,} more of the edge sites' cores and slots, less in use"
+            f"not tried: {found.untried:,} more cores and slots outside the cloud, less in use"
         )
 
 

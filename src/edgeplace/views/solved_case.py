@@ -51,6 +51,8 @@ class SolvedCase:
     """The placements to compare with."""
     advice: tuple[Advice, ...] = ()
     changes: tuple[Change, ...] = ()
+    cure_settings: tuple[str, ...] = ()
+    """If there is no plan: the confirmed cure as texts for `--set`, if it can be written so."""
 
     def updated(self, **fields: object) -> Self:
         """Return it with other fields of the result."""
@@ -72,6 +74,7 @@ def as_json(found: SolvedCase) -> dict[str, object]:
         },
         "advice": [dataclasses.asdict(a) for a in found.advice],
         "job_changes": [dataclasses.asdict(c) for c in found.changes],
+        "cure_settings": found.cure_settings,
         "without_settings": found.unset.model_dump(mode="json") if found.unset else None,
     }
 
@@ -96,9 +99,9 @@ def show_solved(console: Console, found: SolvedCase, full: bool) -> None:
     if result.plan and result.evaluation:
         _show_plan(console, found, result.plan, result.evaluation, compared, full)
     elif result.status is Status.INFEASIBLE:
-        show_conflict(console, result, Terms.of(case.cluster))
+        show_conflict(console, result, Terms.of(case.cluster), found.cure_settings)
         if compared:
-            console.heading(f"for comparison, {at_demand(compared[0][1])}")
+            console.heading(f"for comparison, {at_demand(compared[0][1], unset is not None)}")
             show_policies(console, compared, Terms.of(case.cluster), by_link=full)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
@@ -120,7 +123,7 @@ def _show_plan(
         show_plan(console, case.jobs, plan)
     else:
         show_places(console, case.jobs, case.cluster, plan)
-    console.heading(f"compared, {at_demand(evaluation)}")
+    console.heading(f"compared, {at_demand(evaluation, found.unset is not None)}")
     terms = Terms.of(case.cluster)
     show_policies(console, [("edgeplace", evaluation), *compared], terms, by_link=full)
     for p in found.others[:1]:
@@ -160,7 +163,8 @@ def _show_plan(
     show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
     if evaluation.sustained < 1:
         console.text(
-            f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand",
+            f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand; without "
+            "throughput in --objective, edgeplace solve says what would let all of it through",
             style="bold yellow",
         )
     if evaluation.headroom < min(1.0, evaluation.sustained):

@@ -1,5 +1,6 @@
 """Tables of costs, policies, plans and proofs."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from edgeplace.cli.console import Console
@@ -78,8 +79,14 @@ def show_costs(console: Console, costs: Costs) -> None:
             if not c.stationary:
                 quarters = ", ".join(count(q) for q in c.by_quarter_per_s)
                 console.text(f"{name} on {c.node_class}: not stationary, by quarter: {quarters}")
-            if c.weak:
-                console.text(f"{name} on {c.node_class} is weak: {c.weak}", style="yellow")
+    weak = [
+        f"{names[op.operator]} on {c.node_class} ({c.weak})"
+        for op in costs.operators
+        for c in op.classes
+        if c.weak
+    ]
+    if weak:
+        console.text(f"weak: {', '.join(weak)}", style="yellow")
     for s in costs.streams:
         if s.flush_law:
             console.text(f"{names[s.source]} puts out by the {_flush_law(s)}")
@@ -360,8 +367,16 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join("-".join(map(str, p)) for p in parts)
 
 
-def show_conflict(console: Console, result: Result, terms: Terms) -> None:
-    """Print why there is no plan."""
+def show_conflict(
+    console: Console, result: Result, terms: Terms, settings: Sequence[str] = ()
+) -> None:
+    """Print why there is no plan, and what would cure it.
+
+    Parameters
+    ----------
+    settings
+        The cure as texts for `--set`.
+    """
     found = result.conflict
     if found is None:
         console.text("no plan exists; time ran out before the reason was found", style="red")
@@ -378,6 +393,9 @@ def show_conflict(console: Console, result: Result, terms: Terms) -> None:
     if not found.minimal:
         state += "; whether less is enough is not known"
     console.text(f"cure ({state}): {found.cure}", style="bold")
+    if settings:
+        options = " ".join(f"--set {shlex.quote(text)}" for text in settings)
+        console.text(f"the plan and its figures with the cure: solve again with {options}")
     if found.members:
         known = (
             "drop any one of them and the others can all hold"

@@ -31,10 +31,19 @@ _WEIGHTED = "weighted WAN cost"
 _COST = "WAN cost"
 _WITH_PREFIX = ("bytes", RateUnit.BYTES)
 _NOTHING_INCLUDED = "WAN cost, nothing included"
+_SERVER_CORES = "server cores: those at sites of tier cloud, not those at regional sites"
 
 
-def at_demand(found: Evaluation) -> str:
-    """Return what demand the figures of a plan are for, as the end of a title."""
+def at_demand(found: Evaluation, supposed: bool = False) -> str:
+    """Return what demand the figures of a plan are for, as the end of a title.
+
+    Parameters
+    ----------
+    supposed
+        Whether the demand may be another one than stated.
+    """
+    if supposed:
+        return "over the day, with --set" if found.periods else "with --set"
     return "over the day" if found.periods else "at the stated demand"
 
 
@@ -50,6 +59,8 @@ class Terms:
     """Whether links have bytes that cost nothing: `cost` knows it, the WAN term does not."""
     machines: bool = False
     """Whether cores or nodes have a price."""
+    regional: bool = False
+    """Whether there are regional sites: server cores are those of the cloud alone."""
     rates: RateUnit = RateUnit.BYTES
     """What traffic is in."""
 
@@ -62,6 +73,7 @@ class Terms:
             cluster.currency,
             any(link.included_bytes for link in cluster.links),
             any(n.price_per_core_hour or n.price_per_node_hour for n in cluster.nodes),
+            any(s.tier == "regional" for s in cluster.sites),
             cluster.rates_in,
         )
 
@@ -142,7 +154,11 @@ class Terms:
         return f"{self.currency}/month"
 
     def explanation(self) -> str:
-        """Return the meaning of the terms that are not in bytes; else an empty text."""
+        """Return the meaning of the terms that their names do not tell; it may be empty."""
+        said = (self._meaning_of_cost(), _SERVER_CORES if self.regional else "")
+        return "; ".join(text for text in said if text)
+
+    def _meaning_of_cost(self) -> str:
         if not self.priced:
             return ""
         if not self.currency:

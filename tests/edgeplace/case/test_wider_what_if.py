@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import shlex
 
 import pytest
 import yaml
@@ -13,8 +14,10 @@ from edgeplace.case.sweep import steps
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.model import (
     Case,
+    Change,
     Cluster,
     InvalidInputError,
+    LimitKind,
     OwnData,
     Pin,
     Plan,
@@ -26,8 +29,9 @@ from edgeplace.model import (
     write,
 )
 from edgeplace.solver import evaluate, solve, solve_case
-from tests.support.depots import depot, depots_cluster, forklifts
+from tests.support.depots import depot, depots_cluster, forklifts, parcels
 from tests.support.page_reader import Page
+from tests.support.seeds import filter_cluster, filter_job
 
 
 @pytest.fixture(scope="module")
@@ -406,3 +410,102 @@ def test_a_picked_point_of_the_front_is_written(edgeplace, files, tmp_path):
 def test_a_range_keeps_the_unit_behind_it():
     prices = [f"price:*-cloud={n} EUR/GB" for n in (1, 2, 3)]
     assert steps("price:*-cloud=1..3 EUR/GB") == prices
+
+
+def bandwidth(cluster, source, target):
+    return {(a.source, a.target): a.bandwidth_bytes_per_s for a in cluster.directed_links()}[
+        source, target
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "there"),
+    [
+        ("10Mbit/s", 1.25e6),
+        ("10 Mbit/s", 1.25e6),
+        ("+4Mbit/s", 10e6 + 0.5e6),
+        ("+500 kB/s", 10e6 + 0.5e6),
+        ("-2 MB/s", 8e6),
+        ("0.5", 5e6),
+        ("x2", 20e6),
+    ],
+)
+def test_a_link_has_a_bandwidth_or_so_much_more(value, there):
+    now = Case(jobs=(filter_job(12_000),), cluster=filter_cluster(bandwidth_bytes_per_s=10e6))
+    then = what_if.apply(now, [f"link:pi-0->cloud={value}"])
+    assert bandwidth(then.cluster, "pi-0", "cloud") == pytest.approx(there)
+    assert bandwidth(then.cluster, "cloud", "pi-0") == 10e6
+
+
+@pytest.mark.parametrize(
+    ("setting", "said", "cure"),
+    [
+        ("link:pi-0-cloud=+5", "'+5' has no unit", "+5Mbit/s"),
+        ("link:pi-0-cloud=5 Mb/s", "no factor and no bandwidth", "10Mbit/s"),
+        ("link:pi-0-cloud=-10MB/s", "cannot carry 0 bytes/s", "link:A-B=lost"),
+        ("demand=2", "is no period and no multiple", "demand=2x"),
+        ("demnd=2x", "is not understood", "is it 'demand'?"),
+        ("sites:pi-0=lost", "is not understood", "is it 'site'?"),
+        ("site:po-*=lost", "the cluster has no site 'po-*'", "its sites are"),
+        ("node:po-*=lost", "the cluster has no node 'po-*'", "its nodes are"),
+    ],
+)
+def test_what_is_nearly_a_setting_is_refused_with_the_right_one(setting, said, cure):
+    now = Case(jobs=(filter_job(12_000),), cluster=filter_cluster(bandwidth_bytes_per_s=10e6))
+    with pytest.raises(InvalidInputError) as refused:
+        what_if.apply(now, [setting])
+    assert said in refused.value.what
+    assert cure in refused.value.cure
+
+
+def test_sites_and_nodes_of_a_pattern_are_lost_one_after_the_other():
+    job, cluster = parcels(6), depots_cluster(6)
+    now = Case(jobs=(job,), cluster=cluster)
+    ids = [s.id for s in cluster.sites if s.id.startswith("region-")]
+    together = what_if.apply(now, ["site:region-*=lost"])
+    one_by_one = now
+    for site in ids:
+        one_by_one = one_by_one.without_site(site)
+    assert together.cluster == one_by_one.cluster
+    assert set(together.lost) == {*ids, *(depot(d) for d in range(6))}, "depots hang on them"
+    nodes = [n.id for n in cluster.nodes if n.id.startswith("vm-")]
+    slots = {t.node: t.slots for t in what_if.apply(now, ["node:vm-*=lost"]).cluster.task_managers}
+    assert {n for n, slot in slots.items() if slot == 0} == set(nodes)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("link:depot-00->region-north=0.001",),
+        ("slots:*=0", "slots:vm-0=3"),
+        ("cores:*=0.01",),
+    ],
+)
+def test_a_confirmed_cure_can_be_copied(edgeplace, files, asked):
+    options = [part for text in asked for part in ("--set", text)]
+    ran = edgeplace("solve", *files, *options, "--json")
+    assert ran.status is ExitStatus.INFEASIBLE, ran.out
+    found = json.loads(ran.out)
+    settings = found["cure_settings"]
+    # A subtask that is too slow has no setting; then none is offered.
+    kinds = {c["kind"] for c in found["conflict"]["changes"]}
+    sayable = kinds <= {"slots", "node cpu", "link bandwidth"} and found["conflict"]["confirmed"]
+    assert bool(settings) == sayable
+    copied = [part for text in settings for part in ("--set", text)]
+    if settings:
+        again = edgeplace("solve", *files, *options, *copied)
+        assert again.status is ExitStatus.OK, again.out
+    text = edgeplace("solve", *files, *options).out
+    line = " ".join(shlex.quote(part) for part in copied)
+    assert (f"the plan and its figures with the cure: solve again with {line}\n" in text) == sayable
+
+
+def test_a_cure_that_would_change_more_than_it_says_is_not_offered():
+    """A class has the name of a TaskManager: slots of both would be set."""
+    cluster = filter_cluster(bandwidth_bytes_per_s=10e6)
+    change = Change(kind=LimitKind.SLOTS, where="pi-0", amount=2, subject=("pi-0",))
+    assert what_if.as_settings([change], cluster) == ("slots:pi-0=+2",)
+    nodes = tuple(n.model_copy(update={"node_class": "pi-0"}) for n in cluster.nodes)
+    assert what_if.as_settings([change], cluster.model_copy(update={"nodes": nodes})) == ()
+    rule = Change(kind=LimitKind.RULE, where="pin", subject=("pin",))
+    assert what_if.as_settings([change, rule], cluster) == ()

@@ -123,7 +123,8 @@ def test_a_subtasks_other_places_with_terms_and_limits(edgeplace, job, cluster, 
     assert "breaks link bandwidth pi-1 -> cloud 60 kB/s of 50 kB/s" in lines[4]
     # The other Pis are alike: one row for the three.
     assert lines[5].split()[:8] == ["2", "pi-0,", "pi-2,", "pi-3", "pi-0", "and", "2", "like"]
-    assert len(lines) == 6
+    assert lines[6].startswith("each row moves this subtask alone; without --subtask,")
+    assert len(lines) == 7
 
 
 def test_of_its_operator_only_places_are_told_that_the_subtask_does_not_have(

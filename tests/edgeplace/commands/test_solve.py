@@ -41,6 +41,7 @@ KEYS = {
     "compared",
     "advice",
     "job_changes",
+    "cure_settings",
     "without_settings",
 }
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]

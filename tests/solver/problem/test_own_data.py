@@ -56,6 +56,40 @@ def test_depots_serve_themselves_and_regions_serve_all():
                 assert may == shared, "a HASH stream brings records of all depots"
 
 
+def test_regional_sites_serve_all_without_being_named():
+    job, cluster = parcels(5), depots_cluster(5)
+    regional = tuple(
+        s.model_copy(update={"tier": "regional"}) if s.id.startswith("region-") else s
+        for s in cluster.sites
+    )
+    named = build(job, cluster, kept(*AFTER_CAMERA)).allowed()
+    by_tier = cluster.model_copy(update={"sites": regional})
+    assert (build(job, by_tier, kept(*AFTER_CAMERA, opened=())).allowed() == named).all()
+    assert not (build(job, cluster, kept(*AFTER_CAMERA, opened=())).allowed() == named).all()
+
+
+def test_cores_of_regional_sites_are_no_server_cores():
+    job, cluster = parcels(5), depots_cluster(5)
+    plan = {op.id: ("mini-north",) * op.parallelism for op in job.operators}
+    tiers = ("regional", "cloud")
+    figures = [
+        evaluate(
+            job,
+            cluster.model_copy(
+                update={
+                    "sites": tuple(
+                        s.model_copy(update={"tier": tier}) if s.id == "region-north" else s
+                        for s in cluster.sites
+                    )
+                }
+            ),
+            Plan(jobs={job.name: plan}),
+        ).server_cores
+        for tier in tiers
+    ]
+    assert figures[0] == 0 < figures[1]
+
+
 def test_frames_of_a_depot_do_not_go_to_another_one():
     """Without the rule, cores of other depots are free, and server cores are not."""
     job, cluster = forklifts(4), depots_cluster(4)
