@@ -55,7 +55,7 @@ flink-compat: $(UV) ## check the agent against Flink 1.18 to 2.3; writes docs/fl
 soak: $(UV) ## 40 live changes, 12 dead TaskManagers, 9 dead JobManagers: is anything lost or doubled? (JDK)
 	$(RUN) python -m testbed soak
 
-skew: $(UV) ## hot keys: split aggregates beside keyBy, on paced workers; as root also a site of Pis behind a WAN (JDK; 17 min, as root 30)
+skew: $(UV) ## hot keys: split aggregates beside keyBy, on paced workers; as root also a site of Pis behind a WAN (JDK; 15 min, as root 26)
 	$(RUN) python benchmarks/skew.py
 
 headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; 2.5 h, goes on where it was ended)

@@ -7,11 +7,13 @@ keys that are at several workers, of *passed* keys: rare ones that one router se
 and of keys on which routers *differ*: rare ones that each router has at a worker of its own. Slides
 have 40,000 records, as a second of `benchmarks/skew.py`; the first two are not counted. The second
 table has the rule with other thresholds for rare keys, in the case of `compare` with its least
-share, and beside it what they cost where two routers know nothing of one another. All is
-deterministic.
+share, and beside it what they cost where two routers know nothing of one another. Last, that case
+slide by slide, as two routers drift apart and together again. All is deterministic.
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from benchmarks.partitioners import edgeplace_rule
@@ -20,6 +22,8 @@ from benchmarks.partitioners.edgeplace_rule import Edgeplace
 from benchmarks.partitioners.partitioner import mixed
 
 SLIDES, UNCOUNTED, RECORDS = 10, 2, 40_000
+LONG = 100
+"""Slides of the last table, of which it has every tenth."""
 CASES = tuple(
     Setting(16, 10_000, zipf, routers=routers)
     for routers in (1, 2)
@@ -41,11 +45,15 @@ worker that it passes to."""
 
 def extra(case: Setting) -> np.ndarray:
     """Return the means of a slide: frequent, passed and differing partials beyond the keys."""
+    return np.mean(list(islice(slides(case), UNCOUNTED, SLIDES)), axis=0)
+
+
+def slides(case: Setting) -> Iterator[np.ndarray]:
+    """Yield frequent, passed and differing partials beyond the keys, slide after slide."""
     draw = np.random.default_rng(7)
     p = np.arange(1.0, case.keys + 1) ** -case.zipf
     routers = [Edgeplace(case.workers, np.ones(case.workers)) for _ in range(case.routers)]
-    found = []
-    for t in range(SLIDES):
+    while True:
         at: list[dict[int, set[int]]] = [defaultdict(set) for _ in routers]
         for i, key in enumerate(draw.choice(case.keys, RECORDS, p=p / p.sum()).tolist()):
             router = i % case.routers
@@ -61,9 +69,7 @@ def extra(case: Setting) -> np.ndarray:
                 sums[1:] += most - 1, workers - most
         for each in routers:
             each.end_of_slide()
-        if t >= UNCOUNTED:
-            found.append(sums)
-    return np.mean(found, axis=0)
+        yield sums
 
 
 def main() -> None:
@@ -86,6 +92,16 @@ def main() -> None:
         two = extra(TWO_ROUTERS).sum()
         target = TWO_ROUTERS.routers * (TWO_ROUTERS.workers - 1)
         print(f"{row} | {beyond:.0f} ({MILD.workers - 1}) | {two:.0f} ({target}) |", flush=True)
+    first, again, to = THRESHOLDS[0]
+    edgeplace_rule._AHEAD_RARE, edgeplace_rule._AHEAD_RARE_AGAIN = first, again
+    edgeplace_rule._PASSES_TO = to
+    print(f"\n{TWO_ROUTERS.title}, {LONG} slides with the rule\n")
+    print("| slide | frequent | passed | routers differ | all |")
+    print("|---|---|---|---|---|")
+    for t, sums in enumerate(islice(slides(TWO_ROUTERS), LONG), start=1):
+        if t % 10 == 0:
+            figures = " | ".join(f"{x:.0f}" for x in (*sums, sums.sum()))
+            print(f"| {t} | {figures} |", flush=True)
 
 
 if __name__ == "__main__":
