@@ -147,7 +147,9 @@ def gap(wan: float | None, bound: float | None, least: float) -> float | None:
     return max(0.0, wan - bound) / wan if wan > least else 0.0
 
 
-def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends_s: float) -> float:
+def primal_integral(
+    incumbents: Sequence[tuple[float, float]], best: float, ends_s: float, least: float
+) -> float:
     """Return the primal integral up to a time, in seconds.
 
     The gap of the incumbent to the best value known, 1 before there is one, integrated over time
@@ -157,11 +159,13 @@ def primal_integral(incumbents: Sequence[tuple[float, float]], best: float, ends
     ----------
     incumbents
         (seconds, value) of each plan better than the ones before, by time.
+    least
+        As in `gap`.
     """
     total, since, height = 0.0, 0.0, 1.0
     for at, value in incumbents:
         at = min(at, ends_s)
         total += height * (at - since)
         scale = max(abs(value), abs(best))
-        since, height = at, abs(value - best) / scale if scale > NEGLIGIBLE_BYTES_PER_S else 0.0
+        since, height = at, abs(value - best) / scale if scale > least else 0.0
     return total + height * max(0.0, ends_s - since)

@@ -76,7 +76,9 @@ class Bench:
             own[request.backend] = answer
             tell(f"{name} {request.backend}", behind / total)
             if len(own) == len(asked.backends):
-                self._verdicts[name] = judge(own, self._known[name], self.terms[name])
+                self._verdicts[name] = judge(
+                    own, self._known[name], self.terms[name], self._least(name)
+                )
                 for r in self._runs_of(name):
                     _line(results, r.model_dump(mode="json"))
 
@@ -110,6 +112,10 @@ class Bench:
         """Return entries for the index: every instance with its best known values."""
         return tuple(self._entry(i) for i in self._instances.values())
 
+    def _least(self, name: str) -> float:
+        """Return what tells two figures of `wan` of an instance apart."""
+        return negligible(self._instances[name].cluster)
+
     def _right(self, name: str) -> dict[str, RunAnswer]:
         wrong = self._verdicts[name].wrong
         return {b: a for b, a in self.answers(name).items() if b not in wrong}
@@ -117,7 +123,10 @@ class Bench:
     def _better(self) -> dict[str, dict[str, str]]:
         found = {}
         for name, known in self._known.items():
-            said = {b: improves(a, known, self.terms[name]) for b, a in self._right(name).items()}
+            said = {
+                b: improves(a, known, self.terms[name], self._least(name))
+                for b, a in self._right(name).items()
+            }
             found[name] = {b: f"{b}: {text}" for b, text in said.items() if text}
         return found
 
@@ -167,13 +176,13 @@ class Bench:
 
     def _runs_of(self, name: str) -> list[Run]:
         instance, verdict = self._instances[name], self._verdicts[name]
-        found = []
+        found, least = [], self._least(name)
         for backend, a in self.answers(name).items():
             best, judged = verdict.best_wan, a.evaluation
             steps = found_by(a)
             integral = None
             if best is not None:
-                integral = primal_integral(steps, best, self._settings.time_limit_s)
+                integral = primal_integral(steps, best, self._settings.time_limit_s, least)
             found.append(
                 Run(
                     instance=name,
@@ -189,7 +198,7 @@ class Bench:
                     utilisation=judged.utilisation if judged else None,
                     claimed_wan=a.claimed_wan,
                     bound=a.bound,
-                    gap=gap(a.wan, a.bound, negligible(instance.cluster)),
+                    gap=gap(a.wan, a.bound, least),
                     first_s=steps[0][0] if steps else None,
                     best_s=steps[-1][0] if steps else None,
                     proof_s=a.run_s if a.outcome in SOLVED else None,

@@ -131,7 +131,10 @@ def show_prices(console: Console, found: Prices, terms: Terms) -> None:
             "solved again, " + ("proved" if price.proved else "not proved"),
         )
         alike.setdefault((price.kind.facts.one_more, *said), []).append(place)
-    rows = [(f"{more} {some(places, most=3)}", *said) for (more, *said), places in alike.items()]
+    rows = [
+        (f"{more} {'one of ' * (len(places) > 1)}{some(places, most=3)}", *said)
+        for (more, *said), places in alike.items()
+    ]
     if rows:
         console.table(("with", ">in use now", ">is worth", ">the best is then", "how known"), rows)
         console.text(

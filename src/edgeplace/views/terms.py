@@ -31,7 +31,7 @@ _WEIGHTED = "weighted WAN cost"
 _COST = "WAN cost"
 _WITH_PREFIX = ("bytes", RateUnit.BYTES)
 _NOTHING_INCLUDED = "WAN cost, nothing included"
-_SERVER_CORES = "server cores: those at sites of tier cloud, not those at regional sites"
+_SERVER_CORES = "server cores: of tier cloud"
 
 
 def at_demand(found: Evaluation, supposed: bool = False) -> str:
@@ -163,7 +163,7 @@ class Terms:
             return ""
         if not self.currency:
             return f"{self._priced_name}: bytes per second on each link, times its price_per_byte"
-        links = "bytes on each link in 30.4 days, times its price_per_byte"
+        links = "bytes in 30.4 days times price_per_byte"
         if self.traffic == "wan":
             return f"{_COST}: {links}"
         links += ", beyond its included_bytes" if self.volumes else ""

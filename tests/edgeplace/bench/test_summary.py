@@ -83,11 +83,13 @@ def test_a_shifted_mean_lies_between_least_and_most(values, shift):
 
 
 def test_the_primal_integral_is_the_area_above_the_incumbents():
-    assert primal_integral([], 50.0, 10.0) == 10.0
-    assert primal_integral([(2.0, 100.0), (4.0, 50.0)], 50.0, 10.0) == pytest.approx(2 + 2 * 0.5)
-    assert primal_integral([(2.0, 100.0)], 50.0, 10.0) == pytest.approx(2 + 8 * 0.5)
-    assert primal_integral([(12.0, 50.0)], 50.0, 10.0) == 10.0
-    assert primal_integral([(1.0, 0.0)], 0.0, 10.0) == 1.0
+    assert primal_integral([], 50.0, 10.0, 1e-6) == 10.0
+    assert primal_integral([(2.0, 100.0), (4.0, 50.0)], 50.0, 10.0, 1e-6) == pytest.approx(
+        2 + 2 * 0.5
+    )
+    assert primal_integral([(2.0, 100.0)], 50.0, 10.0, 1e-6) == pytest.approx(2 + 8 * 0.5)
+    assert primal_integral([(12.0, 50.0)], 50.0, 10.0, 1e-6) == 10.0
+    assert primal_integral([(1.0, 0.0)], 0.0, 10.0, 1e-6) == 1.0
 
 
 def test_a_gap_is_relative_to_the_value():

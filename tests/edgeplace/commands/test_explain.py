@@ -444,7 +444,7 @@ def test_where_prices_are_money_a_plan_has_a_bill(edgeplace, job, filter_model, 
     assert "EUR/month" in solved.out
     assert "1,767" in solved.out
     assert "1,767 EUR/month" in report.read_text()
-    assert "WAN cost: bytes on each link in 30.4 days, times its price_per_byte" in solved.out
+    assert "WAN cost: bytes in 30.4 days times price_per_byte" in solved.out
 
 
 def test_prices_leave_time_for_a_wish_that_costs_nothing(edgeplace, tmp_path, monkeypatch):
