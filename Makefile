@@ -43,7 +43,7 @@ docs: $(UV) ## build the documentation as a site: build/site
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict
 
 schemas: $(UV) ## write the JSON Schemas of the documents anew: docs/schemas
-	$(RUN) python -m edgeplace.cli.schemas docs/schemas
+	$(RUN) edgeplace schema -o docs/schemas
 
 agent: $(UV) ## build the agent and the jar of split aggregates anew: the same sources give the same jars (JDK 17)
 	$(RUN) python -m testbed.flink.agent_jar

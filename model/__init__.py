@@ -85,7 +85,7 @@ from edgeplace.model.rules import (
 )
 from edgeplace.model.text import RateUnit, all_digits, digits, first_few, some, with_prefix
 from edgeplace.model.what_if import Case, alike_sites
-from edgeplace.model.what_if.cluster_changes import without_use
+from edgeplace.model.what_if.cluster_changes import task_managers_of, without_use
 from edgeplace.model.what_if.confidence import planned_with
 from edgeplace.model.what_if.parallelism import with_costs_of_another
 from edgeplace.model.what_if.weights import split_streams, with_weights
@@ -196,6 +196,7 @@ __all__ = [
     "refuse_demand",
     "some",
     "split_streams",
+    "task_managers_of",
     "with_costs_of_another",
     "with_line",
     "with_prefix",

@@ -16,9 +16,9 @@ from edgeplace.model import (
     Rules,
     all_digits,
     first_few,
+    quantity,
+    task_managers_of,
 )
-from edgeplace.model.parsing.units import quantity
-from edgeplace.model.what_if.cluster_changes import task_managers_of
 
 KINDS = (
     "rate:SOURCE=N, rate:SOURCE=xFACTOR, rate=xFACTOR, period:NAME=xFACTOR, demand=PERIOD, "

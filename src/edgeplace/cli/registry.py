@@ -27,6 +27,7 @@ COMMANDS = {
     "bench": "compare: back ends on benchmark instances, or all policies on your own case",
     "init": "begin: write a project file for this folder, and examples of what it lacks",
     "validate": "check: all files of a case, each alone and against the others",
+    "schema": "describe: the fields of a kind of document, for editors",
     "demo": "demonstrate: a recorded job, from metric log to costs, proven plan and schedulercfg",
     "control": "watch: a running job for weeks, where it would run better; simulate a load",
     "flink": "apply: measure a running Flink, make it follow plans, drain machines",

@@ -1,9 +1,8 @@
-"""JSON Schemas of the documents, for editors: `python -m edgeplace.cli.schemas FOLDER`."""
+"""JSON Schemas of the documents, for editors."""
 
 import ast
 import inspect
 import json
-import sys
 import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
@@ -138,9 +137,3 @@ def _field_docs(kind: type[BaseModel]) -> dict[str, str]:
             ):
                 found[field.target.id] = " ".join(str(below.value.value).split())
     return found
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m edgeplace.cli.schemas FOLDER")
-    write_schemas(Path(sys.argv[1]))

@@ -179,7 +179,7 @@ def test_prices_are_told_as_solved_again(edgeplace, job, filter_model, tmp_path,
     ran = edgeplace("explain", job, tmp_path / "tight.yaml", on_server, "--prices")
     part = ran.out.partition("what a little more would be worth\n")[2].splitlines()
     assert part[0] == "the best plan as things are: 240 kB/s (proved)"
-    row = next(line for line in part if line.startswith("1 more slot on pi-0 (pi-0)"))
+    row = next(line for line in part if line.startswith("1 more slot on one of pi-0 (pi-0), "))
     assert "18 kB/s" in row
     assert "222 kB/s" in row
     assert row.rstrip().endswith("solved again, proved")
