@@ -163,9 +163,14 @@ class _Drain:
                 proposals.append(self._proposed(now, after, change))
         if not self._may_go_on(proposals, problems):
             return self._report.end(ApplyEnd.REFUSED)
+        if not nows:
+            unasked = "; the solver was not asked" if self._args.costs else ""
+            self._report.say(f"no subtask runs on {self._args.node}: nothing is to move{unasked}")
         if self._args.dry_run:
             self._report.say(
-                f"dry run: nothing was changed; the jobs would return at {clock(expires_s)}"
+                "dry run: nothing was changed; "
+                + ("the jobs would return at " if nows else "it would take nothing new until ")
+                + clock(expires_s)
             )
             return self._report.end("dry run")
         cordon = CordonChange(self._folder, self._args.timeout)
@@ -275,7 +280,7 @@ class _Drain:
         )
 
     def _not_drainable(self, now: JobNow) -> list[Obstacle]:
-        problems = until_problems(now)
+        problems = until_problems(self._folder, now)
         if now.plan_path.exists() and not base_places(self._folder, now, self._task_managers):
             problems.append(_unusable(now))
         return problems

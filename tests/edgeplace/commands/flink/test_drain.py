@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,7 +163,26 @@ def test_a_second_drain_of_a_job_that_is_away_is_refused(drain, flink):
     ran = drain("pi-2")
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "job 'wordcount' is drained from a node until" in ran.err
+    assert "end it with `edgeplace flink drain pi-1 --undo`" in ran.err
     assert flink.jobs[0].placement == where
+
+
+def test_the_way_to_end_a_drain_names_the_node_with_the_cordon(drain, flink, plans):
+    """The plan until a time may leave others too, as a solver likes it: no cordon is there."""
+    flink.jobs[0].vertices[2].places = ["pi-0"]
+    flink.task_managers.append(replace(flink.task_managers[2], id="pi-0", host="10.0.0.7"))
+    drain("pi-1")
+    (until,) = plans.glob("wordcount.until-*")
+    until.write_text(until.read_text().replace("; pi-0", "; server"))
+    ran = drain("pi-2")
+    assert "end it with `edgeplace flink drain pi-1 --undo`" in ran.err
+
+
+def test_a_drain_whose_node_no_file_names_is_ended_by_its_file(drain, plans):
+    drain("pi-1")
+    (until,) = plans.glob("wordcount.until-*")
+    (plans / "wordcount.schedulercfg").write_text(until.read_text())
+    assert f"wait until then, or remove {until}" in drain("pi-2").err
 
 
 @pytest.mark.slow
@@ -175,6 +195,17 @@ def test_a_drain_can_be_prolonged(drain, flink, plans):
     assert len(untils) == 2
     assert all(int(n.split("-")[-1].split(".")[0]) > time.time() + 7000 for n in untils)
     assert [job.moves for job in flink.jobs] == moved
+
+
+def test_a_second_drain_says_what_it_did_not_do(drain, cluster, costs):
+    drain("pi-1", "--for", "10m")
+    dry = drain("pi-1", "--dry-run")
+    assert "no subtask runs on pi-1: nothing is to move\n" in dry.out
+    assert "dry run: nothing was changed; it would take nothing new until 20" in dry.out
+    ran = drain("first", "--cluster", cluster, "--costs", costs)
+    assert ran.status is ExitStatus.OK
+    assert "no subtask runs on first: nothing is to move; the solver was not asked\n" in ran.out
+    assert "nothing new is put on first until" in ran.out
 
 
 @pytest.mark.slow
