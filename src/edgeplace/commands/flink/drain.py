@@ -95,6 +95,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="costs made by `edgeplace costs`: the solver decides; repeat it for several jobs",
     )
     parser.add_argument("--rules", metavar="FILE", help="rules for the solver")
+    parser.add_argument(
+        "--job-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        dest="job_files",
+        help="job graph that says where the data of sources is born (born_at), which Flink does "
+        "not know: without it, the solver leaves sources on their nodes; repeat it for several "
+        "jobs",
+    )
     add_change(parser)
 
 
@@ -104,6 +114,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         raise InvalidInputError("--costs needs the cluster", "give --cluster FILE too")
     if args.rules and not args.costs:
         raise InvalidInputError("--rules are the solver's, which needs --costs", "give both")
+    if args.job_files and not args.costs:
+        raise InvalidInputError("--job-file is the solver's, which needs --costs", "give both")
     if not args.undo and args.for_s < args.timeout:
         raise InvalidInputError(
             f"--for {args.for_s} s may be over before a move is seen healthy (--timeout "
@@ -293,12 +305,21 @@ class _Drain:
         off = node.registered | node.names
         solved: dict[str, Places] = {}
         if self._user is not None and self._args.costs:
+            from edgeplace.case.files import load_any_job
             from edgeplace.commands.flink.drain_solution import solved_elsewhere
 
             costs = [read(path, Costs) for path in self._args.costs]
             rules = read(self._args.rules, Rules) if self._args.rules else None
+            own = [load_any_job(path, self._user)[0] for path in self._args.job_files]
             solved, problems = solved_elsewhere(
-                self._live, nows, off | closed.keys(), self._user, costs, rules, self._args.timeout
+                self._live,
+                nows,
+                off | closed.keys(),
+                self._user,
+                costs,
+                rules,
+                own,
+                self._args.timeout,
             )
             if problems:
                 return [], problems

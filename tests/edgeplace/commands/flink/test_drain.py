@@ -317,15 +317,72 @@ def test_the_solver_says_why_there_is_no_place(drain, flink, cluster, costs, tmp
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "no placement without it keeps all limits" in ran.err
     assert "pin Source: lines" in ran.err
+    assert "cure: what is drained takes nothing: let the rules allow other places" in ran.err
     assert flink.jobs[0].placement == START
     assert plan_files(plans) == []
+
+
+@pytest.mark.parametrize("kind", ["pin", "never_move"])
+def test_operators_that_rules_name_by_id_are_told_by_name(drain, cluster, costs, tmp_path, kind):
+    """Operators of SQL go by JobVertexIDs, which nobody knows by heart."""
+    rules = tmp_path / "rules.yaml"
+    to = ", to: first" if kind == "pin" else ""
+    rules.write_text(f"rules: [{{kind: {kind}, operators: ['{SRC}']{to}}}]")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--rules", rules)
+    assert ran.status is ExitStatus.NOT_APPLIED
+    assert f"{kind} Source: lines" in ran.err
+    assert SRC not in ran.err
 
 
 def test_sources_stay_where_their_data_is_born_unless_rules_say_more(drain, cluster, costs):
     ran = drain("first", "--cluster", cluster, "--costs", costs)
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "source Source: lines (1/2) stays on its node" in ran.err
-    assert "pin it to where it can be read too (--rules)" in ran.err
+    assert "say so by born_at in its job file (--job-file) or by a pin rule (--rules)" in ran.err
+
+
+@pytest.fixture
+def job_file(edgeplace, flink, tmp_path):
+    """Write the user's job file: its sources are born at some places."""
+
+    def write(*places, name="wordcount") -> Path:
+        path = tmp_path / "job.json"
+        edgeplace(
+            *("flink", "discover", "--jobmanager", flink.url, "--job", "wordcount"),
+            *("-o", tmp_path / "discovered.yaml", "--job-out", path),
+        )
+        document = json.loads(path.read_text()) | {"name": name}
+        document["operators"][0]["born_at"] = places
+        path.write_text(json.dumps(document))
+        return path
+
+    return write
+
+
+@pytest.mark.slow
+def test_the_users_job_file_says_where_data_is_born(drain, flink, cluster, costs, job_file):
+    """At the site, not on the node alone: the other node there reads it, too."""
+    born = job_file("lyon", "nice")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--job-file", born)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert flink.jobs[0].placement[SRC] == ("pi-3", "pi-2")
+
+
+def test_a_job_file_whose_sources_are_born_on_the_node_alone(drain, cluster, costs, job_file):
+    born = job_file("first", "second")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--job-file", born)
+    assert ran.status is ExitStatus.NOT_APPLIED
+    assert "source Source: lines is born at first" in ran.err
+    assert "if it can be read elsewhere too, say so by born_at in its job file" in ran.err
+
+
+def test_a_job_file_of_another_job(drain, cluster, costs, job_file):
+    given = ("--cluster", cluster, "--costs", costs)
+    ran = drain("first", *given, "--job-file", job_file("lyon", "nice", name="fraud"))
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "the job files are of job 'fraud': no jobs of this name run there" in ran.err
+    alone = drain("first", "--job-file", "x.json")
+    assert "--job-file is the solver's, which needs --costs" in alone.err
 
 
 def test_slots_of_other_jobs_are_not_the_solvers(drain, flink, cluster, costs, other, tmp_path):
