@@ -21,7 +21,6 @@ from edgeplace.model import (
     LimitKind,
     OwnData,
     Place,
-    RateUnit,
 )
 from edgeplace.solver.clock import limited, running
 from edgeplace.solver.evaluation.evaluate import assess
@@ -70,14 +69,14 @@ def find_conflict(problem: Problem, needed: Shortages, soft: bool) -> Conflict |
         needed = overloaded(problem)
     form, found = _nearest(problem, needed, soft)
     if found is None:
-        return _only_shortages(needed, problem.cluster.rates_in) if needed.members else None
+        return _only_shortages(needed, problem) if needed.members else None
     parts, found, minimal = _cured(problem, needed, found, soft)
     members, irreducible, unknown = _told(problem, needed, form, soft)
     return Conflict(
         members=members,
         irreducible=irreducible,
         shortfalls=_shortfalls(problem, parts, found, soft),
-        cure=describe(parts, problem.cluster.rates_in),
+        cure=describe(parts, problem.subtasks.jobs, problem.cluster.rates_in),
         confirmed=not kept(assess(applied(problem, parts), found.assignment), soft),
         changes=parts,
         nearest=found.proved,
@@ -278,16 +277,16 @@ def _shortfalls(
     return (*short, *(v for v in later if (v.kind, v.where) not in known))
 
 
-def _only_shortages(needed: Shortages, rates: RateUnit) -> Conflict:
+def _only_shortages(needed: Shortages, problem: Problem) -> Conflict:
     """Return the conflict for a case in which not even a plan that breaks limits was found."""
     return Conflict(
         members=needed.members,
         irreducible=needed.irreducible,
         shortfalls=needed.limits,
-        cure=describe(needed.changes, rates),
+        cure=describe(needed.changes, problem.subtasks.jobs, problem.cluster.rates_in),
         confirmed=False,
         changes=needed.changes,
-        rates_in=rates,
+        rates_in=problem.cluster.rates_in,
     )
 
 

@@ -5,11 +5,21 @@ Figures are rounded up to what suffices: what is printed is what was tried.
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, BOUNDS, Change, Limit, LimitKind, Link, RateUnit, Step
+from edgeplace.model import (
+    AMOUNTS,
+    BOUNDS,
+    Change,
+    JobGraph,
+    Limit,
+    LimitKind,
+    Link,
+    RateUnit,
+    Step,
+)
 from edgeplace.solver.arrays import Floats
 from edgeplace.solver.infeasibility.dropped_rules import freed_by, without_rules
 from edgeplace.solver.problem import Problem
@@ -112,9 +122,11 @@ def _wider(channels: Channels, by: float) -> Channels:
     return dataclasses.replace(channels, window_bytes=channels.window_bytes * by)
 
 
-def describe(parts: Sequence[Change], rates: RateUnit) -> str:
+def describe(parts: Sequence[Change], jobs: Sequence[JobGraph], rates: RateUnit) -> str:
     """Return changes in the user's terms."""
-    return "; ".join(_in_words(part, rates) for part in parts)
+    # An id may be a JobVertexID.
+    names = {(job.name, op.id): op.name for job in jobs for op in job.operators}
+    return "; ".join(_in_words(part, names, rates) for part in parts)
 
 
 def _change(p: Problem, v: Limit) -> Change:
@@ -157,11 +169,11 @@ def _whole_up(amount: float, enough: Callable[[float], bool]) -> float:
     return near if enough(near) else float(math.floor(amount) + 1)
 
 
-def _in_words(c: Change, rates: RateUnit) -> str:
+def _in_words(c: Change, names: Mapping[tuple[str, str], str], rates: RateUnit) -> str:
     text = c.kind.cure(c.where, c.amount, rates)
     if not c.frees:
         return text
-    sources = dict.fromkeys(f.operator for f in c.frees)
-    own = {s: sorted(f.subtask + 1 for f in c.frees if f.operator == s) for s in sources}
-    named = ", ".join(f"{s} {', '.join(map(str, which))}" for s, which in own.items())
+    sources = dict.fromkeys((f.job, f.operator) for f in c.frees)
+    own = {s: sorted(f.subtask + 1 for f in c.frees if (f.job, f.operator) == s) for s in sources}
+    named = ", ".join(f"{names[s]} {', '.join(map(str, which))}" for s, which in own.items())
     return f"{text}, and say `anywhere` in born_at for source subtasks {named}"

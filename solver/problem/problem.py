@@ -338,12 +338,10 @@ def _placed_now(
         now = assignment_of(subtasks, cluster, current)
         if not (now >= 0).any():
             notes.append("no subtask of the current placement is on a TaskManager of this cluster")
-    if now is None and (
-        rules.max_moves is not None or any(isinstance(r, NeverMove) for r in rules.rules)
-    ):
+    if now is None and rules.max_moves is not None:
         raise InvalidInputError(
-            "max_moves and never_move need a current placement, and none is given",
-            "give one (--current), or drop the rule",
+            "max_moves needs a current placement, and none is given",
+            "give one (--current), or drop max_moves",
         )
     return now
 

@@ -4,7 +4,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from edgeplace.adapters.flink.apply.preconditions import Obstacle
-from edgeplace.adapters.flink.apply.proposal import FileChange, JobNow, places_of, rendered
+from edgeplace.adapters.flink.apply.proposal import FileChange, JobNow, left_by, places_of, rendered
 from edgeplace.adapters.flink.plans.folder import SUFFIX, PlansFolder, UntilPlan
 from edgeplace.adapters.flink.plans.plan_file import Places, locations, meant_by_host
 from edgeplace.adapters.flink.rest.live import LiveFlink, LiveTaskManager, RunningJob
@@ -148,15 +148,9 @@ def base_places(
 def drains(folder: PlansFolder) -> dict[UntilPlan, frozenset[str]]:
     """Return the plans that hold until a time, and the locations that they keep a job off.
 
-    These are the locations that the job's own plan names, and they do not.
-
     Raises
     ------
     InvalidInputError
         If a plan file cannot be read.
     """
-    found = {}
-    for until in folder.until_plans():
-        own = locations(folder.read(folder.plan_path(until.key)) or "")
-        found[until] = frozenset(own - locations(folder.read(until.path) or ""))
-    return found
+    return {until: left_by(folder, until) for until in folder.until_plans()}

@@ -24,7 +24,7 @@ from edgeplace.adapters.flink.apply.preconditions import (
 )
 from edgeplace.adapters.flink.apply.price import MovePrice, price
 from edgeplace.adapters.flink.checks.local_recovery import is_on
-from edgeplace.adapters.flink.plans.cordons import cordoned, cordons
+from edgeplace.adapters.flink.plans.cordons import cordoned, cordons, undo_command
 from edgeplace.adapters.flink.plans.folder import PlansFolder, UntilPlan, clock, key, key_of
 from edgeplace.adapters.flink.plans.parallelism import in_parallelism_of
 from edgeplace.adapters.flink.plans.plan_file import (
@@ -285,17 +285,39 @@ def tasks_by_id(graph: JobGraph) -> list[Operator]:
     return [op for op in graph.operators if tasks.key_of(op) == op.id != op.name]
 
 
-def until_problems(now: JobNow) -> list[Obstacle]:
-    """Return whether a plan until a time would keep another plan of the job from being used."""
+def until_problems(folder: PlansFolder, now: JobNow) -> list[Obstacle]:
+    """Return whether a plan until a time would keep another plan of the job from being used.
+
+    Raises
+    ------
+    InvalidInputError
+        If a plan file cannot be read.
+    """
     if now.until is None:
         return []
+    # The cordon of the drain holds as long as its plan.
+    undo = undo_command(left_by(folder, now.until), cordons(folder, now.until.expires_s - 1))
     return [
         Obstacle(
             f"job {now.job.name!r} is drained from a node until {clock(now.until.expires_s)} "
             f"({now.until.path.name}): another plan would not be used before",
-            "end it with `edgeplace flink drain NODE --undo`",
+            f"end it with `{undo}`" if undo else f"wait until then, or remove {now.until.path}",
         )
     ]
+
+
+def left_by(folder: PlansFolder, until: UntilPlan) -> frozenset[str]:
+    """Return the locations that a plan until a time keeps a job off.
+
+    These are the locations that the job's own plan names, and it does not.
+
+    Raises
+    ------
+    InvalidInputError
+        If a plan file cannot be read.
+    """
+    own = locations(folder.read(folder.plan_path(until.key)) or "")
+    return frozenset(own - locations(folder.read(until.path) or ""))
 
 
 def cordon_problems(

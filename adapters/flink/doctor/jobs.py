@@ -8,6 +8,7 @@ from edgeplace.adapters.flink.checks.agent_obeys import unknown_job
 from edgeplace.adapters.flink.checks.finding import Finding, Severity, listed
 from edgeplace.adapters.flink.doctor.snapshot import Seen, SeenJob
 from edgeplace.adapters.flink.plans.agent_files import AgentInfo
+from edgeplace.adapters.flink.plans.cordons import undo_command
 from edgeplace.adapters.flink.plans.folder import SUFFIX, clock
 from edgeplace.adapters.flink.schedulercfg.names import without_counters
 from edgeplace.model import JobGraph
@@ -164,12 +165,13 @@ def check_drains(seen: Seen) -> Iterator[Finding]:
             seen.plans.locations.get(name, frozenset())
             for name in (f"{drain.key}{SUFFIX}", drain.path.name)
         )
-        node = min(usual - now, default="NODE")
+        undo = undo_command(usual - now, seen.plans.cordons)
         yield Finding(
             Severity.NOTE,
             "drains",
             f"{_of(job)} is kept off its usual place until {clock(drain.expires_s)} by "
-            f"{drain.path.name}; it returns early by `edgeplace flink drain {node} --undo`",
+            f"{drain.path.name}; it returns early "
+            + (f"by `{undo}`" if undo else f"if you remove {drain.path}"),
         )
 
 

@@ -5,6 +5,7 @@ time. docs/flink-agent.md has the rules.
 """
 
 import re
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
@@ -66,6 +67,20 @@ def cordoned(
     return {
         tm.id: cordon for cordon in found for tm in task_managers if cordon.names & {tm.id, tm.host}
     }
+
+
+def undo_command(left: Set[str], found: Iterable[Cordon]) -> str | None:
+    """Return the command that ends a drain; None if no name of the node is known.
+
+    Parameters
+    ----------
+    left
+        Names of the TaskManagers that a plan until a time leaves. The solver may have emptied
+        others too: the drained one has a cordon, which the command lifts.
+    """
+    closed = left & frozenset().union(*(cordon.names for cordon in found))
+    node = min(closed or left, default=None)
+    return None if node is None else f"edgeplace flink drain {shlex.quote(node)} --undo"
 
 
 class CordonChange:

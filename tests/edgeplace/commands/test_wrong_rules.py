@@ -15,6 +15,7 @@ WRONG = [
     ("rules", "{kind: pin, job: other, operators: [sink], to: cloud}", "'other'"),
     ("rules", "{kind: colocate, operators: [filter, sink]}", "parallelisms"),
     ("rules", "{kind: own_data, operators: [nope]}", "'nope'"),
+    ("rules", "{kind: never_move, operators: [sink]}", "needs a current placement"),
     ("rules", "{kind: own_data, operators: [sink], open_sites: [nowhere]}", "'nowhere'"),
     ("wishes", "{kind: pin, operators: [nope], to: cloud}", "'nope'"),
     ("wishes", "{kind: spread, operators: [nope]}", "'nope'"),

@@ -6,12 +6,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from edgeplace.model import (
+    Change,
+    Freed,
     JobGraph,
     LimitKind,
     Match,
     OwnData,
     Pin,
     Plan,
+    RateUnit,
     Rules,
     ShipStrategy,
     Site,
@@ -45,7 +48,7 @@ def test_a_cure_made_to_the_inputs_gives_a_plan(instance):
     assume(result.status is Status.INFEASIBLE)
     conflict = result.conflict
     assert conflict.confirmed
-    assert conflict.cure == describe(conflict.changes, cluster.rates_in)
+    assert conflict.cure == describe(conflict.changes, [job], cluster.rates_in)
     mended = with_changes(job, cluster, rules or Rules(), conflict.changes, current)
     assert solve(*mended, objective=("wan",), current=plan).plan is not None
 
@@ -153,3 +156,14 @@ def test_whose_data_it_is_follows_what_is_said_of_sources():
     assert [c.where for c in conflict.changes] == ["source a is born at empty"]
     mended = with_changes(job, cluster, rules, conflict.changes)
     assert solve(*mended).plan is not None
+
+
+def test_sources_that_a_cure_lets_go_are_told_by_name():
+    """The id of an operator of SQL is a JobVertexID."""
+    job = two_operators()
+    a = job.operators[0].model_copy(update={"name": "Source: lines"})
+    named = job.model_copy(update={"operators": (a, *job.operators[1:])})
+    freed = tuple(Freed(job=job.name, operator=a.id, subtask=i) for i in (2, 0))
+    dropped = Change(kind=LimitKind.RULE, where="pin x to y", subject=("pin x to y",), frees=freed)
+    said = describe([dropped], [named], RateUnit.BYTES)
+    assert said.endswith("say `anywhere` in born_at for source subtasks Source: lines 1, 3")

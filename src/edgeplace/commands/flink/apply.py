@@ -122,7 +122,7 @@ class _Apply:
         proposals, problems = in_order(self._live, found, task_managers)
         self._report.proposals(proposals)
         for proposal in proposals:
-            own = [*proposal.problems, *until_problems(proposal.now)]
+            own = [*proposal.problems, *until_problems(self._folder, proposal.now)]
             own += cordon_problems(self._live, self._folder, proposal, task_managers, time.time())
             if proposal.nothing_to_do:
                 # What would hinder a change does not undo what is reached already.

@@ -95,6 +95,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="costs made by `edgeplace costs`: the solver decides; repeat it for several jobs",
     )
     parser.add_argument("--rules", metavar="FILE", help="rules for the solver")
+    parser.add_argument(
+        "--job-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        dest="job_files",
+        help="job graph that says where the data of sources is born (born_at), which Flink does "
+        "not know: without it, the solver leaves sources on their nodes; repeat it for several "
+        "jobs",
+    )
     add_change(parser)
 
 
@@ -104,6 +114,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         raise InvalidInputError("--costs needs the cluster", "give --cluster FILE too")
     if args.rules and not args.costs:
         raise InvalidInputError("--rules are the solver's, which needs --costs", "give both")
+    if args.job_files and not args.costs:
+        raise InvalidInputError("--job-file is the solver's, which needs --costs", "give both")
     if not args.undo and args.for_s < args.timeout:
         raise InvalidInputError(
             f"--for {args.for_s} s may be over before a move is seen healthy (--timeout "
@@ -163,9 +175,14 @@ class _Drain:
                 proposals.append(self._proposed(now, after, change))
         if not self._may_go_on(proposals, problems):
             return self._report.end(ApplyEnd.REFUSED)
+        if not nows:
+            unasked = "; the solver was not asked" if self._args.costs else ""
+            self._report.say(f"no subtask runs on {self._args.node}: nothing is to move{unasked}")
         if self._args.dry_run:
             self._report.say(
-                f"dry run: nothing was changed; the jobs would return at {clock(expires_s)}"
+                "dry run: nothing was changed; "
+                + ("the jobs would return at " if nows else "it would take nothing new until ")
+                + clock(expires_s)
             )
             return self._report.end("dry run")
         cordon = CordonChange(self._folder, self._args.timeout)
@@ -275,7 +292,7 @@ class _Drain:
         )
 
     def _not_drainable(self, now: JobNow) -> list[Obstacle]:
-        problems = until_problems(now)
+        problems = until_problems(self._folder, now)
         if now.plan_path.exists() and not base_places(self._folder, now, self._task_managers):
             problems.append(_unusable(now))
         return problems
@@ -288,12 +305,21 @@ class _Drain:
         off = node.registered | node.names
         solved: dict[str, Places] = {}
         if self._user is not None and self._args.costs:
+            from edgeplace.case.files import load_any_job
             from edgeplace.commands.flink.drain_solution import solved_elsewhere
 
             costs = [read(path, Costs) for path in self._args.costs]
             rules = read(self._args.rules, Rules) if self._args.rules else None
+            own = [load_any_job(path, self._user)[0] for path in self._args.job_files]
             solved, problems = solved_elsewhere(
-                self._live, nows, off | closed.keys(), self._user, costs, rules, self._args.timeout
+                self._live,
+                nows,
+                off | closed.keys(),
+                self._user,
+                costs,
+                rules,
+                own,
+                self._args.timeout,
             )
             if problems:
                 return [], problems

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -162,7 +163,26 @@ def test_a_second_drain_of_a_job_that_is_away_is_refused(drain, flink):
     ran = drain("pi-2")
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "job 'wordcount' is drained from a node until" in ran.err
+    assert "end it with `edgeplace flink drain pi-1 --undo`" in ran.err
     assert flink.jobs[0].placement == where
+
+
+def test_the_way_to_end_a_drain_names_the_node_with_the_cordon(drain, flink, plans):
+    """The plan until a time may leave others too, as a solver likes it: no cordon is there."""
+    flink.jobs[0].vertices[2].places = ["pi-0"]
+    flink.task_managers.append(replace(flink.task_managers[2], id="pi-0", host="10.0.0.7"))
+    drain("pi-1")
+    (until,) = plans.glob("wordcount.until-*")
+    until.write_text(until.read_text().replace("; pi-0", "; server"))
+    ran = drain("pi-2")
+    assert "end it with `edgeplace flink drain pi-1 --undo`" in ran.err
+
+
+def test_a_drain_whose_node_no_file_names_is_ended_by_its_file(drain, plans):
+    drain("pi-1")
+    (until,) = plans.glob("wordcount.until-*")
+    (plans / "wordcount.schedulercfg").write_text(until.read_text())
+    assert f"wait until then, or remove {until}" in drain("pi-2").err
 
 
 @pytest.mark.slow
@@ -175,6 +195,17 @@ def test_a_drain_can_be_prolonged(drain, flink, plans):
     assert len(untils) == 2
     assert all(int(n.split("-")[-1].split(".")[0]) > time.time() + 7000 for n in untils)
     assert [job.moves for job in flink.jobs] == moved
+
+
+def test_a_second_drain_says_what_it_did_not_do(drain, cluster, costs):
+    drain("pi-1", "--for", "10m")
+    dry = drain("pi-1", "--dry-run")
+    assert "no subtask runs on pi-1: nothing is to move\n" in dry.out
+    assert "dry run: nothing was changed; it would take nothing new until 20" in dry.out
+    ran = drain("first", "--cluster", cluster, "--costs", costs)
+    assert ran.status is ExitStatus.OK
+    assert "no subtask runs on first: nothing is to move; the solver was not asked\n" in ran.out
+    assert "nothing new is put on first until" in ran.out
 
 
 @pytest.mark.slow
@@ -286,15 +317,72 @@ def test_the_solver_says_why_there_is_no_place(drain, flink, cluster, costs, tmp
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "no placement without it keeps all limits" in ran.err
     assert "pin Source: lines" in ran.err
+    assert "cure: what is drained takes nothing: let the rules allow other places" in ran.err
     assert flink.jobs[0].placement == START
     assert plan_files(plans) == []
+
+
+@pytest.mark.parametrize("kind", ["pin", "never_move"])
+def test_operators_that_rules_name_by_id_are_told_by_name(drain, cluster, costs, tmp_path, kind):
+    """Operators of SQL go by JobVertexIDs, which nobody knows by heart."""
+    rules = tmp_path / "rules.yaml"
+    to = ", to: first" if kind == "pin" else ""
+    rules.write_text(f"rules: [{{kind: {kind}, operators: ['{SRC}']{to}}}]")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--rules", rules)
+    assert ran.status is ExitStatus.NOT_APPLIED
+    assert f"{kind} Source: lines" in ran.err
+    assert SRC not in ran.err
 
 
 def test_sources_stay_where_their_data_is_born_unless_rules_say_more(drain, cluster, costs):
     ran = drain("first", "--cluster", cluster, "--costs", costs)
     assert ran.status is ExitStatus.NOT_APPLIED
     assert "source Source: lines (1/2) stays on its node" in ran.err
-    assert "pin it to where it can be read too (--rules)" in ran.err
+    assert "say so by born_at in its job file (--job-file) or by a pin rule (--rules)" in ran.err
+
+
+@pytest.fixture
+def job_file(edgeplace, flink, tmp_path):
+    """Write the user's job file: its sources are born at some places."""
+
+    def write(*places, name="wordcount") -> Path:
+        path = tmp_path / "job.json"
+        edgeplace(
+            *("flink", "discover", "--jobmanager", flink.url, "--job", "wordcount"),
+            *("-o", tmp_path / "discovered.yaml", "--job-out", path),
+        )
+        document = json.loads(path.read_text()) | {"name": name}
+        document["operators"][0]["born_at"] = places
+        path.write_text(json.dumps(document))
+        return path
+
+    return write
+
+
+@pytest.mark.slow
+def test_the_users_job_file_says_where_data_is_born(drain, flink, cluster, costs, job_file):
+    """At the site, not on the node alone: the other node there reads it, too."""
+    born = job_file("lyon", "nice")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--job-file", born)
+    assert ran.status is ExitStatus.OK, ran.err
+    assert flink.jobs[0].placement[SRC] == ("pi-3", "pi-2")
+
+
+def test_a_job_file_whose_sources_are_born_on_the_node_alone(drain, cluster, costs, job_file):
+    born = job_file("first", "second")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--job-file", born)
+    assert ran.status is ExitStatus.NOT_APPLIED
+    assert "source Source: lines is born at first" in ran.err
+    assert "if it can be read elsewhere too, say so by born_at in its job file" in ran.err
+
+
+def test_a_job_file_of_another_job(drain, cluster, costs, job_file):
+    given = ("--cluster", cluster, "--costs", costs)
+    ran = drain("first", *given, "--job-file", job_file("lyon", "nice", name="fraud"))
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "the job files are of job 'fraud': no jobs of this name run there" in ran.err
+    alone = drain("first", "--job-file", "x.json")
+    assert "--job-file is the solver's, which needs --costs" in alone.err
 
 
 def test_slots_of_other_jobs_are_not_the_solvers(drain, flink, cluster, costs, other, tmp_path):

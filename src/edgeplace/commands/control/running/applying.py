@@ -100,7 +100,7 @@ def _apply(
             settings |= folder.shown(promised(says.wan_bytes_per_s, says.headroom))
         change = plan_change(folder, now, after, task_managers, settings)
         proposal = propose(live, folder, now, after, change, task_managers, now_s)
-        problems = [*proposal.problems, *until_problems(now)]
+        problems = [*proposal.problems, *until_problems(folder, now)]
         problems += cordon_problems(live, folder, proposal, task_managers, now_s)
         if problems and not proposal.nothing_to_do:
             return ApplyEnd.REFUSED, tuple(map(str, problems))
