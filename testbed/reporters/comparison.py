@@ -25,6 +25,7 @@ def costs(folder: Path) -> dict[str, Costs]:
     logs = {
         REST: folder / "rest",
         "Prometheus": folder / "prometheus",
+        "VictoriaMetrics": folder / "victoria",
         "InfluxDB": _cut_lines(folder, from_ms, to_ms),
         "OpenTelemetry": _cut_requests(folder, from_ms, to_ms),
         "Whisper": _cut_whisper(folder, from_ms, to_ms),

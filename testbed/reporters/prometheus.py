@@ -22,6 +22,18 @@ SCRAPE_S = 2
 _REQUEST_SECONDS = 10.0
 
 
+def scrape_configuration(ports: Sequence[int]) -> str:
+    """Return the text of a `prometheus.yml` that scrapes ports on loopback."""
+    return (
+        "scrape_configs:\n"
+        "  - job_name: flink\n"
+        f"    scrape_interval: {SCRAPE_S}s\n"
+        f"    scrape_timeout: {SCRAPE_S}s\n"
+        "    static_configs: "
+        f"[{{targets: {json.dumps([f'{LOOPBACK}:{port}' for port in ports])}}}]\n"
+    )
+
+
 class Prometheus(TestbedServer):
     """A server that scrapes every `SCRAPE_S` seconds, for the time of the ``with`` block.
 
@@ -49,14 +61,7 @@ class Prometheus(TestbedServer):
             raise TestbedError("no prometheus: apt-get install prometheus")
         self.url = f"http://{LOOPBACK}:{free_ports(1)[0]}"
         configuration = folder / "prometheus.yml"
-        configuration.write_text(
-            "scrape_configs:\n"
-            "  - job_name: flink\n"
-            f"    scrape_interval: {SCRAPE_S}s\n"
-            f"    scrape_timeout: {SCRAPE_S}s\n"
-            "    static_configs: "
-            f"[{{targets: {json.dumps([f'{LOOPBACK}:{port}' for port in ports])}}}]\n"
-        )
+        configuration.write_text(scrape_configuration(ports))
         command = [
             binary,
             f"--config.file={configuration}",

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from testbed.flink import config, job_jar, local_cluster
 from testbed.reporters.carbon import Carbon
 from testbed.reporters.prometheus import PORT, REPORTER, SCRAPE_S, Prometheus
 from testbed.reporters.push_receiver import PushReceiver
+from testbed.reporters.victoria import VictoriaMetrics
 from testbed.server import free_ports
 
 REPORT_S = 2
@@ -46,7 +48,7 @@ def record(folder: Path, home: Path, seconds: int) -> None:
     Raises
     ------
     TestbedError
-        If there is no ``prometheus`` or no ``carbon-cache``, or a command fails.
+        If there is no ``prometheus``, ``victoria-metrics`` or ``carbon-cache``, or a command fails.
     """
     folder.mkdir(parents=True)
     ports = free_ports(3)
@@ -59,6 +61,7 @@ def record(folder: Path, home: Path, seconds: int) -> None:
     interval = f"{REPORT_S} SECONDS"
     with (
         Prometheus(ports, folder) as prometheus,
+        VictoriaMetrics(ports, folder) as victoria,
         PushReceiver(folder / "influx.lp", folder / "otlp.bin") as receiver,
         Carbon(folder / "carbon", RETENTION) as carbon,
     ):
@@ -74,7 +77,8 @@ def record(folder: Path, home: Path, seconds: int) -> None:
             flink.wait_for_task_managers()
             job = _submit(flink, home)
             time.sleep(WARM_UP_S)
-            _collect(folder, flink.rest.url, prometheus.url, job, seconds)
+            servers = {"prometheus": prometheus.url, "victoria": victoria.url}
+            _collect(folder, flink.rest.url, servers, job, seconds)
             # The last reports.
             time.sleep(2 * REPORT_S)
 
@@ -92,7 +96,9 @@ def _submit(flink: local_cluster.LocalCluster, home: Path) -> str:
     return job
 
 
-def _collect(folder: Path, rest: str, prometheus: str, job: str, seconds: int) -> None:
+def _collect(
+    folder: Path, rest: str, servers: Mapping[str, str], job: str, seconds: int
+) -> None:
     where = ("--jobmanager", rest)
     before = os.getloadavg()
     said = _edgeplace(
@@ -102,12 +108,13 @@ def _collect(folder: Path, rest: str, prometheus: str, job: str, seconds: int) -
     window = {key: json.loads(said)[key] for key in ("from_ms", "to_ms")}
     window |= {"load_before": before, "load_after": os.getloadavg()}
     (folder / "window.json").write_text(json.dumps(window))
-    said = _edgeplace(
-        *("flink", "collect", "--prometheus", prometheus, "--job", job, "--json"),
-        *("--from", _clock(window["from_ms"]), "--until", _clock(window["to_ms"])),
-        *("--interval", SCRAPE_S, "-o", folder / "prometheus"),
-    )
-    (folder / "prometheus-said.json").write_text(said)
+    for name, url in servers.items():
+        said = _edgeplace(
+            *("flink", "collect", "--prometheus", url, "--job", job, "--json"),
+            *("--from", _clock(window["from_ms"]), "--until", _clock(window["to_ms"])),
+            *("--interval", SCRAPE_S, "-o", folder / name),
+        )
+        (folder / f"{name}-said.json").write_text(said)
     _edgeplace(
         *("flink", "discover", *where, "-o", folder / "cluster.yaml"),
         *("--job-out", folder / "job.json"),

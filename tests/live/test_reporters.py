@@ -1,4 +1,4 @@
-"""Costs by Prometheus, InfluxDB, OpenTelemetry and Graphite beside those by REST, of one run."""
+"""Costs by Prometheus, VictoriaMetrics, InfluxDB, OpenTelemetry and Graphite beside those by REST, of one run."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, 
 
 COLLECTED_S = 90
 """The logs begin and end up to 2 s apart, and Carbon rounds times to whole seconds."""
-WAYS = ("Prometheus", "InfluxDB", "OpenTelemetry", "Whisper")
+WAYS = ("Prometheus", "VictoriaMetrics", "InfluxDB", "OpenTelemetry", "Whisper")
 RUNS = 2
 """A second run decides if the first is off: beside other work, a record may cost twice as much in
 the seconds that one log has at its ends, and another has not."""
@@ -43,7 +43,11 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    for name, package in (("prometheus", "prometheus"), ("carbon-cache", "graphite-carbon")):
+    for name, package in (
+        ("prometheus", "prometheus"),
+        ("victoria-metrics", "victoria-metrics"),
+        ("carbon-cache", "graphite-carbon"),
+    ):
         if shutil.which(name) is None:
             pytest.skip(f"no {name}: apt-get install {package}")
     pytest.importorskip("opentelemetry.proto", reason="no opentelemetry-proto: uv sync")
@@ -57,8 +61,9 @@ def run(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return ran
 
 
-def test_prometheus_has_the_job_without_gaps(run: Run):
-    said = json.loads((run.folder / "prometheus-said.json").read_text())
+@pytest.mark.parametrize("server", ["prometheus", "victoria"])
+def test_a_server_that_scrapes_has_the_job_without_gaps(run: Run, server: str):
+    said = json.loads((run.folder / f"{server}-said.json").read_text())
     assert [job["name"] for job in said["jobs"]] == ["counting"]
     assert said["gaps"] == [] and said["missing"] == []
 
