@@ -86,7 +86,8 @@ def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Com
     Raises
     ------
     InvalidInputError
-        If an operator that is named cannot have any parallelism asked for, with the reason.
+        If an operator that is named cannot have any parallelism asked for, or none can have
+        another one than it has, with the reason.
     """
     ranges = {ALL: range(1, MOST_PARALLELISM + 1)} if asked == ALL else asked
     if isinstance(ranges, str) or not ranges:
@@ -110,7 +111,7 @@ def choice_of(jobs: Sequence[JobGraph], rules: Rules, asked: Asked | str) -> Com
         if not stated and others is None:
             continue
         group, refused = _group(jobs, rules, members, next(iter(stated), None), others or ())
-        if group is None and stated:
+        if group is None and stated and _now(jobs, members[0]) not in next(iter(stated)):
             raise InvalidInputError(
                 f"the parallelism of {title} cannot be chosen: {refused}",
                 "leave it out, or ask for what it can have",
@@ -175,6 +176,11 @@ def _title(jobs: Sequence[JobGraph], members: Sequence[Member]) -> str:
     return ", ".join(
         (f"{job}: " if prefix else "") + by_name[job].operator(op).name for job, op in members
     )
+
+
+def _now(jobs: Sequence[JobGraph], member: Member) -> int:
+    job, op = member
+    return next(j for j in jobs if j.name == job).operator(op).parallelism
 
 
 def _group(

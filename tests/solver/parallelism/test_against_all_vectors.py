@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.model import InvalidInputError, Status, objective_levels
+from edgeplace.model import Cluster, InvalidInputError, Status, objective_levels, parse
 from edgeplace.solver import evaluate, pareto, solve
 from edgeplace.solver.explain.pareto import TERMS
 from tests.support.oracle import Oracle
@@ -72,17 +72,24 @@ def with_money(draw):
     job, cluster, rules, current = draw(instances())
     prices = st.sampled_from([0.0, 1e-9, 4e-9])
     volumes = st.sampled_from([0.0, 1e9, 1e11])
-    links = tuple(
-        a.model_copy(update={"price_per_byte": draw(prices), "included_bytes": draw(volumes)})
+    drawn = {
+        (a.source, a.target): {"price_per_byte": draw(prices), "included_bytes": draw(volumes)}
         for a in cluster.links
-    )
+    }
+    for (a, b), figures in drawn.items():
+        back = drawn.get((b, a), {})
+        if figures["included_bytes"] and back.get("included_bytes"):
+            # Opposite links that share a volume state the same figures: others are refused.
+            figures.update(back)
+    links = tuple(a.model_copy(update=drawn[a.source, a.target]) for a in cluster.links)
     hourly = st.sampled_from([0.0, 0.04, 1.0])
     nodes = tuple(
         n.model_copy(update={f"price_per_{what}_hour": draw(hourly) for what in ("core", "node")})
         for n in cluster.nodes
     )
     update = {"currency": "EUR", "links": links, "nodes": nodes}
-    return job, cluster.model_copy(update=update), rules, current
+    # Reading a document checks it, and a copy does not.
+    return job, parse({**dict(cluster), **update}, Cluster, "the cluster"), rules, current
 
 
 COSTS = st.sampled_from([("cost",), ("cost", "latency"), ("wan", "cost"), ("cost:10%", "moves")])

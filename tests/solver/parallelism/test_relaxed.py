@@ -12,6 +12,7 @@ from edgeplace.solver.parallelism.choice import choice_of
 from edgeplace.solver.parallelism.relaxed import relaxed
 from edgeplace.solver.parallelism.splits import Splits
 from edgeplace.solver.parallelism.within import Means, search_within
+from edgeplace.solver.problem import with_state_at_demand
 from tests.support.parallelism import asked_of, at, optimum, plan_of
 from tests.support.strategies import instances
 
@@ -28,8 +29,10 @@ def test_no_plan_of_any_vector_is_below_its_bound(instance, data, term):
     try:
         choice = choice_of([job], rules, asked)
         box = tuple(g.values for g in choice.groups)
-        case = Case((job,), cluster, rules, plan_of(job, current))
-        problem = relaxed(case, Splits([job], choice), box)
+        # `solve` states the state at the demand before anything else.
+        (stated,), _ = with_state_at_demand([job])
+        case = Case((stated,), cluster, rules, plan_of(job, current))
+        problem = relaxed(case, Splits([stated], choice), box)
     except InvalidInputError:
         assume(False)
     soft = term == "throughput"
