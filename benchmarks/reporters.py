@@ -1,12 +1,14 @@
-"""Costs of one run by Prometheus, InfluxDB, OpenTelemetry and Whisper against Flink's REST API.
+"""Costs of one run by each way that Flink's metrics can go, against Flink's REST API.
+
+The ways are Prometheus, VictoriaMetrics, InfluxDB, OpenTelemetry and Whisper.
 
     python benchmarks/reporters.py FOLDER [--seconds 120]
 
 If FOLDER is new, a Flink on this machine runs a job with all four reporters, while `edgeplace
 flink collect` polls it: the logs go into FOLDER. Then the costs of each log are compared with those
 of the polls, over the same time. tests/live/test_reporters.py asks for the same within 2 %. Needs
-Debian's `prometheus` and `graphite-carbon`. Debian and PyPI have no collector of OpenTelemetry, so
-the reporter's requests are written as the JSON of a collector's file exporter.
+Debian's `prometheus`, `victoria-metrics` and `graphite-carbon`. Debian and PyPI have no collector
+of OpenTelemetry, so the reporter's requests are written as the JSON of a collector's file exporter.
 """
 
 import argparse
@@ -31,10 +33,10 @@ def compare(folder: Path) -> None:
             share, weak = 100 * (cost.busy_share or 0), cost.weak or "no"
             print(f"{op.name}: busy {cost.busy_s:.1f} s, {share:.1f} % of the time; weak: {weak}")
     found = {name: figures(each) for name, each in measured.items()}
-    print(f"{'':48}{REST:>14}" + "".join(f"{name:>15}" for name in list(found)[1:]))
+    print(f"{'':48}{REST:>14}" + "".join(f"{name:>17}" for name in list(found)[1:]))
     for figure, value in found[REST].items():
         others = (100 * (of[figure] / value - 1) for of in list(found.values())[1:])
-        print(f"{figure:48}{value:14.6g}" + "".join(f"{other:+14.2f}%" for other in others))
+        print(f"{figure:48}{value:14.6g}" + "".join(f"{other:+16.2f}%" for other in others))
 
 
 if __name__ == "__main__":

@@ -96,9 +96,7 @@ def _submit(flink: local_cluster.LocalCluster, home: Path) -> str:
     return job
 
 
-def _collect(
-    folder: Path, rest: str, servers: Mapping[str, str], job: str, seconds: int
-) -> None:
+def _collect(folder: Path, rest: str, servers: Mapping[str, str], job: str, seconds: int) -> None:
     where = ("--jobmanager", rest)
     before = os.getloadavg()
     said = _edgeplace(

@@ -1,4 +1,4 @@
-"""Costs by Prometheus, VictoriaMetrics, InfluxDB, OpenTelemetry and Graphite beside those by REST, of one run."""
+"""Costs by each way that Flink's metrics can go beside those by REST, of one run."""
 
 import json
 import shutil
