@@ -198,9 +198,8 @@ def _group(
         What is asked of it by name; None: `others`, as far as it can have them.
     """
     by_name = {j.name: j for j in jobs}
-    title = _title(jobs, members)
+    title, now = _title(jobs, members), _now(jobs, members[0])
     operators = [by_name[job].operator(op) for job, op in members]
-    now = operators[0].parallelism
     if why := _kept(jobs, rules, members):
         return None, f"{title} keeps {now}: {why}"
     most = min(op.max_parallelism for op in operators)

@@ -1,10 +1,10 @@
-"""A Prometheus of Debian's that scrapes processes on this machine, and Flink's reporter for it."""
+"""Servers of Debian's that scrape processes on this machine, and Flink's reporter for them."""
 
 import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import requests
 
@@ -20,18 +20,6 @@ REPORTER: Mapping[str, str] = {
 PORT = "metrics.reporter.prom.port"
 SCRAPE_S = 2
 _REQUEST_SECONDS = 10.0
-
-
-def scrape_configuration(ports: Sequence[int]) -> str:
-    """Return the text of a `prometheus.yml` that scrapes ports on loopback."""
-    return (
-        "scrape_configs:\n"
-        "  - job_name: flink\n"
-        f"    scrape_interval: {SCRAPE_S}s\n"
-        f"    scrape_timeout: {SCRAPE_S}s\n"
-        "    static_configs: "
-        f"[{{targets: {json.dumps([f'{LOOPBACK}:{port}' for port in ports])}}}]\n"
-    )
 
 
 class Prometheus(TestbedServer):
@@ -52,23 +40,38 @@ class Prometheus(TestbedServer):
     Raises
     ------
     TestbedError
-        If there is no ``prometheus``, or it is not ready in time.
+        If its program is missing, or it is not ready in time.
     """
 
+    program: ClassVar[str] = "prometheus"
+    """Also the name of Debian's package."""
+    options: ClassVar[tuple[str, ...]] = (
+        "--config.file={configuration}",
+        "--storage.tsdb.path={data}",
+        "--web.listen-address={address}",
+    )
+    ready: ClassVar[str] = "/-/ready"
+
     def __init__(self, ports: Sequence[int], folder: Path) -> None:
-        binary = shutil.which("prometheus")
+        binary = shutil.which(self.program)
         if binary is None:
-            raise TestbedError("no prometheus: apt-get install prometheus")
-        self.url = f"http://{LOOPBACK}:{free_ports(1)[0]}"
-        configuration = folder / "prometheus.yml"
-        configuration.write_text(scrape_configuration(ports))
-        command = [
-            binary,
-            f"--config.file={configuration}",
-            f"--storage.tsdb.path={folder / 'data'}",
-            f"--web.listen-address={self.url.removeprefix('http://')}",
-        ]
-        super().__init__("Prometheus", command, folder / "prometheus.log")
+            raise TestbedError(f"no {self.program}: apt-get install {self.program}")
+        address = f"{LOOPBACK}:{free_ports(1)[0]}"
+        self.url = f"http://{address}"
+        configuration, data = folder / f"{self.program}.yml", folder / f"{self.program}-data"
+        configuration.write_text(
+            "scrape_configs:\n"
+            "  - job_name: flink\n"
+            f"    scrape_interval: {SCRAPE_S}s\n"
+            f"    scrape_timeout: {SCRAPE_S}s\n"
+            "    static_configs: "
+            f"[{{targets: {json.dumps([f'{LOOPBACK}:{port}' for port in ports])}}}]\n"
+        )
+        options = (
+            option.format(configuration=configuration, data=data, address=address)
+            for option in self.options
+        )
+        super().__init__(self.program, [binary, *options], folder / f"{self.program}.log")
 
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the series of an instant query: each has `metric` (labels) and `value`.
@@ -91,6 +94,20 @@ class Prometheus(TestbedServer):
 
     def _is_ready(self) -> bool:
         try:
-            return requests.get(f"{self.url}/-/ready", timeout=_REQUEST_SECONDS).ok
+            return requests.get(f"{self.url}{self.ready}", timeout=_REQUEST_SECONDS).ok
         except requests.RequestException:
             return False
+
+
+class VictoriaMetrics(Prometheus):
+    """The same by VictoriaMetrics, which answers the same requests."""
+
+    program: ClassVar[str] = "victoria-metrics"
+    options: ClassVar[tuple[str, ...]] = (
+        "-promscrape.config={configuration}",
+        "-storageDataPath={data}",
+        "-httpListenAddr={address}",
+        # What is younger is not shown: by default 30 s.
+        "-search.latencyOffset=1s",
+    )
+    ready: ClassVar[str] = "/health"

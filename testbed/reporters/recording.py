@@ -12,9 +12,14 @@ from pathlib import Path
 from testbed.errors import TestbedError
 from testbed.flink import config, job_jar, local_cluster
 from testbed.reporters.carbon import Carbon
-from testbed.reporters.prometheus import PORT, REPORTER, SCRAPE_S, Prometheus
+from testbed.reporters.prometheus import (
+    PORT,
+    REPORTER,
+    SCRAPE_S,
+    Prometheus,
+    VictoriaMetrics,
+)
 from testbed.reporters.push_receiver import PushReceiver
-from testbed.reporters.victoria import VictoriaMetrics
 from testbed.server import free_ports
 
 REPORT_S = 2

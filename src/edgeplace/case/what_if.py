@@ -40,6 +40,8 @@ _MULTIPLE = re.compile(
 """`x2`, `2x` and `200%`; `+10%` is none of them."""
 _MULTIPLIED = ("rate", "period", "demand", "link", "price", "slots", "cores")
 """Kinds whose values may be multiples."""
+_PATTERN = "*?["
+"""Letters that make a pattern of a name."""
 _LARGEST = 1e12
 """Records/s, and factors, that one supposes at most."""
 _NODES = range(1, 1001)
@@ -178,7 +180,7 @@ def _matching(what: str, name: str, ids: Sequence[str]) -> list[str]:
     InvalidInputError
         If a pattern fits none.
     """
-    if name in ids or not set(name) & set("*?["):
+    if name in ids or not set(name) & set(_PATTERN):
         return [name]
     found = [each for each in ids if fnmatchcase(each, name)]
     if not found:
@@ -198,6 +200,9 @@ def as_settings(changes: Sequence[Change], cluster: Cluster) -> tuple[str, ...]:
 
 
 def _as_setting(change: Change, cluster: Cluster) -> str:
+    if set(change.where) & set(_PATTERN):
+        # An id that reads as a pattern is not sure to fit itself.
+        return ""
     of_node = {t.id for t in cluster.task_managers if t.node == change.where}
     match change.kind:
         case LimitKind.SLOTS if task_managers_of(cluster, change.where) == {change.where}:

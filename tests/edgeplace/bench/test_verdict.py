@@ -12,10 +12,9 @@ from edgeplace.views.terms import Terms
 BYTES, LEAST = Terms(), 1e-6
 
 
-@pytest.fixture(scope="module")
-def solved():
-    instance = generate("seed-pis-2-1")
-    result = solve(instance.jobs, instance.cluster, instance.rules, objective=("wan",))
+def answered(instance, cluster):
+    """Return the answer of `solve` to an instance on a cluster."""
+    result = solve(instance.jobs, cluster, instance.rules, objective=("wan",))
     return RunAnswer(
         outcome=RunOutcome.OPTIMAL,
         claimed_wan=result.evaluation.wan_cost,
@@ -24,6 +23,12 @@ def solved():
         evaluation=result.evaluation,
         exact=True,
     )
+
+
+@pytest.fixture(scope="module")
+def solved():
+    instance = generate("seed-pis-2-1")
+    return answered(instance, instance.cluster)
 
 
 def revised(answer, wan_factor=1.0, **changes):
@@ -120,15 +125,7 @@ def test_small_money_is_told_apart():
     instance = generate("seed-pis-2-1")
     dear = tuple(a.model_copy(update={"price_per_byte": 4e-9}) for a in instance.cluster.links)
     cluster = instance.cluster.model_copy(update={"links": dear, "currency": "EUR"})
-    result = solve(instance.jobs, cluster, instance.rules, objective=("wan",))
-    good = RunAnswer(
-        outcome=RunOutcome.OPTIMAL,
-        claimed_wan=result.evaluation.wan_cost,
-        bound=result.bound,
-        plan=result.plan,
-        evaluation=result.evaluation,
-        exact=True,
-    )
+    good = answered(instance, cluster)
     bad = revised(good, 1 + 1e-4)
     assert abs(good.wan - bad.wan) < 1e-6
     found = judge({"good": good, "bad": bad}, None, Terms.of(cluster), negligible(cluster))
