@@ -27,7 +27,7 @@ from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrate
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import Gathering
-from edgeplace.model.limits import AMOUNTS, BOUNDS, RATED, Limit, LimitKind, Place, Step
+from edgeplace.model.limits import AMOUNTS, BOUNDS, JOB_BOUNDS, RATED, Limit, LimitKind, Place, Step
 from edgeplace.model.objective import (
     DEFAULT_OBJECTIVE,
     HOUR_S,
@@ -71,6 +71,7 @@ from edgeplace.model.rules import (
     Colocate,
     Exclusive,
     Exlocate,
+    JobRequirements,
     Match,
     NeverMove,
     OwnData,
@@ -97,6 +98,7 @@ __all__ = [
     "BOUNDS",
     "DEFAULT_OBJECTIVE",
     "HOUR_S",
+    "JOB_BOUNDS",
     "MONTH_S",
     "MOST_PARALLELISM",
     "OBJECTIVES",
@@ -128,6 +130,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidRuleError",
     "JobGraph",
+    "JobRequirements",
     "JobUse",
     "LevelResult",
     "Limit",

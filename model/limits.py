@@ -2,7 +2,8 @@
 
 To add a kind, add its row to `LimitKind`. The evaluator, the formulation, the baselines, the cures
 and all tables read the row of two families of kinds, so that a new one of these needs nothing else:
-amounts that subtasks take of their TaskManagers, and bounds on a term of the objective.
+amounts that subtasks take of their TaskManagers, and bounds on a term of the objective. A third
+family is bounds on what one job adds to a term.
 """
 
 from collections.abc import Callable
@@ -30,6 +31,7 @@ class Place(Enum):
     """A pair of sites."""
     PLAN = auto()
     """The plan as a whole."""
+    JOB = auto()
     RULE = auto()
 
 
@@ -76,6 +78,9 @@ class Facts:
     bounds, by, where
         Of a bound on a term of the objective: the term, the field of the rules, and what it is at
         as a person calls it.
+    of_job
+        Of a bound on what one job adds to a term of the objective: the term. `by` is then the field
+        of the limits of a job.
     """
 
     unit: str
@@ -92,6 +97,7 @@ class Facts:
     bounds: ObjectiveName | None = None
     by: str = ""
     where: str = ""
+    of_job: ObjectiveName | None = None
 
 
 class LimitKind(StrEnum):
@@ -141,6 +147,29 @@ class LimitKind(StrEnum):
             where="worst path",
         ),
     )
+    JOB_MOVES = (
+        "moves of a job",
+        Facts(
+            unit="subtasks",
+            at=Place.JOB,
+            stated="at most {room:.0f} subtasks of job {where} move",
+            cure="{amount:.0f} more moves of job {where}",
+            by="max_moves",
+            of_job="moves",
+        ),
+    )
+    JOB_LATENCY = (
+        "latency of a job",
+        Facts(
+            unit="ms",
+            at=Place.JOB,
+            stated="the worst path of job {where} takes at most {room:g} ms",
+            cure="{amount:.4g} ms more for the worst path of job {where}",
+            step=Step.DIGITS,
+            by="max_latency_ms",
+            of_job="latency",
+        ),
+    )
     ROUTE = (
         "route",
         Facts(
@@ -149,7 +178,7 @@ class LimitKind(StrEnum):
             stated="streams run only between sites that a route joins",
             cure="a link that joins {where}",
             step=Step.NONE,
-            helps=("link bandwidth", "credit window", "latency"),
+            helps=("link bandwidth", "credit window", "latency", "latency of a job"),
         ),
     )
     SLOTS = (
@@ -203,7 +232,7 @@ class LimitKind(StrEnum):
             cure="{amount:.4g} times the speed of one thread for {where}: a faster node",
             step=Step.FACTOR,
             grows_with_rates=True,
-            helps=("node cpu", "latency"),
+            helps=("node cpu", "latency", "latency of a job"),
         ),
     )
     NODE_CPU = (
@@ -228,7 +257,7 @@ class LimitKind(StrEnum):
             cure="{rate} more bandwidth on link {where}",
             target="link_target",
             grows_with_rates=True,
-            helps=("credit window", "latency"),
+            helps=("credit window", "latency", "latency of a job"),
             one_more="1 Mbit/s more on",
         ),
     )
@@ -242,7 +271,7 @@ class LimitKind(StrEnum):
             "floating_buffers_per_gate), for {where}",
             step=Step.FACTOR,
             grows_with_rates=True,
-            helps=("latency",),
+            helps=("latency", "latency of a job"),
         ),
     )
 
@@ -255,6 +284,14 @@ class LimitKind(StrEnum):
         """Return the bound of the rules on the term of this kind; None: the rules have none."""
         stated: float | None = getattr(rules, self.facts.by)
         return stated
+
+    def bounds_of_jobs(self, rules: Rules) -> dict[str, float]:
+        """Return name of a job -> the bound of the rules on what it adds to the term of this kind.
+
+        Jobs are in the order of the rules; those without such a bound are left out.
+        """
+        stated = {own.job: getattr(own, self.facts.by) for own in rules.jobs}
+        return {job: most for job, most in stated.items() if most is not None}
 
     def in_words(self, where: str, room: float, given: float, rates: RateUnit) -> str:
         """Return a limit of this kind as a sentence."""
@@ -285,6 +322,8 @@ AMOUNTS = _kinds(lambda f: f.has)
 """Amounts that subtasks take of their TaskManagers, apart from slots. They add up."""
 BOUNDS = _kinds(lambda f: f.bounds)
 """Bounds on a term of the objective."""
+JOB_BOUNDS = _kinds(lambda f: f.of_job)
+"""Bounds on what one job adds to a term of the objective."""
 
 
 class Limit(Frozen):
@@ -303,8 +342,8 @@ class Limit(Frozen):
     """
     subject: tuple[str, ...] = ()
     """What it is at, by ids: a TaskManager, a node, two sites of a link or a route, job, operator
-    and index (from 0) of a subtask, or of both of a channel; the title of a rule; nothing for the
-    plan as a whole."""
+    and index (from 0) of a subtask, or of both of a channel; a job; the title of a rule; nothing
+    for the plan as a whole."""
 
     @classmethod
     def of(

@@ -99,6 +99,8 @@ class Evaluation(Frozen):
     """Every node, in cores against cores x target."""
     task_managers: tuple[Limit, ...]
     """Every TaskManager, in slots."""
+    jobs: tuple[Limit, ...] = ()
+    """Every limit that the rules state for a job, on its worst path or its moves."""
     wishes: float = 0.0
     """Subtasks that break wishes, each times the weight of its wish: the `wishes` objective."""
     unmet: tuple[Unmet, ...] = ()

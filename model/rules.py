@@ -2,7 +2,13 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole
@@ -185,6 +191,30 @@ AnyWish = Annotated[
 ]
 
 
+class JobRequirements(Frozen):
+    """What one job requires, beside the limits on the plan as a whole."""
+
+    job: Id
+    """Name of the job."""
+    max_latency_ms: NonNegative | None = None
+    """Limit on the worst source-to-sink path of the job."""
+    max_moves: Whole | None = Field(default=None, ge=0)
+    """Limit on subtasks of the job that leave their current TaskManager."""
+
+    @model_validator(mode="after")
+    def _states_one(self) -> Self:
+        if self.max_latency_ms is None and self.max_moves is None:
+            raise PydanticCustomError(
+                "requirements",
+                "nothing is required of job {job}",
+                {
+                    "job": repr(self.job),
+                    "cure": "add max_latency_ms or max_moves, or drop the entry",
+                },
+            )
+        return self
+
+
 class SourceFactor(Frozen):
     """The factor of some sources in a period, in place of the period's own."""
 
@@ -225,6 +255,18 @@ def _each_period_once(periods: tuple[Period, ...]) -> tuple[Period, ...]:
     return periods
 
 
+def _each_job_once(jobs: tuple[JobRequirements, ...]) -> tuple[JobRequirements, ...]:
+    names = [own.job for own in jobs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise PydanticCustomError(
+            "requirements",
+            "job {name} has two entries",
+            {"name": repr(twice), "cure": "state all that a job requires in one entry"},
+        )
+    return jobs
+
+
 class Rules(Frozen):
     """A list of rules, wishes, limits on the plan as a whole, and what it must stand."""
 
@@ -237,11 +279,24 @@ class Rules(Frozen):
     """Limit on the worst source-to-sink path."""
     max_moves: Whole | None = Field(default=None, ge=0)
     """Limit on subtasks that leave their current TaskManager; needs a current placement."""
+    jobs: Annotated[tuple[JobRequirements, ...], AfterValidator(_each_job_once)] = ()
+    """What single jobs require."""
     demand: Annotated[tuple[Period, ...], AfterValidator(_each_period_once)] = ()
     """Periods of every day; the plan holds in each of them. Empty: the stated rates always."""
     survive: tuple[Id, ...] = ()
     """Sites that may be lost, one at a time: ids, patterns as `region-*`, or `any`. As the option
     `--survive` of `edgeplace solve`: a plan is written only if one exists after each loss, too."""
+
+    @property
+    def limit_moves(self) -> bool:
+        """Whether the moves of all jobs, or of one, are limited."""
+        return self.max_moves is not None or any(own.max_moves is not None for own in self.jobs)
+
+    @property
+    def limit_latency(self) -> bool:
+        """Whether the worst path of all jobs, or of one, is limited."""
+        own = (of.max_latency_ms for of in self.jobs)
+        return self.max_latency_ms is not None or any(most is not None for most in own)
 
 
 def refuse_demand(rules: Rules | None, what: str) -> None:

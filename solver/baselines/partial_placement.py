@@ -9,6 +9,7 @@ from copy import copy
 
 import numpy as np
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.baselines.routes import Routes
 from edgeplace.solver.baselines.slots_taken import SlotsTaken
@@ -55,6 +56,10 @@ class State:
             if not isinstance(c, Restriction):  # restrictions are in `allowed`
                 for k in _touched(c):
                     self._rules[k].append(c)
+        self._most_moves = np.inf if p.rules.max_moves is None else p.rules.max_moves
+        self._most_moves_of = np.full(len(p.subtasks.jobs), np.inf)
+        of_jobs = LimitKind.JOB_MOVES.bounds_of_jobs(p.rules)
+        self._most_moves_of[p.subtasks.job_numbers(of_jobs)] = list(of_jobs.values())
         self._channels = _channels_of(p)
         self._slots = SlotsTaken(p)
         self._clear()
@@ -68,7 +73,7 @@ class State:
         self._cores = np.zeros(len(p.tms.node_cores))
         self._taken = np.zeros(p.tms.has.T.shape)
         self._links = np.zeros(len(p.network.names))
-        self._moved = 0
+        self._moved = np.zeros(len(p.subtasks.jobs), np.intp)
         self.assignment = np.full(p.n, -1, np.intp)
         self.at_site = np.zeros((p.n, p.network.n_sites))
         self._cut_off = np.zeros((p.n, p.network.n_sites), np.intp)
@@ -128,8 +133,11 @@ class State:
         for taken, takes, has in zip(self._taken, p.footprint.takes[k], p.tms.has.T, strict=True):
             ok &= taken + takes <= has * _BYTES_ROOM
         ok &= self._cut_off[k, p.tms.site] == 0
-        if p.current is not None and p.rules.max_moves is not None:
-            ok &= self._moved + (p.current[k] != np.arange(p.m)) <= p.rules.max_moves
+        if p.current is not None and p.rules.limit_moves:
+            job = p.subtasks.job_of[k]
+            leaves = p.current[k] != np.arange(p.m)
+            ok &= self._moved.sum() + leaves <= self._most_moves
+            ok &= self._moved[job] + leaves <= self._most_moves_of[job]
         for c in self._rules[k]:
             ok &= _obeys(c, k, self.assignment)
         if here >= 0:
@@ -157,12 +165,14 @@ class State:
         return self._in_time(k, t)
 
     def _in_time(self, k: int, t: int) -> bool:
-        limit = self._p.rules.max_latency_ms
-        if limit is None:
+        if not self._p.rules.limit_latency:
             return True
         trial = self.assignment.copy()
         trial[k] = t
-        return bool((trial < 0).any()) or assess(self._p, trial).latency_ms <= limit * _ROOM
+        if (trial < 0).any():
+            return True
+        late = {v.kind for v in assess(self._p, trial).violations}
+        return late.isdisjoint((LimitKind.LATENCY, LimitKind.JOB_LATENCY))
 
     def holds(self, k: int) -> bool:
         """Return True if subtask k breaks no limit where it is."""
@@ -205,7 +215,7 @@ class State:
         self._cores[p.tms.node[t]] += sign * p.work.cores[k, p.tms.node_class[t]]
         self._taken[:, t] += sign * p.footprint.takes[k]
         if p.current is not None:
-            self._moved += sign * int(p.current[k] != t)
+            self._moved[p.subtasks.job_of[k]] += sign * int(p.current[k] != t)
 
     def _ends(self, k: int, site: int) -> tuple[Ints, Ints, Ints]:
         """Return k's channels to placed subtasks, and the sites of their ends, with k at a site."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from edgeplace.model import (
     BOUNDS,
+    JOB_BOUNDS,
     Cluster,
     Evaluation,
     JobGraph,
@@ -138,6 +139,9 @@ def evaluation_of(
         links=_listed(usage, replace(usage.rated[0], used=usage.carried_bytes)),
         nodes=listed[LimitKind.NODE_CPU],
         task_managers=listed[LimitKind.SLOTS],
+        jobs=tuple(
+            limit for use in others if use.kind in JOB_BOUNDS for limit in _listed(usage, use)
+        ),
         wishes=usage.value("wishes"),
         unmet=tuple(
             Unmet(wish=wish.title, at=i, subtasks=n, weight=wish.weight)
@@ -215,6 +219,9 @@ def _named(usage: Usage, kind: LimitKind, i: int) -> tuple[str, tuple[str, ...]]
             return broken.title, (broken.rule.title() if broken.rule else broken.title,)
     if kind in BOUNDS:
         return kind.facts.where, ()
+    if kind in JOB_BOUNDS:
+        job = list(kind.bounds_of_jobs(p.rules))[i]
+        return job, (job,)
     tm = p.cluster.task_managers[i].id
     return tm, (tm,)
 

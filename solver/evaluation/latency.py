@@ -102,10 +102,17 @@ class LongestPaths:
             service, done, ended, source, target, exchange, spread, links[live], credit[live]
         )
 
-    @property
-    def worst_ms(self) -> float:
-        """The longest of all."""
-        return float(self.ended.max(initial=0.0))
+    def worst_ms(self, of: Ints, n: int) -> Floats:
+        """Return the longest path of each group of subtasks that paths do not leave.
+
+        Parameters
+        ----------
+        of
+            Group of each subtask, shape (n_subtasks,), from 0 to n - 1.
+        """
+        worst = np.zeros(n)
+        np.maximum.at(worst, of, self.ended)
+        return worst
 
     def worst(self) -> tuple[PathPart, ...]:
         """Return the steps of the longest of all, from the source to the sink."""

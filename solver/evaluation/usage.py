@@ -11,7 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, BOUNDS, HOUR_S, MONTH_S, RATED, LimitKind, ObjectiveName
+from edgeplace.model import (
+    AMOUNTS,
+    BOUNDS,
+    HOUR_S,
+    JOB_BOUNDS,
+    MONTH_S,
+    RATED,
+    LimitKind,
+    ObjectiveName,
+)
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.evaluation.latency import LongestPaths
 from edgeplace.solver.problem import Problem
@@ -89,8 +98,9 @@ class Usage:
         Used of each amount of `AMOUNTS` of each TaskManager, shape (n_task_managers, n_amounts).
     rules
         Rules that are broken, and by how many subtasks.
-    latency_ms
-        Longest path over channels with traffic; a missing route counts nothing.
+    latencies_ms
+        Longest path of each job over channels with traffic, shape (n_jobs,); a missing route counts
+        nothing.
     moved
         Subtasks that leave their current TaskManager, shape (n_subtasks,).
     periods
@@ -113,9 +123,14 @@ class Usage:
     slots: Ints
     taken: Floats
     rules: tuple[tuple[Constraint, int], ...]
-    latency_ms: float
+    latencies_ms: Floats
     moved: Bools
     periods: tuple["Usage", ...] = ()
+
+    @property
+    def latency_ms(self) -> float:
+        """Longest path of all jobs; a missing route counts nothing."""
+        return float(self.latencies_ms.max())
 
     @cached_property
     def server_cores(self) -> float:
@@ -205,6 +220,7 @@ class Usage:
             ),
             _none_allowed(LimitKind.RULE, [wrong for _, wrong in self.rules]),
             *self._bounds(kind for kind in BOUNDS if kind not in RATED),
+            *self._bounds_of_jobs(),
         )
 
     def _bounds(self, kinds: Iterable[LimitKind]) -> Iterator[Use]:
@@ -215,6 +231,19 @@ class Usage:
                 # A missing route counts nothing: it is a limit of its own.
                 known = self.latency_ms if term is None or term == "latency" else self.value(term)
                 yield Use(kind, np.array([known]), np.array([most]), TOLERANCE)
+
+    def _bounds_of_jobs(self) -> Iterator[Use]:
+        """Yield the use of bounds on what single jobs add to terms of the objective."""
+        of = self.problem.subtasks
+        added = {
+            "latency": self.latencies_ms,
+            "moves": np.bincount(of.job_of[self.moved], minlength=len(of.jobs)),
+        }
+        for kind in JOB_BOUNDS:
+            stated, term = kind.bounds_of_jobs(self.problem.rules), kind.facts.of_job
+            if stated and term:
+                used = added[term].astype(float)[of.job_numbers(stated)]
+                yield Use(kind, used, np.array(list(stated.values()), float), TOLERANCE)
 
     @cached_property
     def utilisation(self) -> float:
@@ -270,7 +299,7 @@ def measure_usage(problem: Problem, assignment: Ints) -> Usage:
         far_bytes=sent,
         window_room=room,
         taken=np.max([u.taken for u in each], axis=0),
-        latency_ms=max(u.latency_ms for u in each),
+        latencies_ms=np.max([u.latencies_ms for u in each], axis=0),
         periods=each,
     )
 
@@ -323,7 +352,9 @@ def _measured(problem: Problem, assignment: Ints) -> Usage:
         slots=_slots(p, assignment),
         taken=np.stack([_total(t, assignment, p.m) for t in p.footprint.takes.T], axis=1),
         rules=tuple(_broken(p, assignment)),
-        latency_ms=LongestPaths.of(p, site, cls, far).worst_ms,
+        latencies_ms=LongestPaths.of(p, site, cls, far).worst_ms(
+            p.subtasks.job_of, len(p.subtasks.jobs)
+        ),
         moved=moved,
     )
 

@@ -41,6 +41,7 @@ def limits_in_use(evaluation: Evaluation, rules: Rules | None = None) -> tuple[L
         *evaluation.links,
         *evaluation.nodes,
         *evaluation.task_managers,
+        *evaluation.jobs,
         *([evaluation.binding] if evaluation.binding else []),
     ]
     for kind in BOUNDS:

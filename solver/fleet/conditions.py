@@ -67,10 +67,21 @@ class Conditions:
         for j, busiest in enumerate(q.busiest.T):
             yield LimitKind.SUBTASK_BUSY, k.rate[own, j, None] * busiest[None, :] <= _ROOM
         yield LimitKind.CREDIT_WINDOW, self._windows()
-        limit = self._layout.template.rules.max_latency_ms
-        if limit is not None:
-            for j in range(k.rate.shape[1]):
-                yield LimitKind.LATENCY, self._latency(j) <= limit * _ROOM
+        yield from self._latencies()
+
+    def _latencies(self) -> Iterator[tuple[LimitKind, Bools]]:
+        """Yield the patterns that keep the limits on worst paths, of all jobs and of one."""
+        p, k = self._layout.template, self._kind
+        of_job = LimitKind.JOB_LATENCY.bounds_of_jobs(p.rules)
+        for j in range(k.rate.shape[1]):
+            job = p.subtasks.jobs[p.subtasks.job_of[k.subtasks[k.job == j][0]]]
+            stated = {
+                LimitKind.LATENCY: p.rules.max_latency_ms,
+                LimitKind.JOB_LATENCY: of_job.get(job.name),
+            }
+            for kind, limit in stated.items():
+                if limit is not None:
+                    yield kind, self._latency(j) <= limit * _ROOM
 
     def _has_records(self, channel: int) -> bool:
         """Return whether a channel of records has any; watermarks alone are late for nobody."""

@@ -173,9 +173,10 @@ def tiled(layout: Layout, loads: Sequence[tuple[Channels, Work]]) -> Tiled:
     first = np.zeros(at.operator + 1, np.intp)
     np.cumsum(np.bincount(operator_of, minlength=at.operator), out=first[1:])
     group = np.concatenate([part.group for part in parts])
+    job = np.concatenate([part.job for part in parts])
     storage = p.storage_site
     problem = Problem(
-        subtasks=Subtasks(p.subtasks.jobs, (), first, operator_of, group),
+        subtasks=Subtasks(p.subtasks.jobs, (), first, operator_of, group, job),
         cluster=p.cluster,
         rules=p.rules,
         network=_network(layout),
@@ -207,6 +208,8 @@ class _Part:
     operator_of: Ints
     group: Ints
     """Slot sharing group of each operator."""
+    job: Ints
+    """Job of each operator."""
     footprint: Footprint
     tms: TaskManagers
 
@@ -220,6 +223,7 @@ def _part(layout: Layout, kind: SiteKind, at: _Offsets) -> tuple[_Part, _Offsets
     part = _Part(
         operator_of=at.operator + _repeated(operator, n, len(operators)),
         group=at.group + _repeated(group, n, len(groups)),
+        job=np.tile(p.subtasks.job[operators], n),
         footprint=Footprint(
             takes=np.tile(p.footprint.takes[kind.subtasks], (n, 1)),
             state_bytes=np.tile(p.footprint.state_bytes[kind.subtasks], n),

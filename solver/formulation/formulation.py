@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.model import AMOUNTS, BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
+from edgeplace.model import AMOUNTS, BOUNDS, JOB_BOUNDS, Evaluation, Limit, LimitKind, ObjectiveName
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import running
 from edgeplace.solver.formulation.bundle_cuts import Bundles
@@ -240,6 +240,7 @@ def formulate(
     if may is not None:
         candidates = candidates & may
     bounded = {k.facts.bounds for k in BOUNDS if k.bound(p.rules) is not None}
+    bounded |= {k.facts.of_job for k in JOB_BOUNDS if k.bounds_of_jobs(p.rules)}
     with_latency = "latency" in {*objective, *bounded}
     with_moves = "moves" in {*objective, *bounded}
     apart = explicit or with_latency or with_moves or bool({"throughput", "wishes"} & {*objective})

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from edgeplace.model import LimitKind
 from edgeplace.solver.arrays import Floats, Ints
 from edgeplace.solver.formulation.crossings import Crossed, Crossings
 from edgeplace.solver.formulation.placement_columns import PlacementColumns
@@ -49,7 +50,10 @@ def _potentials(
     unit: float,
     worst: int,
 ) -> None:
-    """State the potentials at the rates of a problem, each at most the column `worst`."""
+    """State the potentials at the rates of a problem, each at most the column `worst`.
+
+    Those of a job with a limit of its own are at most this limit, too.
+    """
     # What alone takes longer is ruled out as well by this, which is no large number.
     longest = 2 * horizon
     net = p.network
@@ -84,6 +88,12 @@ def _potentials(
         np.concatenate([np.ones(len(last)), -np.ones(len(last))]),
         np.zeros(len(last)),
     )
+
+    kind = LimitKind.JOB_LATENCY
+    most = kind.bounds_of_jobs(p.rules)
+    for i, (job, limit) in enumerate(zip(p.subtasks.job_numbers(most), most.values(), strict=True)):
+        for end in ended[last[p.subtasks.job_of[last] == job]].tolist():
+            model.at_most(Affine({end: 1.0}), limit / unit, (kind, i))
 
     def on_link(at: Ints, link: Ints) -> Floats:
         """Return how long channels take over links, in units."""

@@ -144,3 +144,9 @@ def moves(p: Problem, model: LinearModel, c: PlacementColumns) -> None:
     stays = c.x[c.units.of[known], p.current[known]]
     total.constant = float(p.n)
     total.terms = dict.fromkeys(stays[stays >= 0].tolist(), -1.0)
+    kind, of = LimitKind.JOB_MOVES, p.subtasks
+    most = kind.bounds_of_jobs(p.rules)
+    for i, (job, limit) in enumerate(zip(of.job_numbers(most), most.values(), strict=True)):
+        own = stays[(of.job_of[known] == job) & (stays >= 0)]
+        size = int((of.job_of == job).sum())
+        model.at_most(Affine(dict.fromkeys(own.tolist(), -1.0), size), limit, (kind, i))

@@ -414,6 +414,8 @@ def _thing(p: Problem, kind: LimitKind, i: int) -> tuple[str, float]:
             return p.subtasks.title(i), 1.0
         case Place.PLAN:
             return kind.facts.where, kind.bound(p.rules) or 0.0
+        case Place.JOB:
+            return list(kind.bounds_of_jobs(p.rules).items())[i]
         case Place.RULE:
             return p.constraints[i].title, 0.0
         case _:

@@ -12,12 +12,14 @@ import numpy as np
 from edgeplace.model import (
     AMOUNTS,
     BOUNDS,
+    JOB_BOUNDS,
     Change,
     JobGraph,
     Limit,
     LimitKind,
     Link,
     RateUnit,
+    Rules,
     Step,
 )
 from edgeplace.solver.arrays import Floats
@@ -72,9 +74,10 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
         elif c.kind is LimitKind.SLOTS:
             slots[tm[c.where]] += int(c.amount)
         elif c.kind in BOUNDS:
-            more = int(c.amount) if c.kind.facts.step is Step.WHOLE else c.amount
-            most = (c.kind.bound(rules) or 0) + more
+            most = (c.kind.bound(rules) or 0) + _amount(c)
             rules = rules.model_copy(update={c.kind.facts.by: most})
+        elif c.kind in JOB_BOUNDS:
+            rules = _raised(rules, c)
         elif c.kind is LimitKind.NODE_CPU:
             cores[node[c.where]] += c.amount * p.cluster.cpu_target
         elif c.kind is LimitKind.LINK_BANDWIDTH:
@@ -112,6 +115,18 @@ def applied(problem: Problem, parts: Sequence[Change]) -> Problem:
     )
     dropped = [c for c in parts if c.kind is LimitKind.RULE]
     return without_rules(changed, dropped) if dropped else changed
+
+
+def _raised(rules: Rules, c: Change) -> Rules:
+    """Return the rules with a higher limit on one job."""
+    by, most = c.kind.facts.by, c.kind.bounds_of_jobs(rules)[c.where] + _amount(c)
+    jobs = (own.model_copy(update={by: most}) if own.job == c.where else own for own in rules.jobs)
+    return rules.model_copy(update={"jobs": tuple(jobs)})
+
+
+def _amount(c: Change) -> float:
+    """Return by how much more a bound may be used."""
+    return int(c.amount) if c.kind.facts.step is Step.WHOLE else c.amount
 
 
 def _faster(work: Work, by: Floats) -> Work:

@@ -250,7 +250,18 @@ def _rules(jobs: Sequence[JobGraph], rules: Rules, splits: Splits, count: Sequen
     most = rules.max_moves
     if most is not None:
         most += sum(count[g] for g in splits.free.values())
-    return rules.model_copy(update={"rules": tuple(kept), "max_moves": most})
+    required = tuple(
+        own
+        if own.max_moves is None
+        else own.model_copy(
+            update={
+                "max_moves": own.max_moves
+                + sum(count[g] for (job, _), g in splits.free.items() if job == own.job)
+            }
+        )
+        for own in rules.jobs
+    )
+    return rules.model_copy(update={"rules": tuple(kept), "max_moves": most, "jobs": required})
 
 
 def by_index(jobs: Sequence[JobGraph], name: str, i: int) -> Stream:

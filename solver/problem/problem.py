@@ -249,6 +249,7 @@ def build(
     subtasks = Subtasks.number(jobs)
     look()
     notes = list(traffic.notes)
+    _check_jobs(subtasks, rules)
     now = _placed_now(subtasks, cluster, rules, current, notes)
     if rules.survive:
         notes.append(
@@ -338,12 +339,23 @@ def _placed_now(
         now = assignment_of(subtasks, cluster, current)
         if not (now >= 0).any():
             notes.append("no subtask of the current placement is on a TaskManager of this cluster")
-    if now is None and rules.max_moves is not None:
+    if now is None and rules.limit_moves:
         raise InvalidInputError(
             "max_moves needs a current placement, and none is given",
             "give one (--current), or drop max_moves",
         )
     return now
+
+
+def _check_jobs(subtasks: Subtasks, rules: Rules) -> None:
+    """Refuse requirements of a job that is not there."""
+    names = [job.name for job in subtasks.jobs]
+    for own in rules.jobs:
+        if own.job not in names:
+            raise InvalidInputError(
+                f"the rules require something of job {own.job!r}, and there is no such job",
+                f"the jobs are {names}",
+            )
 
 
 def _constraints(

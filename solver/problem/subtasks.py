@@ -1,6 +1,6 @@
 """Subtasks of all jobs under one numbering."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,8 @@ class Subtasks:
     """Operator of each subtask, shape (n_subtasks,)."""
     group: Ints
     """Slot sharing group of each operator, shape (n_operators,)."""
+    job: Ints
+    """Job of each operator, shape (n_operators,)."""
 
     @classmethod
     def number(cls, jobs: Sequence[JobGraph]) -> "Subtasks":
@@ -48,7 +50,18 @@ class Subtasks:
             np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
             np.repeat(np.arange(len(operators)), counts),
             np.array([group_index[g] for g in groups], np.intp),
+            np.array([names.index(job) for job, _ in operators], np.intp),
         )
+
+    @cached_property
+    def job_of(self) -> Ints:
+        """Job of each subtask, shape (n_subtasks,)."""
+        return self.job[self.operator_of]
+
+    def job_numbers(self, names: Iterable[str]) -> Ints:
+        """Return the numbers of some jobs, by name; shape (n_names,)."""
+        number = {job.name: i for i, job in enumerate(self.jobs)}
+        return np.array([number[name] for name in names], np.intp)
 
     @property
     def count(self) -> int:

@@ -89,7 +89,7 @@ class MachinesAlike:
     def fitting(cls, state: SearchState) -> Self | None:
         """Return it for the TaskManagers that need not be told apart; None if no two are alike."""
         task, name = state.task, state.task.levels[0].name
-        if name in ("moves", "throughput") or task.problem.rules.max_moves is not None:
+        if name in ("moves", "throughput") or task.problem.rules.limit_moves:
             return None
         if name == "cost" and task.problem.tms.node_price.any():
             return None  # What machines cost depends on how many of them are in use.

@@ -62,7 +62,9 @@ def joint_places(
     most = {op: sum(records_per_s[op].values()) for op in ops}
     linear = made_linear(jobs, ops, most)
     wide = cluster.model_copy(update={"mtu_bytes": None})
-    kept = rules and rules.model_copy(update={"max_latency_ms": None, "max_moves": None})
+    kept = rules and rules.model_copy(
+        update={"max_latency_ms": None, "max_moves": None, "jobs": ()}
+    )
     p = build(linear, wide, kept, current)
     held = Traffic.of(made_linear(jobs, ops, most, delayed=True))
     bare, feeds = _without(p, Traffic.of(linear), held, jobs, ops)

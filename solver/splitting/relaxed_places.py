@@ -142,6 +142,7 @@ def relaxed_case(
             "wishes": (),
             "max_latency_ms": None,
             "max_moves": None,
+            "jobs": (),
         }
     )
     return relaxed, wide, fewer

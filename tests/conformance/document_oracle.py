@@ -55,7 +55,8 @@ class Document(WithWishes):
         wan = carried @ prices if len(prices) else np.zeros(n)
         cost = self._cost(plans, carried, cores)
         broken["route"] = self._unjoined(plans)
-        latency = self._latency(plans)
+        of_jobs = self.latencies(plans)
+        latency = of_jobs.max(axis=0)
         latency[broken["route"]] = -1.0
         clouds = [i for i, s in enumerate(self.cluster.sites) if s.tier == "cloud"]
         at_cloud = np.isin(self.tm_site[plans], clouds)
@@ -67,6 +68,15 @@ class Document(WithWishes):
         self._rules(plans, broken)
         if self.rules.max_latency_ms is not None:
             self._limits.append(("latency", latency, self.rules.max_latency_ms, False))
+        of_job = np.array([s.job for s in self.subtasks])
+        for own in self.rules.jobs:
+            j = [job.name for job in self.jobs].index(own.job)
+            if own.max_latency_ms is not None:
+                worst = np.where(broken["route"], -1.0, of_jobs[j])
+                self._limits.append(("latency of a job", worst, own.max_latency_ms, False))
+            if own.max_moves is not None:
+                leave = moved[:, of_job == j].sum(axis=1) > own.max_moves
+                broken["moves of a job"] = broken.get("moves of a job", False) | leave
         if self.rules.max_moves is not None:
             broken["moves"] = moved.sum(axis=1) > self.rules.max_moves
         rho = np.zeros(n)
@@ -82,7 +92,7 @@ class Document(WithWishes):
                 rho = np.maximum(rho, np.where(used > 0, used / cap, 0.0))
             else:
                 fixed |= over
-        for kind in ("route", "moves", "rule"):
+        for kind in ("route", "moves", "moves of a job", "rule"):
             if kind in broken:
                 fixed |= broken[kind]
         for k, places in enumerate(self.allowed):
@@ -217,11 +227,14 @@ class Document(WithWishes):
         wait = answer - self.cluster.buffers_per_channel * fill
         return 1000 * (wait + fill) if wait > SAME * answer else 0.0
 
-    def _latency(self, plans: Plans) -> Floats:
-        """Return the ms of the worst path: its sum, and half its longest hold again."""
+    def latencies(self, plans: Plans) -> Floats:
+        """Return the ms of each job's worst path: its sum, and half its longest hold again.
+
+        Shape (n_jobs, n_plans).
+        """
         n = len(plans)
         sites = self.tm_site[plans]
-        worst = np.zeros(n)
+        worst = np.zeros((len(self.jobs), n))
         live = [c for c in self.channels if c.records_per_s > 0]
         fed = {c.target for c in self.channels}
         feeds = {c.source for c in live}
@@ -246,7 +259,8 @@ class Document(WithWishes):
                 if np.isfinite(plain).any():
                     reach[k] = plain + here, again + here
             if k in reach and k not in feeds:
-                worst = np.maximum(worst, np.maximum(*reach[k]))
+                j = self.subtasks[k].job
+                worst[j] = np.maximum(worst[j], np.maximum(*reach[k]))
         return worst
 
     def _order(self) -> list[int]:

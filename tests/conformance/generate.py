@@ -40,6 +40,7 @@ def generate(seed: int, most_plans: int = 2000, family: str | None = None) -> Ca
             _add_money(case, np.random.default_rng([20_26, seed, 2]))
             add_wishes(case, np.random.default_rng([20_26, seed, 3]))
             add_demand(case, np.random.default_rng([20_26, seed, 4]))
+            _add_limits(case, np.random.default_rng([20_26, seed, 5]))
             return {"family": chosen, "seed": seed, **case}
 
 
@@ -50,6 +51,27 @@ def _add_gpus(case: Case, draw: Draw) -> None:
         operators[int(draw.integers(len(operators)))]["gpus"] = 1
         for tm in case["cluster"]["task_managers"]:
             tm["gpus"] = int(draw.integers(0, 4))
+
+
+def _add_limits(case: Case, draw: Draw) -> None:
+    """Limit the latency and the moves of jobs near to what a plan has, in one case of five."""
+    if draw.random() > 1 / 5:
+        return
+    document = Parsed.of({**case, "rules": {**case["rules"], "demand": []}}).document()
+    plans = document.plans()
+    document.judge(plans[:1])
+    entries = []
+    for j, job in enumerate(case["jobs"]):
+        own: dict[str, Any] = {}
+        if len(plans) and draw.random() < 0.7:
+            row = plans[draw.integers(len(plans))][None]
+            worst = float(document.latencies(row)[j, 0])
+            own["max_latency_ms"] = worst * float(draw.choice([0.5, 0.9, 1.001, 1.5]))
+        if case["current"] is not None and draw.random() < 0.5:
+            own["max_moves"] = int(draw.integers(0, 3))
+        if own:
+            entries.append({"job": job["name"], **own})
+    case["rules"]["jobs"] = entries
 
 
 def _add_money(case: Case, draw: Draw) -> None:

@@ -62,6 +62,18 @@ def _with(job, cluster, rules, change, current):
             rules = rules.model_copy(update={"max_latency_ms": rules.max_latency_ms + more})
         case "moves":
             rules = rules.model_copy(update={"max_moves": rules.max_moves + int(more)})
+        case "latency of a job" | "moves of a job":
+            by = "max_moves" if change.kind == "moves of a job" else "max_latency_ms"
+            rules = rules.model_copy(
+                update={
+                    "jobs": tuple(
+                        own.model_copy(update={by: getattr(own, by) + more})
+                        if own.job == change.where
+                        else own
+                        for own in rules.jobs
+                    )
+                }
+            )
         case "rule":
             left = tuple(r for r in rules.rules if r.title() != change.where)
             rules = rules.model_copy(update={"rules": left})

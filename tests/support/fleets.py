@@ -8,6 +8,7 @@ import numpy as np
 from edgeplace.model import (
     Cluster,
     JobGraph,
+    JobRequirements,
     Link,
     Match,
     Node,
@@ -87,7 +88,11 @@ def fleet(seed, counts=(3, 2), jobs=2, tightness=0.6, latency=True, mtu=1500):
         mtu_bytes=mtu,
     )
     limit = rng.choice([350.0, 450.0, 900.0]) if latency else None
-    return Fleet(made, cluster, replicas, Rules(rules=tuple(pins), max_latency_ms=limit))
+    own = ()
+    if latency and rng.random() < 0.5:
+        most = rng.choice([300.0, 400.0])
+        own = (JobRequirements(job=made[0].name, max_latency_ms=most),)
+    return Fleet(made, cluster, replicas, Rules(rules=tuple(pins), max_latency_ms=limit, jobs=own))
 
 
 def one_shop(count, cores, free=False, passed=0, **replicas):
@@ -250,4 +255,11 @@ def written_out(fleet):
         checkpoint_storage=c.checkpoint_storage,
         mtu_bytes=c.mtu_bytes,
     )
-    return jobs, cluster, Rules(rules=tuple(rules), max_latency_ms=fleet.rules.max_latency_ms)
+    own = tuple(
+        r.model_copy(update={"job": job.name})
+        for r in fleet.rules.jobs
+        for job in jobs
+        if job.name.rpartition(".")[0] == r.job
+    )
+    whole = {"max_latency_ms": fleet.rules.max_latency_ms, "jobs": own}
+    return jobs, cluster, Rules(rules=tuple(rules), **whole)

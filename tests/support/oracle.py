@@ -234,6 +234,7 @@ class Oracle:
             moves = sum(self.current[k[0]][k[1]] != place[k] for k in self.subtasks)
             if self.rules.max_moves is not None and moves > self.rules.max_moves:
                 broken.add("moves")
+        self._limits_of_the_job(latency, moves, broken)
         wan = sum(w * self.links[h].price_per_byte for h, w in load.items())
         return OracleVerdict(
             {
@@ -250,6 +251,14 @@ class Oracle:
             broken,
             max(late + rho[links:]),
         )
+
+    def _limits_of_the_job(self, latency, moves, broken):
+        for own in self.rules.jobs:
+            assert own.job == self.job.name
+            if own.max_latency_ms is not None and latency > own.max_latency_ms * (1 + EPS):
+                broken.add("latency of a job")
+            if own.max_moves is not None and moves > own.max_moves:
+                broken.add("moves of a job")
 
     def links_in_use(self, place, state):
         """[share of each link], [the same if checkpoints may take longer than their interval]"""

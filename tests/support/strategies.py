@@ -26,6 +26,7 @@ from edgeplace.model.rules import (
     Colocate,
     Exclusive,
     Exlocate,
+    JobRequirements,
     Match,
     NeverMove,
     OwnData,
@@ -280,7 +281,13 @@ def rule_sets(draw, job, cluster, current):
             found.append(Exclusive(operators=(op,), level=draw(level)))
         elif current:
             found.append(NeverMove(operators=(op,)))
+    own = {
+        "max_latency_ms": draw(st.sampled_from([None, None, None, 120.0, 300.0])),
+        "max_moves": draw(st.sampled_from([None, None, 1])) if current else None,
+    }
+    limited = any(most is not None for most in own.values())
     return Rules(
+        jobs=(JobRequirements(job=job.name, **own),) if limited else (),
         rules=tuple(found),
         max_latency_ms=draw(st.sampled_from([None, None, 120.0, 300.0, 700.0])),
         max_moves=draw(st.sampled_from([None, None, 1, 2])) if current else None,

@@ -122,7 +122,7 @@ def may_carry(p: Problem) -> bool:
     A delay, for one, is less at higher rates.
     """
     bounds = (kind for kind in BOUNDS if kind not in _RATES_DO_NOT_MATTER)
-    return all(kind.bound(p.rules) is None for kind in bounds)
+    return all(kind.bound(p.rules) is None for kind in bounds) and not p.rules.limit_latency
 
 
 @dataclass(frozen=True)

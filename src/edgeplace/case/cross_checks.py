@@ -92,6 +92,10 @@ def rules_of_case(
             for j, own in enumerate(period.sources)
         ),
     ]
+    for i, required in enumerate(rules.jobs):
+        if required.job not in (names := [job.name for job in known]):
+            what = f"there is no job {required.job!r}"
+            yield _at(file, ("jobs", i, "job"), what, required.job, names)
     for at, rule in listed:
         own = [job for job in known if rule.job in ("", job.name)]
         if not own:

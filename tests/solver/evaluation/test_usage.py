@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from edgeplace.model import BOUNDS, OBJECTIVES, RATED, LimitKind, Plan
+from edgeplace.model import BOUNDS, JOB_BOUNDS, OBJECTIVES, RATED, LimitKind, Plan
 from edgeplace.solver.evaluation.evaluate import evaluation_of
 from edgeplace.solver.evaluation.usage import Use, measure_usage
 from edgeplace.solver.problem import build
@@ -42,7 +42,7 @@ def test_every_kind_of_limit_is_in_the_table_once():
     usage = measure_usage(p, np.zeros(p.n, np.intp))
     kinds = [use.kind for use in (*usage.rated, *usage.fixed)]
     assert len(set(kinds)) == len(kinds)
-    assert {*kinds, *BOUNDS} == set(LimitKind)
+    assert {*kinds, *BOUNDS, *JOB_BOUNDS} == set(LimitKind)
     assert all(use.kind in RATED for use in usage.rated)
     assert not any(use.kind in RATED for use in usage.fixed)
 

@@ -24,7 +24,13 @@ def test_limits_are_the_evaluators_and_none_that_is_used_is_missed(instance, dat
     tight = tightest(cluster, found, rules)
     shares = [t.limit.utilisation for t in tight]
     assert shares == sorted(shares, reverse=True)
-    said = (*found.links, *found.nodes, *found.task_managers, *found.violations)
+    said = (
+        *found.links,
+        *found.nodes,
+        *found.task_managers,
+        *found.jobs,
+        *found.violations,
+    )
     named = {(v.kind, v.where) for v in said}
     bounds = {
         "latency": (max(found.latency_ms, 0.0), rules.max_latency_ms),
