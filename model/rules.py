@@ -200,16 +200,19 @@ class JobRequirements(Frozen):
     """Limit on the worst source-to-sink path of the job."""
     max_moves: Whole | None = Field(default=None, ge=0)
     """Limit on subtasks of the job that leave their current TaskManager."""
+    priority: Whole = 0
+    """Who runs if not all jobs fit: the job with the highest number comes first. 0 if none is
+    stated; only `edgeplace solve` looks at it."""
 
     @model_validator(mode="after")
     def _states_one(self) -> Self:
-        if self.max_latency_ms is None and self.max_moves is None:
+        if self.model_fields_set <= {"job"}:
             raise PydanticCustomError(
                 "requirements",
                 "nothing is required of job {job}",
                 {
                     "job": repr(self.job),
-                    "cure": "add max_latency_ms or max_moves, or drop the entry",
+                    "cure": "add max_latency_ms, max_moves or priority, or drop the entry",
                 },
             )
         return self
@@ -286,6 +289,10 @@ class Rules(Frozen):
     survive: tuple[Id, ...] = ()
     """Sites that may be lost, one at a time: ids, patterns as `region-*`, or `any`. As the option
     `--survive` of `edgeplace solve`: a plan is written only if one exists after each loss, too."""
+
+    def priority_of(self, job: str) -> int:
+        """Return the priority of a job, 0 if none is stated."""
+        return next((own.priority for own in self.jobs if own.job == job), 0)
 
     @property
     def limit_moves(self) -> bool:

@@ -6,6 +6,7 @@ with needing("solve"):
     import networkx  # noqa: F401
     import numpy  # noqa: F401
 
+from edgeplace.solver.by_priority import Admission, Waiting, by_priority
 from edgeplace.solver.evaluation.evaluate import evaluate
 from edgeplace.solver.evaluation.job_use import job_uses
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
@@ -56,6 +57,7 @@ from edgeplace.solver.splitting import (
 
 __all__ = [
     "SPLIT_CALL",
+    "Admission",
     "Advice",
     "Alternative",
     "Certainty",
@@ -89,6 +91,7 @@ __all__ = [
     "Tight",
     "TooSlow",
     "Usage",
+    "Waiting",
     "Weighting",
     "WishPrice",
     "WorstPath",
@@ -96,6 +99,7 @@ __all__ = [
     "assumptions",
     "at_work",
     "build",
+    "by_priority",
     "certainty",
     "combining",
     "difference",

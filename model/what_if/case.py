@@ -19,6 +19,7 @@ from edgeplace.model.what_if.cluster_changes import (
     with_slots_of,
 )
 from edgeplace.model.what_if.confidence import at_confidence
+from edgeplace.model.what_if.fewer_jobs import rules_of_jobs
 from edgeplace.model.what_if.lost_site import (
     Left,
     without_links_and_what_they_join,
@@ -73,10 +74,34 @@ class Case:
         """A name for all jobs together."""
         return ", ".join(job.name for job in self.jobs)
 
+    @property
+    def priorities(self) -> dict[str, int]:
+        """Name of a job -> its priority."""
+        rules = self.rules or Rules()
+        return {job.name: rules.priority_of(job.name) for job in self.jobs}
+
+    @property
+    def ranked(self) -> bool:
+        """Whether some jobs have a higher priority than others."""
+        return len(set(self.priorities.values())) > 1
+
     def with_job(self, job: JobGraph) -> Self:
         """Return the case with another version of the job of this name."""
         jobs = tuple(job if j.name == job.name else j for j in self.jobs)
         return dataclasses.replace(self, jobs=jobs)
+
+    def without_jobs(self, names: Collection[str]) -> Self:
+        """Return the case without some jobs, and without what the rules say of them."""
+        jobs = tuple(job for job in self.jobs if job.name not in names)
+        placed = self.current and {k: v for k, v in self.current.jobs.items() if k not in names}
+        return dataclasses.replace(
+            self,
+            jobs=jobs,
+            rules=self.rules and rules_of_jobs(self.rules, jobs),
+            current=self.current.model_copy(update={"jobs": placed})
+            if self.current and placed
+            else None,
+        )
 
     def job_with(self, operator: str) -> JobGraph:
         """Return the job that has an operator, given by id or name; if there is only one job, this

@@ -15,7 +15,7 @@ from edgeplace.cli.outcome import status_of
 from edgeplace.cli.whole_call import share_s, time_is_over
 from edgeplace.model import Case, InvalidInputError, Limit, Result, Status, StoppedBy
 from edgeplace.views.job_changes import job_changes
-from edgeplace.views.solved_case import SolvedCase
+from edgeplace.views.solved_case import SolvedCase, not_placed
 from edgeplace.views.tables import CURRENT
 
 _OUT_OF_TIME = (
@@ -27,8 +27,15 @@ _OUT_OF_TIME = (
 def solved(
     now: Case, asked: Case, args: argparse.Namespace, tell: Callable[[str], None]
 ) -> SolvedCase:
-    """Solve a case, and without `--set` if it has any; nothing is compared yet."""
-    case, result = asked, _solved(asked, args, tell)
+    """Solve a case, and without `--set` if it has any; nothing is compared yet.
+
+    If not all jobs fit, those of higher priority are solved, and the others wait.
+    """
+    admitted = solver.by_priority(asked, lambda case: _solved(case, args, tell))
+    case, result = admitted.case, admitted.result
+    if admitted.waiting:
+        asked = case
+        now = now.without_jobs({w.job for w in admitted.waiting})
     compare = args.set and result.stopped_by is not StoppedBy.INTERRUPT
     unset, unknown = _unset(now, args, tell) if compare else (None, ())
     if result.plan:
@@ -37,8 +44,10 @@ def solved(
         result = solver.nearest_alike(
             case.jobs, case.cluster, result, unset.plan, case.rules, case.current
         )
-    notes = (*case.notes, *cluster_notes(now.cluster), *result.notes, *unknown)
-    return SolvedCase(now, asked, case, result.model_copy(update={"notes": notes}), unset)
+    waiting = map(not_placed, admitted.waiting)
+    notes = (*waiting, *case.notes, *cluster_notes(now.cluster), *result.notes, *unknown)
+    result = result.model_copy(update={"notes": notes})
+    return SolvedCase(now, asked, case, result, unset, waiting=admitted.waiting)
 
 
 def compared(found: SolvedCase, chosen: bool) -> SolvedCase:

@@ -1,6 +1,7 @@
 """Read the input files of commands, once: jobs, cluster, costs, rules, plans."""
 
 import argparse
+import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -26,6 +27,7 @@ from edgeplace.model import (
     Rules,
     load,
     read,
+    some,
 )
 
 Seen = Mapping[str, tuple[str | None, ...]]
@@ -114,6 +116,19 @@ def read_job_plan(path: str, case: Case) -> Plan:
     if len(jobs) == 1 and isinstance(found := read_plan(path), Schedulercfg):
         jobs = (rescaled(found, jobs[0], path),)
     return _job_plan(path, jobs, case.cluster, case.beside)
+
+
+def of_plan(case: Case, path: str) -> Case:
+    """Return a case without the jobs that a plan leaves out for those of higher priority."""
+    found = read_plan(path)
+    if not isinstance(found, Plan) or not case.ranked:
+        return case
+    waiting = {job.name for job in case.jobs} - found.jobs.keys()
+    if not waiting or len(waiting) == len(case.jobs):
+        return case
+    note = f"not in the plan, and so left out here: {some(sorted(waiting))}"
+    fewer = case.without_jobs(waiting)
+    return dataclasses.replace(fewer, notes=(*fewer.notes, note))
 
 
 def _job_plan(path: str, jobs: Sequence[JobGraph], cluster: Cluster, beside: Sequence[str]) -> Plan:

@@ -143,7 +143,7 @@ class _Given:
                 self._seen(path, "costs", f"{costs.job!r}: {count(len(costs.operators))} operators")
             case "rules":
                 rules = self._rules[path] = read(path, Rules)
-                self._seen(path, "rules", _number(len(rules.rules), "rule"))
+                self._seen(path, "rules", _rules_summary(rules))
             case "current" | "taken":
                 plan = read_plan(path)
                 (self._taken if kind == "taken" else self._current).append(path)
@@ -262,14 +262,26 @@ def _nearest_kind(data: Any) -> str | None:
     }
     if not isinstance(data, dict):
         return None
+    named = data.get("jobs")
+    if isinstance(named, list) and any(isinstance(entry, dict) for entry in named):
+        del kinds["project"]  # Its jobs are names of files; those of rules have fields.
     shared = {
         name: sum(
-            bool(get_close_matches(str(key), list(kind.model_fields), 1, 0.8)) for key in data
+            (key in kind.model_fields)
+            + bool(get_close_matches(str(key), list(kind.model_fields), 1, 0.8))
+            for key in data
         )
         for name, kind in kinds.items()
     }
     best = max(shared, key=lambda name: shared[name])
     return best if shared[best] else None
+
+
+def _rules_summary(rules: Rules) -> str:
+    parts = [_number(len(rules.rules), "rule")]
+    if rules.jobs:
+        parts.append(f"requirements of {_number(len(rules.jobs), 'job')}")
+    return ", ".join(parts)
 
 
 def _number(n: int, noun: str) -> str:

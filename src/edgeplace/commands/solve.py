@@ -1,7 +1,7 @@
 """`edgeplace solve`."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,7 +161,6 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     from edgeplace.commands import survival
     from edgeplace.views.confidence import confidence_note
     from edgeplace.views.solved_case import as_json, next_command, show_solved
-    from edgeplace.views.split import key_shares
 
     measured = read_case(args)
     now = measured.at_confidence(args.confidence) if args.confidence else measured
@@ -182,9 +181,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     to_survive = args.survive = survival.patterns(asked, args)
     with console.progress("searching") as tell:
         found = solved(now, asked, args, tell)
-    supposed = found.case
+    supposed, waiting = found.case, {w.job for w in found.waiting}
     if args.confidence:
-        supposed = what_if.apply(measured, args.set)
+        supposed = what_if.apply(measured, args.set).without_jobs(waiting)
         if found.result.plan:
             supposed = supposed.in_parallelism_of(found.result.plan)
         note = confidence_note(supposed, found.result, args.confidence)
@@ -214,15 +213,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             for option, title in {**titles, _REPORT: "report"}.items():
                 outputs.say_not_written(option, title, why)
             return short
-    if plan := found.result.plan:
-        if outputs.wants(_PLAN) or args.json:
-            plan = told(found.case, plan, args.set, found.result.evaluation)
-            found = found.updated(plan=plan)
-            outputs.document(_PLAN, plan)
-        for (option, _, _), job in zip(texts, found.case.jobs, strict=False):
-            outputs.text(option, schedulercfg.render(plan.of(job.name), job, found.case.cluster))
-        if args.key_shares is not None:
-            outputs.text(_SHARES, key_shares(found.case.jobs, found.case.cluster, plan))
+    found = _write_plan(outputs, found, args, texts)
     # After Ctrl-C there is no time to compare.
     if found.result.stopped_by is not StoppedBy.INTERRUPT:
         found = compared(found, chosen=args.objective_chosen)
@@ -240,10 +231,36 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         show_solved(console, found, args.full)
         if rows:
             survival.show_survival(console, found.case, rows)
-    _say_where(outputs, titles, found.result, args.json)
+    unplaced = {option for option, _, job in texts if job.name in waiting}
+    _say_where(outputs, titles, unplaced, found.result, args.json)
     if found.result.plan and not args.json:
         console.text(f"next: {next_command(args)}")
     return status_of(found.result)
+
+
+def _write_plan(
+    outputs: Outputs,
+    found: "SolvedCase",
+    args: argparse.Namespace,
+    texts: Sequence[tuple[str, str, JobGraph]],
+) -> "SolvedCase":
+    """Write the plan, if there is one, in each form; return the answer with what the file says."""
+    from edgeplace.views.split import key_shares
+
+    case, plan = found.case, found.result.plan
+    if plan is None:
+        return found
+    if outputs.wants(_PLAN) or args.json:
+        plan = told(case, plan, args.set, found.result.evaluation)
+        found = found.updated(plan=plan)
+        outputs.document(_PLAN, plan)
+    placed = {job.name: job for job in case.jobs}
+    for option, _, asked in texts:
+        if job := placed.get(asked.name):
+            outputs.text(option, schedulercfg.render(plan.of(job.name), job, case.cluster))
+    if args.key_shares is not None:
+        outputs.text(_SHARES, key_shares(case.jobs, case.cluster, plan))
+    return found
 
 
 def _many(args: argparse.Namespace) -> bool:
@@ -366,11 +383,15 @@ def _schedulercfgs(path: str | None, jobs: Sequence[JobGraph]) -> list[tuple[str
     ]
 
 
-def _say_where(outputs: Outputs, titles: Mapping[str, str], result: Result, json: bool) -> None:
+def _say_where(
+    outputs: Outputs, titles: Mapping[str, str], unplaced: Set[str], result: Result, json: bool
+) -> None:
     """Say which files were written, and which were not and may be older."""
     for option, title in titles.items():
         if result.plan is None:
             outputs.say_not_written(option, title, "no plan was found")
+        elif option in unplaced:
+            outputs.say_not_written(option, title, "the job is not placed")
         elif not json:
             outputs.say_written(option, title)
     if not json:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from edgeplace.cli.console import Console
-from edgeplace.model import Case, Evaluation, Plan, Result, Status
-from edgeplace.solver import Advice, Policy, shifts, sites_of, split, worst_path
+from edgeplace.model import Case, Evaluation, Plan, Result, Status, some
+from edgeplace.solver import Advice, Policy, Waiting, shifts, sites_of, split, worst_path
 from edgeplace.solver.clock import unhurried
 from edgeplace.views.bill import show_bill
 from edgeplace.views.explain_tables import show_shifts
@@ -47,6 +47,8 @@ class SolvedCase:
     result: Result
     unset: Result | None
     """The answer without `--set`, if there is any."""
+    waiting: tuple[Waiting, ...] = ()
+    """Jobs that are not placed, because those of higher priority leave no room."""
     others: tuple[Policy, ...] = ()
     """The placements to compare with."""
     advice: tuple[Advice, ...] = ()
@@ -68,6 +70,16 @@ def as_json(found: SolvedCase) -> dict[str, object]:
         "bound": result.bound,
         "gap": result.gap,
         **_growth(result.evaluation),
+        "waiting": [
+            {
+                "job": w.job,
+                "priority": w.priority,
+                "beside": w.beside,
+                "status": w.result.status,
+                "conflict": w.result.conflict and w.result.conflict.model_dump(mode="json"),
+            }
+            for w in found.waiting
+        ],
         "compared": {
             p.name: {**p.evaluation.model_dump(mode="json"), **_growth(p.evaluation)}
             for p in found.others
@@ -88,6 +100,20 @@ def _growth(found: Evaluation | None) -> dict[str, float | None]:
 
 def _finite(value: float) -> float | None:
     return value if value != float("inf") else None
+
+
+def not_placed(found: Waiting) -> str:
+    """Return which job is not placed, and why, as a sentence."""
+    beside = f" beside {some([repr(job) for job in found.beside])}" if found.beside else ""
+    conflict = found.result.conflict
+    if found.result.status is not Status.INFEASIBLE:
+        why = f"no plan with it was found; stopped by {found.result.stopped_by.value}"
+    elif conflict is None:
+        why = f"it does not fit{beside}"
+    else:
+        sure = "" if conflict.confirmed else " (not confirmed)"
+        why = f"it does not fit{beside}; cure{sure}: {conflict.cure}"
+    return f"job {found.job!r} (priority {found.priority}) is not placed: {why}"
 
 
 def show_solved(console: Console, found: SolvedCase, full: bool) -> None:

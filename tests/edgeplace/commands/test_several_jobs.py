@@ -279,3 +279,37 @@ def test_where_more_is_taken_than_there_is_nothing_is_left(edgeplace, files, pla
     found = json.loads(edgeplace("solve", video, cluster, "--taken", plan, "--json").out)
     assert found["status"] == "infeasible"
     assert any("depot-00 -> region-north" in v["where"] for v in found["conflict"]["shortfalls"])
+
+
+def test_a_job_of_low_priority_waits_where_not_all_fit(edgeplace, tmp_path):
+    """Depots' machines have one slot each: a camera or a forklift, and not both."""
+    wide = depots_cluster(2)
+    small = wide.model_copy(
+        update={
+            "task_managers": tuple(
+                t.model_copy(update={"slots": 1}) if t.id.startswith("depot") else t
+                for t in wide.task_managers
+            )
+        }
+    )
+    lifts, video, cluster = (tmp_path / f"{name}.yaml" for name in ("lifts", "video", "cluster"))
+    for file, document in ((lifts, forklifts(2)), (video, parcels(2)), (cluster, small)):
+        write(document, file)
+    rules, plan, folder = tmp_path / "rules.yaml", tmp_path / "plan.json", tmp_path / "plans"
+    folder.mkdir()
+    rules.write_text("jobs:\n- {job: parcels, priority: 1}\n")
+    asked = (lifts, video, cluster, "--rules", rules)
+    ran = edgeplace("solve", *asked, "-o", plan, "--schedulercfg", folder, "--json")
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "the job is not placed" in ran.err
+    assert read(plan, Plan).jobs.keys() == {"parcels"}
+    assert [f.stem for f in folder.iterdir()] == ["parcels"]
+    answer = json.loads(ran.out)
+    said = "job 'forklifts' (priority 0) is not placed: it does not fit beside 'parcels'; cure: "
+    assert answer["notes"][0].startswith(said)
+    (waiting,) = answer["waiting"]
+    assert (waiting["job"], waiting["status"]) == ("forklifts", "infeasible")
+    assert waiting["conflict"]["changes"]
+    ran = edgeplace("explain", *asked[:3], plan, *asked[3:])
+    assert ran.status is ExitStatus.OK, ran.err
+    assert "left out here: forklifts" in ran.out

@@ -42,6 +42,7 @@ KEYS = {
     "advice",
     "job_changes",
     "cure_settings",
+    "waiting",
     "without_settings",
 }
 ON_PIS = ["pi-0", "pi-1", "pi-2", "pi-3"]
