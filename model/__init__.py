@@ -88,6 +88,7 @@ from edgeplace.model.text import RateUnit, all_digits, digits, first_few, some, 
 from edgeplace.model.what_if import Case, alike_sites
 from edgeplace.model.what_if.cluster_changes import task_managers_of, without_use
 from edgeplace.model.what_if.confidence import planned_with
+from edgeplace.model.what_if.fewer_jobs import without_jobs
 from edgeplace.model.what_if.parallelism import with_costs_of_another
 from edgeplace.model.what_if.weights import split_streams, with_weights
 
@@ -204,6 +205,7 @@ __all__ = [
     "with_line",
     "with_prefix",
     "with_weights",
+    "without_jobs",
     "without_use",
     "write",
     "write_text",

@@ -1,6 +1,6 @@
 """Some of the jobs that share a cluster, and what is left of the rules of all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 from edgeplace.model.job import JobGraph
@@ -18,6 +18,17 @@ def rules_of_jobs(rules: Rules, jobs: Sequence[JobGraph]) -> Rules:
             "wishes": _left(rules.wishes, jobs),
             "jobs": tuple(own for own in rules.jobs if own.job in names),
             "demand": tuple(_of_period(period, jobs) for period in rules.demand),
+        }
+    )
+
+
+def without_jobs(rules: Rules, names: Collection[str]) -> Rules:
+    """Return rules without the entries that are about some jobs, given by their names."""
+    return rules.model_copy(
+        update={
+            "rules": tuple(rule for rule in rules.rules if rule.job not in names),
+            "wishes": tuple(wish for wish in rules.wishes if wish.job not in names),
+            "jobs": tuple(own for own in rules.jobs if own.job not in names),
         }
     )
 

@@ -14,9 +14,18 @@ import org.apache.flink.table.api.TableEnvironment;
  *   <li>{@code parallelism}: of every operator, default 2
  *   <li>{@code chaining}: of operators, default true
  *   <li>{@code name}: of the job, default "sql"
+ *   <li>{@code lowest}: the lowest reading of each sensor instead of their number, which another
+ *       operator finds at the same place of the job graph; default false
  * </ul>
  */
 public final class SqlJob {
+    private static final String NUMBER =
+            "SELECT sensor, COUNT(*) FROM sensors WHERE sensor < 50 GROUP BY sensor";
+    private static final String LOWEST =
+            "SELECT sensor, CAST(reading AS BIGINT) FROM (SELECT *, ROW_NUMBER() OVER"
+                    + " (PARTITION BY sensor ORDER BY reading) AS place FROM sensors"
+                    + " WHERE sensor < 50) WHERE place = 1";
+
     private SqlJob() {}
 
     public static void main(String[] args) {
@@ -39,9 +48,8 @@ public final class SqlJob {
                         + " WITH ('connector' = 'blackhole')");
         StatementSet inserts = table.createStatementSet();
         inserts.addInsertSql("INSERT INTO alarms SELECT * FROM sensors WHERE reading > 0");
-        inserts.addInsertSql(
-                "INSERT INTO counts SELECT sensor, COUNT(*) FROM sensors"
-                        + " WHERE sensor < 50 GROUP BY sensor");
+        boolean lowest = Boolean.parseBoolean(arguments.text("lowest", "false"));
+        inserts.addInsertSql("INSERT INTO counts " + (lowest ? LOWEST : NUMBER));
         inserts.execute();
     }
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from edgeplace.case.told import with_names
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main
+from edgeplace.model import JobGraph, Plan, read, write
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
@@ -63,6 +65,54 @@ def other_places(flink: live_flink.AgentCluster, job: str) -> dict[str, str]:
     """Everything where it is not now, except on pi-2."""
     now = flink.placement(job)
     return {t: "server-1" if place != "server-1" else "server-2" for t, place in now.items()}
+
+
+def plan_of_query(flink: live_flink.AgentCluster, job: str, file: Path) -> Plan:
+    """A plan that moves all but one subtask of a query, as `solve` would write it."""
+    found = Ran(flink, "discover", "--job", job, "--job-out", str(file))
+    assert found.status is ExitStatus.OK, found.err
+    graph = read(file, JobGraph)
+    where = {(each.vertex_id, each.index): each.task for each in flink.rest.subtasks(job)}
+    places = other_places(flink, job)
+    moved = {
+        op.id: tuple(places[where[op.id, i]] for i in range(op.parallelism))
+        for op in graph.operators
+    }
+    return with_names(Plan(jobs={graph.name: moved}), [graph])
+
+
+def test_the_plan_of_another_query_with_the_same_ids_is_refused(
+    flink: live_flink.AgentCluster, tmp_path: Path
+) -> None:
+    """Flink makes a JobVertexID of the place in the job graph: the number of readings, and the
+    lowest one, are at the same place.
+    """
+    interval = {"execution.checkpointing.interval": "1 s"}
+    number = flink.submit("SqlJob", options=interval)
+    flink.wait_for_running(number)
+    of_number = plan_of_query(flink, number, tmp_path / "number.yaml")
+    write(of_number, tmp_path / "number-plan.yaml")
+    ids = {each.vertex_id for each in flink.rest.subtasks(number)}
+    flink.rest.cancel(number)
+    flink.wait_until(lambda: flink.rest.state(number) == "CANCELED", "end of the job")
+
+    lowest = flink.submit("SqlJob", "lowest=true", options=interval)
+    flink.wait_for_running(lowest)
+    assert {each.vertex_id for each in flink.rest.subtasks(lowest)} == ids
+    flink.wait_for_checkpoint(lowest)
+    before = flink.placement(lowest)
+    refused = Ran(flink, "apply", str(tmp_path / "number-plan.yaml"))
+    assert refused.status is not ExitStatus.OK
+    assert "was made for other operators than job 'sql' has under the same ids" in refused.err
+    assert "GroupAggregate" in refused.err
+    assert "Rank" in refused.err
+    assert flink.placement(lowest) == before
+    assert not list(flink.plans.glob("*.schedulercfg"))
+
+    write(plan_of_query(flink, lowest, tmp_path / "lowest.yaml"), tmp_path / "lowest-plan.yaml")
+    done = Ran(flink, "apply", str(tmp_path / "lowest-plan.yaml"))
+    assert done.status is ExitStatus.OK, done.err
+    assert flink.placement(lowest) != before
 
 
 def test_apply_moves_a_job_and_then_has_nothing_to_do(

@@ -28,6 +28,7 @@ from edgeplace.model import (
     load,
     read,
     some,
+    without_jobs,
 )
 
 Seen = Mapping[str, tuple[str | None, ...]]
@@ -96,7 +97,7 @@ def case_of(
     return Case(
         known,
         left,
-        read(rules, Rules) if rules is not None else None,
+        without_jobs(read(rules, Rules), beside) if rules is not None else None,
         Plan(jobs=now) if now else None,
         beside=beside,
         notes=notes,

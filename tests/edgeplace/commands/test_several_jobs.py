@@ -196,7 +196,11 @@ def test_what_another_job_holds_is_not_there(edgeplace, files, tmp_path):
     edgeplace("solve", lifts, cluster, "-o", alone)
     clash = evaluate([VIDEO, LIFTS], narrow, joined(read(first, Plan), read(alone, Plan)))
     assert "slots" in {v.kind for v in clash.violations}
-    ran = edgeplace("solve", lifts, cluster, "--taken", first, "-o", second)
+    # One file of rules may be about both.
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("jobs:\n- {job: parcels, priority: 1}\n- {job: forklifts, priority: 2}\n")
+    taken = ("--taken", first, "--rules", rules)
+    ran = edgeplace("solve", lifts, cluster, *taken, "-o", second)
     assert ran.status is ExitStatus.OK, ran.err
     assert "note: 'parcels' holds " in ran.out
     assert evaluate([VIDEO, LIFTS], narrow, joined(read(first, Plan), read(second, Plan))).feasible

@@ -15,6 +15,7 @@ from edgeplace.model import (
     Plan,
     Result,
     Rules,
+    without_jobs,
 )
 from edgeplace.solver import solve
 from edgeplace.views.terms import Terms
@@ -38,6 +39,8 @@ def solved_elsewhere(
     ----------
     jobs
         All that have subtasks there; those are placed that the costs are of.
+    rules
+        What they say of other jobs that run does not matter here.
     own
         The user's own graphs of jobs: `born_at` of their sources counts, which Flink does not
         know. Other sources stay where they run.
@@ -57,6 +60,7 @@ def solved_elsewhere(
     measured = {_job_of(c.job, "costs", jobs).job.id: c for c in costs}
     said = {_job_of(mine.name, "job files", jobs).job.id: mine for mine in own}
     chosen = [now for now in jobs if now.job.id in measured]
+    elsewhere = {job.name for job in live.jobs()} - {now.job.name for now in chosen}
     cluster, users_id = live.users_cluster(user)
     resource_id = {mine: rid for rid, mine in users_id.items()}
     slots = {}
@@ -83,7 +87,7 @@ def solved_elsewhere(
             for now in chosen
         ],
         cluster,
-        rules,
+        rules and without_jobs(rules, elsewhere),
         objective=_OBJECTIVE,
         current=Plan(jobs=current),
         time_limit_s=time_limit_s,

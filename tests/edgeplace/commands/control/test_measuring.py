@@ -4,6 +4,7 @@ import gzip
 import itertools
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ from edgeplace.control.loop.step import step
 from edgeplace.model import Cluster, Costs, EdgeplaceError, read, write
 from edgeplace.spark_stats import measure
 from tests.support.loops import BEGAN_S, polled, settings
+from tests.support.seeds import filter_cluster, filter_job
 
 DEMO = instances.path("demo")
 FAKE = """\
@@ -204,3 +206,33 @@ def test_without_any_costs_the_cure_is_said(folder):
     assert "there are no costs yet" in solving.answer(BEGAN_S).problem
     with pytest.raises(EdgeplaceError, match=r"m\.json is not there"):
         solving._costs()
+
+
+class TwoJobs:
+    """A Flink that runs two jobs; only what a question to the solver reads of it."""
+
+    def users_cluster(self, cluster):
+        return cluster, {}
+
+    def job_graph(self, job_id):
+        return filter_job(1000.0)
+
+    def jobs(self):
+        return [SimpleNamespace(name="filter"), SimpleNamespace(name="reports")]
+
+
+def test_rules_of_another_job_that_runs_do_not_matter(folder):
+    """One file of rules may be about all jobs of a cluster."""
+    write(filter_cluster(), folder / "c.yaml")
+    costs = Costs(job="filter", operators=(), streams=())
+    write(costs, folder / "given.json")
+    (folder / "rules.yaml").write_text(
+        "rules:\n"
+        "- {kind: pin, operators: [sink], job: filter, to: server}\n"
+        "- {kind: pin, operators: [total], job: reports, to: cloud}\n"
+        "jobs:\n- {job: reports, priority: 3}\n- {job: filter, max_latency_ms: 9}\n"
+    )
+    files = (folder / name for name in ("c.yaml", "given.json", "m.json", "rules.yaml"))
+    _, _, rules, _ = Solving(TwoJobs(), *files)._case("id")
+    assert [rule.operators for rule in rules.rules] == [("sink",)]
+    assert [own.job for own in rules.jobs] == ["filter"]

@@ -302,12 +302,25 @@ def test_the_pause_has_the_time_that_links_take(drain, cluster):
 @pytest.mark.slow
 def test_the_solver_decides_about_the_job_with_costs(drain, flink, cluster, costs, tmp_path):
     rules = tmp_path / "rules.yaml"
-    rules.write_text("rules: [{kind: pin, operators: ['Source: lines'], subtasks: [0], to: lyon}]")
+    rules.write_text(
+        "rules:\n"
+        "- {kind: pin, operators: ['Source: lines'], job: wordcount, subtasks: [0], to: lyon}\n"
+        "- {kind: pin, operators: [elsewhere], job: other, to: pi-9}\n"
+        "jobs:\n- {job: other, priority: 5}\n"
+    )
     ran = drain("first", "--cluster", cluster, "--costs", costs, "--rules", rules)
     assert ran.status is ExitStatus.OK, ran.err
     assert flink.jobs[0].placement[SRC] == ("pi-3", "pi-2")
     assert "pi-1" not in used(flink)
     assert "no costs given of 'other': only slots are respected" in ran.out
+
+
+def test_rules_of_a_job_that_does_not_run_are_refused(drain, cluster, costs, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("jobs: [{job: wordcont, priority: 5}]")
+    ran = drain("first", "--cluster", cluster, "--costs", costs, "--rules", rules)
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "job 'wordcont', and there is no such job" in ran.err
 
 
 def test_the_solver_says_why_there_is_no_place(drain, flink, cluster, costs, tmp_path, plans):

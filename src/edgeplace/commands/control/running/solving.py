@@ -17,6 +17,7 @@ from edgeplace.model import (
     Rules,
     read,
     with_costs_of_another,
+    without_jobs,
 )
 
 
@@ -96,9 +97,11 @@ class Solving:
         try:
             cluster, _ = self._live.users_cluster(read(self._cluster, Cluster))
             job = with_costs_of_another(self._live.job_graph(job_id), costs)
+            others = {other.name for other in self._live.jobs()} - {job.name}
         except (FlinkUnreachableError, FlinkNotFoundError) as e:
             raise EdgeplaceError(e.what, e.cure) from e
-        return job, cluster, rules, costs
+        # Several jobs may share one file of rules.
+        return job, cluster, rules and without_jobs(rules, others), costs
 
     def _costs(self) -> Costs:
         """Return the younger ones; those that do not say when they were measured are kept."""
