@@ -37,7 +37,7 @@ LOADED = {"pi": 0.15, "server": 0.2}
 
 
 @dataclass(frozen=True)
-class Row:
+class SliceOfCell:
     """One TaskManager in one cell at one rate."""
 
     rate: Hashable
@@ -47,7 +47,7 @@ class Row:
     per_s: dict[str, float]
 
 
-def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Row]:
+def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[SliceOfCell]:
     """Return what each TaskManager did, with the records that the evaluator says it had."""
     class_of = {n.id: n.node_class for n in cluster.nodes}
     files = [read(f, JobGraph) for f in sorted(FOLDER.glob(f"{workload}-*.job.json"))]
@@ -63,7 +63,7 @@ def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Row]
                 for place in cell["placement"][op.id]:
                     load[place][op.id] = load[place].get(op.id, 0.0) + float(next(rates))
             found += [
-                Row(
+                SliceOfCell(
                     (cell["mbit_per_s"], mode),
                     tuple(cell["policies"]),
                     name,
@@ -75,7 +75,7 @@ def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Row]
     return found
 
 
-def slices_of(rows: Sequence[Row]) -> Slices:
+def slices_of(rows: Sequence[SliceOfCell]) -> Slices:
     """Return the rows as slices; each cell and rate stands for a minute."""
     operators = tuple(sorted({op for row in rows for op in row.per_s}))
     return Slices(
@@ -99,7 +99,7 @@ def recorded_s(job: JobGraph, operators: Sequence[str], node_class: str) -> NDAr
     return np.array(found)
 
 
-def chosen(job: JobGraph, node_class: str, rows: Sequence[Row]) -> tuple[Slices, CpuChoice]:
+def chosen(job: JobGraph, node_class: str, rows: Sequence[SliceOfCell]) -> tuple[Slices, CpuChoice]:
     """Return what the regression finds for one job and node class."""
     slices = slices_of(rows)
     parts = {

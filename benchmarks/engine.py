@@ -50,7 +50,7 @@ NO_RULES = Rules()
 
 
 @dataclass(frozen=True)
-class Case:
+class KnownCase:
     """An instance, and the optimum that it is known to have (nan: it is not known)."""
 
     name: str
@@ -61,17 +61,17 @@ class Case:
     optimum: float = math.nan
 
 
-def trees() -> Iterator[Case]:
+def trees() -> Iterator[KnownCase]:
     for sites, optimum in ((32, 1922.264776), (100, 9224.477143), (300, 22121.162568)):
         job, cluster = formulations.instance(sites)
         rules = formulations.rules(job)
         for objective in (("wan",), DEFAULT_OBJECTIVE):
-            yield Case(f"tree {sites}", job, cluster, rules, objective, optimum)
+            yield KnownCase(f"tree {sites}", job, cluster, rules, objective, optimum)
 
 
-def exchanges() -> Iterator[Case]:
+def exchanges() -> Iterator[KnownCase]:
     for sites, parallelism in ((4, 8), (16, 16), (16, 64)):
-        yield Case(f"exchange {sites}x{parallelism}", *exchange(sites, parallelism))
+        yield KnownCase(f"exchange {sites}x{parallelism}", *exchange(sites, parallelism))
 
 
 def exchange(sites: int, parallelism: int, seed: int = 1) -> tuple[JobGraph, Cluster]:
@@ -124,7 +124,7 @@ def exchange(sites: int, parallelism: int, seed: int = 1) -> tuple[JobGraph, Clu
     return job, pi_sites(4, 8, 4, 64, 128, [20.0] * sites)
 
 
-def queries() -> Iterator[Case]:
+def queries() -> Iterator[KnownCase]:
     known = {
         (8, 3, 1): 4_915_082.371,
         (8, 3, 2): 440_328.260,
@@ -138,7 +138,7 @@ def queries() -> Iterator[Case]:
     for (slots, branches, seed), optimum in known.items():
         job, cluster, rules = multi_query(8, 2, slots, branches, seed)
         name = f"queries {slots},{branches},{seed}"
-        yield Case(name, job, cluster, rules, optimum=optimum)
+        yield KnownCase(name, job, cluster, rules, optimum=optimum)
 
 
 def multi_query(
@@ -226,12 +226,12 @@ def multi_query(
     return job, cluster, Rules(rules=tuple(pins))
 
 
-def networks() -> Iterator[Case]:
+def networks() -> Iterator[KnownCase]:
     for nodes in (32, 64, 128, 256, 512):
         for seed in (1, 2, 3):
             instance = network(nodes, seed)
             for objective in (("wan",), DEFAULT_OBJECTIVE):
-                yield Case(f"network {nodes},{seed}", *instance, objective)
+                yield KnownCase(f"network {nodes},{seed}", *instance, objective)
 
 
 def network(nodes: int, seed: int) -> tuple[JobGraph, Cluster, Rules]:
@@ -322,7 +322,7 @@ def network(nodes: int, seed: int) -> tuple[JobGraph, Cluster, Rules]:
 FAMILIES = {"tree": trees, "exchange": exchanges, "queries": queries, "networks": networks}
 
 
-def measure(case: Case, seconds: float) -> str:
+def measure(case: KnownCase, seconds: float) -> str:
     """Solve, and return a line of the table."""
     began, used = time.perf_counter(), time.process_time()
     result = solve(

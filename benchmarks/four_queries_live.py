@@ -58,7 +58,7 @@ WINDOWS = 6
 START_S = 300.0
 
 
-class Running:
+class RunningQueries:
     """Jobs that run at the same time, and their files."""
 
     def __init__(self, world: World, jar: str, workloads: Sequence[Workload]) -> None:
@@ -175,8 +175,8 @@ def results_in_the_cloud(jobs: Sequence[JobGraph]) -> Rules:
 
 
 @contextmanager
-def running(world: World, jar: str, workloads: Sequence[Workload]) -> Iterator[Running]:
-    jobs = Running(world, jar, workloads)
+def running(world: World, jar: str, workloads: Sequence[Workload]) -> Iterator[RunningQueries]:
+    jobs = RunningQueries(world, jar, workloads)
     yield jobs
     for job_id in jobs.ids.values():
         world.cluster.rest.cancel(job_id)
@@ -191,7 +191,7 @@ def say(text: str) -> None:
     print(time.strftime("%H:%M:%S"), text, flush=True)
 
 
-def placed(jobs: Running, title: str, also_in_the_cloud: bool) -> float:
+def placed(jobs: RunningQueries, title: str, also_in_the_cloud: bool) -> float:
     """Measure jobs, place them, and return what the WAN carries then, in bytes/s."""
     graphs = jobs.measured()
     cluster = over(jobs.cluster, MBIT_PER_S)

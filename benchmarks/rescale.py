@@ -83,7 +83,7 @@ class Changes:
         )
 
 
-class Job:
+class CountingJobOnCluster:
     """The counting job on a cluster."""
 
     def __init__(self, flink: AgentCluster) -> None:
@@ -129,7 +129,7 @@ class Job:
         raise SystemExit(f"parallelism {n} was not reached in {LONGEST_SECONDS:.0f} s")
 
 
-def by_plan(job: Job, n: int, before: Places) -> Places | None:
+def by_plan(job: CountingJobOnCluster, n: int, before: Places) -> Places | None:
     """Write a plan that leaves all subtasks where they are, and adds or ends some."""
     room = {tm.name: tm.slots for tm in TASK_MANAGERS}
     planned: Places = {}
@@ -146,7 +146,7 @@ def by_plan(job: Job, n: int, before: Places) -> Places | None:
     return planned
 
 
-def by_requirements(job: Job, n: int, before: Places) -> Places | None:
+def by_requirements(job: CountingJobOnCluster, n: int, before: Places) -> Places | None:
     """Ask the adaptive scheduler."""
     wanted = {}
     for vertex in job.flink.rest.get(f"/jobs/{job.id}")["vertices"]:
@@ -157,7 +157,7 @@ def by_requirements(job: Job, n: int, before: Places) -> Places | None:
     return None
 
 
-def by_savepoint(job: Job, n: int, before: Places) -> Places | None:
+def by_savepoint(job: CountingJobOnCluster, n: int, before: Places) -> Places | None:
     """Stop the job with a savepoint, and start it from there."""
     savepoint = job.flink.rest.stop_with_savepoint(job.id, job.flink.cluster.scratch / "savepoints")
     job.id = job.submit(n, savepoint)
@@ -189,11 +189,11 @@ def cluster(release: str, agent: Path | None, more: dict[str, str]) -> Iterator[
 def measure(
     flink: AgentCluster,
     way: str,
-    change: Callable[[Job, int, Places], Places | None],
+    change: Callable[[CountingJobOnCluster, int, Places], Places | None],
     rounds: int,
 ) -> Changes:
     """Change a job to and fro."""
-    job, changes = Job(flink), Changes(way)
+    job, changes = CountingJobOnCluster(flink), Changes(way)
     places = job.places()
     for i in range(rounds):
         time.sleep(REST_SECONDS)

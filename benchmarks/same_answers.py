@@ -35,7 +35,7 @@ NOTICEABLE_S = 0.05
 """CPU seconds of a case from which on its ratio says something of the code."""
 
 
-class Tree:
+class SourceTree:
     """A process that answers cases with the code of one source tree."""
 
     def __init__(self, root: Path, drawn: int) -> None:
@@ -153,7 +153,7 @@ def compared(name: str, before: Answer, after: Answer) -> str:
     )
 
 
-def asked(trees: Sequence[Tree], name: str, runs: int) -> list[Answer]:
+def asked(trees: Sequence[SourceTree], name: str, runs: int) -> list[Answer]:
     """Return the answers of the trees, each with the least CPU seconds of some runs."""
     best: list[Answer] = [tree.answer(name) for tree in trees]
     for _ in range(1, runs):
@@ -175,7 +175,7 @@ def main() -> int:
         return 0
     if len(options.trees) != 2:
         parser.error("give two source trees")
-    trees = [Tree(root, options.drawn) for root in options.trees]
+    trees = [SourceTree(root, options.drawn) for root in options.trees]
     named = [name for name in trees[0].names if name in trees[1].names]
     if options.only:
         named = [name for name in named if name.startswith(tuple(options.only))]

@@ -51,7 +51,7 @@ UNLIKE_64 = (312,) * 32 + (938,) * 32
 
 
 @dataclass(frozen=True)
-class Case:
+class SkewedStream:
     """A stream and its workers."""
 
     rates: tuple[int, ...]
@@ -69,19 +69,19 @@ class Case:
 
 
 CASES = {
-    Case(ALIKE_4, keys=100): ("hash", "even"),
-    Case(UNLIKE_4, keys=100): ("hash", "even", "weights"),
-    Case(ALIKE_16, zipf=0.5, warm_up_s=MILD_WARM_UP_S): ("hash", "even"),
-    Case(ALIKE_16, zipf=1.0): ("hash", "even"),
-    Case(ALIKE_16): ("hash", "even"),
-    Case(ALIKE_16, zipf=2.0): ("hash", "even"),
-    Case(ALIKE_16, drift_ms=3000): ("hash", "even"),
-    Case(UNLIKE_16): ("hash", "even", "weights"),
-    Case(UNLIKE_16, drift_ms=3000): ("hash", "weights"),
-    Case(UNLIKE_64, drift_ms=3000): ("hash", "weights"),
+    SkewedStream(ALIKE_4, keys=100): ("hash", "even"),
+    SkewedStream(UNLIKE_4, keys=100): ("hash", "even", "weights"),
+    SkewedStream(ALIKE_16, zipf=0.5, warm_up_s=MILD_WARM_UP_S): ("hash", "even"),
+    SkewedStream(ALIKE_16, zipf=1.0): ("hash", "even"),
+    SkewedStream(ALIKE_16): ("hash", "even"),
+    SkewedStream(ALIKE_16, zipf=2.0): ("hash", "even"),
+    SkewedStream(ALIKE_16, drift_ms=3000): ("hash", "even"),
+    SkewedStream(UNLIKE_16): ("hash", "even", "weights"),
+    SkewedStream(UNLIKE_16, drift_ms=3000): ("hash", "weights"),
+    SkewedStream(UNLIKE_64, drift_ms=3000): ("hash", "weights"),
 }
 """The modes of each case, which are measured one after the other."""
-LATE = Case(ALIKE_16, per_second=LATE_SHARE * sum(ALIKE_16) / ROUTERS)
+LATE = SkewedStream(ALIKE_16, per_second=LATE_SHARE * sum(ALIKE_16) / ROUTERS)
 
 
 def main() -> None:
@@ -111,7 +111,7 @@ def site_of_pis() -> None:
         split_site.main()
 
 
-def started(flink: AgentCluster, case: Case, mode: str, folder: Path) -> str:
+def started(flink: AgentCluster, case: SkewedStream, mode: str, folder: Path) -> str:
     folder.mkdir()
     job: str = flink.submit(
         "SkewedCount",
@@ -142,7 +142,7 @@ class Measured:
     to_effect_s: float | None
 
 
-def side_by_side(flink: AgentCluster, case: Case, name: str) -> str:
+def side_by_side(flink: AgentCluster, case: SkewedStream, name: str) -> str:
     """Return the row of a case: each of its modes, one after the other."""
     of = {mode: measured(flink, case, mode, f"{name}-{mode}") for mode in CASES[case]}
     shares = " | ".join(
@@ -157,7 +157,7 @@ def side_by_side(flink: AgentCluster, case: Case, name: str) -> str:
     )
 
 
-def measured(flink: AgentCluster, case: Case, mode: str, name: str) -> Measured:
+def measured(flink: AgentCluster, case: SkewedStream, mode: str, name: str) -> Measured:
     folder = flink.cluster.scratch / name
     job = started(flink, case, mode, folder)
     effect = time_to_effect(flink, job, case.rates) if mode == "weights" else None
@@ -198,7 +198,7 @@ def time_to_effect(flink: AgentCluster, job: str, weights: tuple[int, ...]) -> f
         time.sleep(0.02)
 
 
-def late(flink: AgentCluster, case: Case, mode: str) -> str:
+def late(flink: AgentCluster, case: SkewedStream, mode: str) -> str:
     folder = flink.cluster.scratch / f"late-{mode}"
     job = started(flink, case, mode, folder)
     time.sleep(WARM_UP_S + 2 * MEASURE_S)

@@ -72,7 +72,7 @@ JOB = ("keys=3000", "zipf=1.0", "record-bytes=380", "work=3000", "parallelism=1"
 
 
 @dataclass(frozen=True)
-class Seen:
+class MeasuredWindows:
     """A measurement of some windows."""
 
     records_per_s: float
@@ -81,7 +81,7 @@ class Seen:
     busy: float
 
 
-class Running:
+class PlacedForm:
     """One of the three forms of the job, placed."""
 
     def __init__(self, world: World, jar: str, mode: str) -> None:
@@ -122,13 +122,13 @@ class Running:
         draft.write_text(f"{records_per_s / len(PIS):.3f}")
         draft.rename(self.folder / "rate")
 
-    def watch(self, offered: float, count: int = 5, settle_s: float = 10) -> Seen:
+    def watch(self, offered: float, count: int = 5, settle_s: float = 10) -> MeasuredWindows:
         """Measure windows of 5 s, each with a checkpoint."""
         self.rate(offered)
         time.sleep(settle_s)
         seen = windows(self.world, count, 5.0)
         rates = source_rates(self.folder, [replace(seen[-1], begin_s=seen[0].begin_s)])[:, 0]
-        found = Seen(
+        found = MeasuredWindows(
             float(rates.sum()),
             middle([w.wan_bytes_per_s for w in seen]),
             {name: middle([w.cores[name] for w in seen]) for name in CORES},
@@ -178,7 +178,7 @@ def main() -> None:
         jar = world.cluster.rest.upload(
             compile_own_job("SplitReadings", home, world.cluster.scratch, [SPLIT])
         )
-        spread = Running(world, jar, "spread")
+        spread = PlacedForm(world, jar, "spread")
         even = spread.watch(MEASURED[0], settle_s=90)
         logs = [spread.costs([spread.recorded(offered)]) for offered in MEASURED]
         own = spread.watch(TRICKLE, 3).wan_bytes_per_s
@@ -192,11 +192,11 @@ def main() -> None:
         steady = spread.watch(STEADY)
         full = spread.watch(OVERLOAD * most)
         spread.end()
-        edge = Running(world, jar, "edge")
+        edge = PlacedForm(world, jar, "edge")
         own_edge = edge.watch(TRICKLE, 3, settle_s=20).wan_bytes_per_s
         at_edge, edge_full = edge.watch(STEADY), edge.watch(OVERLOAD * most)
         edge.end()
-        raw = Running(world, jar, "raw")
+        raw = PlacedForm(world, jar, "raw")
         plain = raw.watch(STEADY, settle_s=20)
         advised = advice(raw, logs[0])
         world.set_wan(THIN)
@@ -227,7 +227,7 @@ def main() -> None:
 
 
 def predictions(
-    spread: Running, logs: Sequence[JobGraph]
+    spread: PlacedForm, logs: Sequence[JobGraph]
 ) -> tuple[float, float, dict[str, tuple[float, ...]]]:
     """Return the WAN bytes/s that the steady rate adds to a trickle, the most records/s, and the
     weights for it.
@@ -259,7 +259,7 @@ def predictions(
     return wan - idle, len(PIS) * most, {combine.name: tuple(row)}
 
 
-def advice(raw: Running, spread: JobGraph) -> float:
+def advice(raw: PlacedForm, spread: JobGraph) -> float:
     """Return the WAN bytes/s that `explain` says of a partial aggregate in each source's task.
 
     What a user states: how many sensors there are, their skew, and the size of an accumulator.
@@ -282,7 +282,7 @@ def advice(raw: Running, spread: JobGraph) -> float:
     return said.partial_wan_bytes_per_s or 0.0
 
 
-def weigh_all(spread: Running, weights: dict[str, tuple[float, ...]]) -> float:
+def weigh_all(spread: PlacedForm, weights: dict[str, tuple[float, ...]]) -> float:
     """Write the weights and return the seconds until all routers use them."""
     folder = PlansFolder(spread.world.cluster.conf_dir(JOB_MANAGER) / "edgeplace")
     begin = time.monotonic()

@@ -32,7 +32,7 @@ PER_SECOND, SOURCES, LONGEST_S = 300, 2, 1500
 PATIENCE_S = 180.0
 
 
-class Soak:
+class SoakOfSplit:
     """The job, and what is planned for it."""
 
     def __init__(self, flink: AgentCluster, run: SplitRun, chance: random.Random) -> None:
@@ -115,7 +115,7 @@ def main() -> int:
     with AgentCluster(flink_home(FLINK_VERSION), JAR) as flink:
         records = PER_SECOND * SOURCES * LONGEST_S
         run = SplitRun(flink, records, "soak", [f"per-second={PER_SECOND}"])
-        soak = Soak(flink, run, random.Random(seed))  # noqa: S311 - no secret
+        soak = SoakOfSplit(flink, run, random.Random(seed))  # noqa: S311 - no secret
         # The agent moves nothing on its own, so every event but a weight begins with a plan.
         soak.move()
         events: list[tuple[str, Callable[[], None]]] = (

@@ -73,7 +73,7 @@ Places = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Case:
+class StateBehindLink:
     """A link, and how much state lies behind it."""
 
     mbit_per_s: float
@@ -84,8 +84,8 @@ class Case:
 
 
 CASES = {
-    "1 MB a site on the heap, 4 Mbit/s": Case(4.0, 21_000, {}, 10_000),
-    "10 MB a site in RocksDB, 0.5 Mbit/s": Case(0.5, 220_000, ROCKSDB, 600_000),
+    "1 MB a site on the heap, 4 Mbit/s": StateBehindLink(4.0, 21_000, {}, 10_000),
+    "10 MB a site in RocksDB, 0.5 Mbit/s": StateBehindLink(0.5, 220_000, ROCKSDB, 600_000),
 }
 
 
@@ -132,10 +132,10 @@ def links(mbit_per_s: float) -> list:
     return Wan(mbit_per_s).links()
 
 
-class Job:
+class CountingJobAtSites:
     """The counting job: its sources at the sites, four of eight subtasks of each operator too."""
 
-    def __init__(self, flink: AgentCluster, case: Case) -> None:
+    def __init__(self, flink: AgentCluster, case: StateBehindLink) -> None:
         self.flink = flink
         out = flink.cluster.scratch / "out"
         out.mkdir()
@@ -230,12 +230,12 @@ def carried_to_sites(network: Namespaces) -> int:
     return sum(n.carried_bytes for (a, _), n in network.counts().items() if a == CLOUD)
 
 
-def measure(release: str, name: str, case: Case, local_recovery: bool) -> Iterator[str]:
+def measure(release: str, name: str, case: StateBehindLink, local_recovery: bool) -> Iterator[str]:
     """Yield a row of the table for each change."""
     settings = {**case.backend, **(LOCAL_RECOVERY if local_recovery else {})}
     said = "on" if local_recovery else "off"
     with cluster(release, settings) as (flink, network):
-        job, reads = Job(flink, case), Reads(flink)
+        job, reads = CountingJobAtSites(flink, case), Reads(flink)
         here = places(COUNTS)
         job.change(here, case.checkpoint_ms)
         network.set_links(links(case.mbit_per_s))

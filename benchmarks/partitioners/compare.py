@@ -18,7 +18,7 @@ from benchmarks.partitioners.d_choices import DChoices
 from benchmarks.partitioners.dagreedy import DaGreedy
 from benchmarks.partitioners.dalton import Dalton
 from benchmarks.partitioners.drifting_key_style import DriftingKeyStyle
-from benchmarks.partitioners.edgeplace_rule import ColdByHash, Edgeplace
+from benchmarks.partitioners.edgeplace_rule import ColdByHash, EdgeplaceRule
 from benchmarks.partitioners.flexd import FlexD
 from benchmarks.partitioners.hashing import Hash
 from benchmarks.partitioners.partitioner import Partitioner
@@ -40,7 +40,7 @@ ALL: tuple[type[Partitioner], ...] = (
     DriftingKeyStyle,
     Shuffle,
     ColdByHash,
-    Edgeplace,
+    EdgeplaceRule,
 )
 SLIDES, UNCOUNTED, RECORDS = 12, 2, 10_000
 
@@ -86,7 +86,7 @@ GRID = tuple(
 
 
 @dataclass(frozen=True)
-class Figures:
+class PartitionerFigures:
     """Of one partitioner in one case."""
 
     imbalance: float
@@ -116,7 +116,7 @@ def records(case: Setting) -> list[np.ndarray]:
     return slides
 
 
-def measured(kind: type[Partitioner], case: Setting) -> Figures:
+def measured(kind: type[Partitioner], case: Setting) -> PartitionerFigures:
     """Return the figures of a partitioner; several routers know nothing of one another."""
     speed = np.linspace(0.5, 1.5, case.workers) if case.unlike else np.ones(case.workers)
     routers = [kind(case.workers, speed) for _ in range(case.routers)]
@@ -133,7 +133,7 @@ def measured(kind: type[Partitioner], case: Setting) -> Figures:
             imbalance.append((load / speed).max() * speed.sum() / load.sum() - 1)
             partials.append(len(pairs))
             target.append(len(np.unique(keys)) + case.workers - 1)
-    return Figures(
+    return PartitionerFigures(
         float(np.mean(imbalance)),
         float(np.max(imbalance)),
         float(np.mean(partials)),
@@ -171,7 +171,7 @@ def main() -> None:
                     "".join(c.ljust(35) if j == 0 else c.rjust(13) for j, c in enumerate(row)),
                     flush=True,
                 )
-    for kind in (ColdByHash, Edgeplace):
+    for kind in (ColdByHash, EdgeplaceRule):
         figures = [(measured(kind, case), case) for case in GRID]
         share, case = min(((f.share, c) for f, c in figures), key=lambda x: x[0])
         worst, at = min(((f.worst_share, c) for f, c in figures), key=lambda x: x[0])

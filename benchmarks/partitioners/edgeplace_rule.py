@@ -20,7 +20,7 @@ _PASSES_TO = _AHEAD
 _FEWEST_RECORDS, _FEWEST_OF_HOT = 1000, 8
 
 
-class Edgeplace(Partitioner):
+class EdgeplaceRule(Partitioner):
     title = "edgeplace"
     passes_full = True
 
@@ -109,7 +109,7 @@ class Edgeplace(Partitioner):
         return self._loads[worker] * self._per_weight[worker]
 
 
-class ColdByHash(Edgeplace):
+class ColdByHash(EdgeplaceRule):
     title = "edgeplace, cold keys by hash alone"
     passes_full = False
 

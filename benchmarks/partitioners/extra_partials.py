@@ -18,7 +18,7 @@ from itertools import islice
 import numpy as np
 from benchmarks.partitioners import edgeplace_rule
 from benchmarks.partitioners.compare import Setting, measured
-from benchmarks.partitioners.edgeplace_rule import Edgeplace
+from benchmarks.partitioners.edgeplace_rule import EdgeplaceRule
 from benchmarks.partitioners.partitioner import mixed
 
 SLIDES, UNCOUNTED, RECORDS = 10, 2, 40_000
@@ -52,7 +52,7 @@ def slides(case: Setting) -> Iterator[np.ndarray]:
     """Yield frequent, passed and differing partials beyond the keys, slide after slide."""
     draw = np.random.default_rng(7)
     p = np.arange(1.0, case.keys + 1) ** -case.zipf
-    routers = [Edgeplace(case.workers, np.ones(case.workers)) for _ in range(case.routers)]
+    routers = [EdgeplaceRule(case.workers, np.ones(case.workers)) for _ in range(case.routers)]
     while True:
         at: list[dict[int, set[int]]] = [defaultdict(set) for _ in routers]
         for i, key in enumerate(draw.choice(case.keys, RECORDS, p=p / p.sum()).tolist()):
@@ -86,7 +86,7 @@ def main() -> None:
     for first, again, to in THRESHOLDS:
         edgeplace_rule._AHEAD_RARE, edgeplace_rule._AHEAD_RARE_AGAIN = first, again
         edgeplace_rule._PASSES_TO = to
-        f = measured(Edgeplace, MILD)
+        f = measured(EdgeplaceRule, MILD)
         beyond = f.partials - f.target + MILD.workers - 1
         row = f"| {first:.0%}, {again:.0%}, {to:.0%} | {f.share:.3f} | {f.worst_share:.3f}"
         two = extra(TWO_ROUTERS).sum()

@@ -26,7 +26,7 @@ class Partitioner:
     workers
         Their number.
     speed
-        Of each worker, in any unit: shape (workers,). Only `Edgeplace` is told.
+        Of each worker, in any unit: shape (workers,). Only `EdgeplaceRule` is told.
     """
 
     title = ""

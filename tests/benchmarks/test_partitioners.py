@@ -8,7 +8,7 @@ from benchmarks.partitioners.cam import Cam
 from benchmarks.partitioners.compare import ALL, Setting, measured
 from benchmarks.partitioners.d_choices import DChoices
 from benchmarks.partitioners.dalton import Dalton
-from benchmarks.partitioners.edgeplace_rule import ColdByHash, Edgeplace
+from benchmarks.partitioners.edgeplace_rule import ColdByHash, EdgeplaceRule
 from benchmarks.partitioners.hashing import Hash
 from benchmarks.partitioners.pkg import Pkg
 from benchmarks.partitioners.sas_style import SasStyle
@@ -70,14 +70,14 @@ def test_d_choices_takes_the_least_number_that_balances():
 
 def test_the_rule_gives_unlike_workers_what_they_bear_with_few_pieces():
     unlike = Setting(8, 200, 1.5, unlike=True)
-    rule, by_hash = measured(Edgeplace, unlike), measured(Hash, unlike)
+    rule, by_hash = measured(EdgeplaceRule, unlike), measured(Hash, unlike)
     assert rule.worst_share > 0.9 > 0.5 > by_hash.share
     assert rule.partials <= rule.target * 1.05
 
 
 def test_bounded_cold_keys_balance_where_no_key_is_hot():
     mild = Setting(32, 5000, 0.3)
-    rule = measured(Edgeplace, mild)
+    rule = measured(EdgeplaceRule, mild)
     assert rule.worst_share > 0.90 > measured(ColdByHash, mild).worst_share
     # And no key pays for it: those that pass came for the first time.
     assert rule.partials <= rule.target

@@ -57,10 +57,7 @@ class _CaseFiles(argparse.Action):
                 )
             namespace.plan = files.pop()
         if len(files) == 1 and "=" in files[0] and not Path(files[0]).exists():
-            parser.error(
-                f"there is no file {files[0]!r}: is the option before it misspelt? "
-                "A supposed case is --set NAME=VALUE"
-            )
+            parser.error(f"there is no file {files[0]!r}; a supposed case is --set NAME=VALUE")
         if len(files) == 1:
             asked, alone = (" PLAN", "PLAN alone") if self._with_plan else ("", "no file")
             parser.error(

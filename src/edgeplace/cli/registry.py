@@ -2,6 +2,8 @@
 
 import argparse
 import difflib
+import itertools
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
@@ -145,11 +147,20 @@ class _Parser(argparse.ArgumentParser):
         # The method below calls this one, and cannot parse commands of commands.
         if self._apart or self._subparsers is not None:
             return super().parse_known_args(args, namespace)
+        self._refuse_unknown(sys.argv[1:] if args is None else args)
         self._apart = True
         try:
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._apart = False
+
+    def _refuse_unknown(self, args: Sequence[str]) -> None:
+        """Refuse an option that does not exist, before its value is taken for a file."""
+        options = self._option_string_actions
+        for arg in itertools.takewhile("--".__ne__, args):
+            name = arg.partition("=")[0]
+            if name.startswith("--") and not any(known.startswith(name) for known in options):
+                self.error(f"unrecognized arguments: {name}{_meant(name, options)}")
 
 
 class _Commands(_Subparsers):
