@@ -1,7 +1,9 @@
 """The commands that read a log, on the recorded demo."""
 
+import gzip
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +132,24 @@ def test_the_shipped_files_are_found_by_name():
         path("demo/none")
     with pytest.raises(InvalidInputError):
         read(RULES, Cluster)
+
+
+def test_cut_lines_of_otlp_are_named_and_the_others_are_read(edgeplace, tmp_path):
+    """As a collector leaves a file whose disk was full, and one that it was still writing."""
+    data = Path(__file__).parents[2] / "spark_stats" / "data" / "otlp_reporter.jsonl.gz"
+    lines = gzip.decompress(data.read_bytes()).decode().splitlines()[:24]
+    log, whole = tmp_path / "otlp.jsonl", tmp_path / "whole.jsonl"
+    whole.write_text("\n".join(lines))
+    log.write_text("\n".join([*lines[:9], lines[9][:500], *lines[9:], lines[0][:70]]))
+    costs, bad = tmp_path / "costs.json", tmp_path / "bad.jsonl"
+    ran = edgeplace("costs", log, "-o", costs, "--quarantine", bad)
+    assert ran.status == 0, ran.err
+    assert f"{log}:10: " in ran.err
+    assert f"{log}:{len(lines) + 2}: " in ran.err
+    kept = [json.loads(line) for line in bad.read_text().splitlines()]
+    assert [(each["file"], each["line"]) for each in kept] == [
+        (str(log), 10),
+        (str(log), len(lines) + 2),
+    ]
+    edgeplace("costs", whole, "-o", tmp_path / "of-whole.json")
+    assert read(costs, Costs).operators == read(tmp_path / "of-whole.json", Costs).operators
