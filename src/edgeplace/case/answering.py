@@ -47,7 +47,7 @@ def solved(
     waiting = map(not_placed, admitted.waiting)
     notes = (*waiting, *case.notes, *cluster_notes(now.cluster), *result.notes, *unknown)
     result = result.model_copy(update={"notes": notes})
-    return SolvedCase(now, asked, case, result, unset, waiting=admitted.waiting)
+    return SolvedCase(now, asked, case, result, unset, bool(args.set), admitted.waiting)
 
 
 def compared(found: SolvedCase, chosen: bool) -> SolvedCase:

@@ -47,6 +47,8 @@ class SolvedCase:
     result: Result
     unset: Result | None
     """The answer without `--set`, if there is any."""
+    supposed: bool = False
+    """Whether there is any `--set`."""
     waiting: tuple[Waiting, ...] = ()
     """Jobs that are not placed, because those of higher priority leave no room."""
     others: tuple[Policy, ...] = ()
@@ -127,7 +129,7 @@ def show_solved(console: Console, found: SolvedCase, full: bool) -> None:
     elif result.status is Status.INFEASIBLE:
         show_conflict(console, result, Terms.of(case.cluster), found.cure_settings)
         if compared:
-            console.heading(f"for comparison, {at_demand(compared[0][1], unset is not None)}")
+            console.heading(f"for comparison, {at_demand(compared[0][1], found.supposed)}")
             show_policies(console, compared, Terms.of(case.cluster), by_link=full)
     else:
         console.text(f"no plan found: stopped by {result.stopped_by.value}", style="yellow")
@@ -149,7 +151,7 @@ def _show_plan(
         show_plan(console, case.jobs, plan)
     else:
         show_places(console, case.jobs, case.cluster, plan)
-    console.heading(f"compared, {at_demand(evaluation, found.unset is not None)}")
+    console.heading(f"compared, {at_demand(evaluation, found.supposed)}")
     terms = Terms.of(case.cluster)
     show_policies(console, [("edgeplace", evaluation), *compared], terms, by_link=full)
     for p in found.others[:1]:

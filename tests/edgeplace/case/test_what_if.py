@@ -235,6 +235,7 @@ def test_a_setting_may_give_what_the_job_lacks(edgeplace, filter_model, wide, tm
     ran = edgeplace("solve", tmp_path / "silent.json", wide, "--set", "rate:source=1200")
     assert ran.status == 0
     assert "note: there is no answer without --set to compare with: " in ran.out
+    assert "compared, with --set" in ran.out
     assert "without --set  " not in ran.out
     ran = edgeplace("solve", tmp_path / "silent.json", wide, "--set", "rate=x2")
     assert ran.status == 2
