@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Bools, Floats, Ints
+from edgeplace.spark_stats.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
