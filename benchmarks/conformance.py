@@ -1,6 +1,7 @@
 """A night's run of the conformance suite: generated instances, held against docs/formulation.md.
 
-    python benchmarks/conformance.py --out conformance.jsonl [--seeds 0-10000] [--plans 2000] [--backends pulp:CBC]
+    python benchmarks/conformance.py --out conformance.jsonl [--seeds 0-10000] [--plans 2000]
+        [--backends pulp:CBC]
 
 Each seed is a line of the output file; seeds that the file has are not run again, so that an ended
 run goes on where it was. The summary counts what differs by kind; `tests/conformance/shrink.py`
