@@ -1,4 +1,4 @@
-"""What the TaskManagers of one node class did in each minute, as arrays."""
+"""The work of the TaskManagers of one node class in each minute, as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
