@@ -1,6 +1,7 @@
 """A night's run of the conformance suite: generated instances, held against docs/formulation.md.
 
     python benchmarks/conformance.py --out conformance.jsonl [--seeds 0-10000] [--plans 2000]
+        [--backends pulp:CBC]
 
 Each seed is a line of the output file; seeds that the file has are not run again, so that an ended
 run goes on where it was. The summary counts what differs by kind; `tests/conformance/shrink.py`
@@ -16,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.conformance.check import BACKENDS, Solver, check
+from tests.conformance.check import BACKENDS, BY_PULP, Solver, check
 from tests.conformance.generate import generate
 
 
@@ -26,7 +27,9 @@ def main() -> None:
     parser.add_argument("--seeds", default="0-10000", help="from-to, the last left out")
     parser.add_argument("--plans", type=int, default=2000, help="most plans of an instance")
     parser.add_argument("--seconds", type=float, default=20.0, help="of CPU: more does not end")
-    parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=list(BACKENDS))
+    parser.add_argument(
+        "--backends", nargs="+", choices=(*BACKENDS, BY_PULP), default=list(BACKENDS)
+    )
     parser.add_argument("--family", help="this one only")
     options = parser.parse_args()
     first, last = map(int, options.seeds.split("-"))

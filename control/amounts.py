@@ -1,4 +1,4 @@
-"""What WAN traffic costs, in words: bytes, or money where the cluster has a currency."""
+"""The cost of WAN traffic in words: bytes, or money where the cluster has a currency."""
 
 from edgeplace.model import MONTH_S, with_prefix
 

@@ -1,4 +1,4 @@
-"""How good a forecast would have been: each bin forecast from what was known before it."""
+"""Scores of a forecast on the past: each bin is forecast from what was known before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """The frozen base class of all documents."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
@@ -26,6 +27,11 @@ def number(value: Any, info: ValidationInfo) -> Any:
 def one_or_more(value: Any) -> Any:
     """Return a text or a number of a file as a list of one; for `BeforeValidator`."""
     return (value,) if isinstance(value, str | int | float) else value
+
+
+def sums_to_one(shares: Sequence[float]) -> bool:
+    """Return whether shares sum to 1, as files write them: with six digits or more."""
+    return abs(sum(shares) - 1.0) <= 1e-6
 
 
 Id = Annotated[str, Field(min_length=1)]

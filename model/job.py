@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole, one_or_more
+from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole, one_or_more, sums_to_one
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
@@ -332,7 +332,7 @@ def _check_stream(s: Stream, by_id: Mapping[str, Operator]) -> None:
             "what is grouped by key can be aggregated before it is sent, over a HASH stream"
         )
     shares = s.cost.shares if s.cost else None
-    if shares is not None and (len(shares) != b.parallelism or abs(sum(shares) - 1.0) > 1e-6):
+    if shares is not None and (len(shares) != b.parallelism or not sums_to_one(shares)):
         raise ValueError(
             f"stream {a.name!r} -> {b.name!r}: {len(shares)} shares that sum to "
             f"{sum(shares):g}; expected {b.parallelism} that sum to 1"
@@ -353,7 +353,7 @@ def _check_shares_by_producer(
             f"{where}: shares_by_producer has {len(rows)} rows for {a.parallelism} producers"
         )
     for i, row in enumerate(rows):
-        if len(row) != b.parallelism or abs(sum(row) - 1.0) > 1e-6:
+        if len(row) != b.parallelism or not sums_to_one(row):
             raise ValueError(
                 f"{where}: row {i} of shares_by_producer has {len(row)} shares that sum to "
                 f"{sum(row):g}; expected {b.parallelism} that sum to 1"

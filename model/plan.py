@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from edgeplace.model.base import Frozen, Id, NonNegative
+from edgeplace.model.base import Frozen, Id, NonNegative, sums_to_one
 from edgeplace.model.job_use import JobUse
 
 
@@ -41,7 +41,7 @@ class Plan(Frozen):
             for operator, rows in operators.items():
                 places = self.jobs.get(job, {}).get(operator, ())
                 for site, row in rows.items():
-                    if len(row) != len(places) or abs(sum(row) - 1.0) > 1e-6:
+                    if len(row) != len(places) or not sums_to_one(row):
                         raise ValueError(
                             f"weights of site {site!r} for operator {operator!r} of job {job!r}: "
                             f"{len(row)} that sum to {sum(row):g}; expected {len(places)}, one for "

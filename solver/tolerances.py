@@ -96,6 +96,20 @@ differently, and `PULP_DIGITS` loosens the bound afterwards."""
 PULP_DIGITS = 1e-7
 """Relative error of an objective: CBC writes 8 digits of each value."""
 
+# Weights of routers, which linear programs find.
+
+WEIGHTS_ROOM = 1e-7
+"""Relative to the least `wan`: what weights that even the load may send more. Below `OPTIMAL_GAP`:
+the proof does not suffer."""
+WEIGHTS_TIGHTER = 1e-8
+"""Relative to a limit that the evaluator finds exceeded: by how much more than needed it is
+tightened. Above `TOLERANCE`: the next weights keep it."""
+NO_WEIGHT = 1e-6
+"""Absolute: a weight of a router below this is none. Above `FEASIBILITY`: it is what a linear
+program leaves."""
+NO_UNIT = 1e-12
+"""What an objective without terms is divided by: any positive number."""
+
 # What makes a cut or a pattern worth having.
 
 CUT_VIOLATION = 1e-3

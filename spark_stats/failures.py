@@ -1,4 +1,4 @@
-"""What Spark raises, in clear words."""
+"""Errors of Spark, in clear words."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is read of a log: its sums, its bad lines, and the damage of its files."""
+"""The content of a log: its sums, its bad lines, and the damage of its files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from edgeplace.spark_stats.arrays import Floats
 
 CONFIDENCE = 0.9
 """Probability with which a cost lies in its interval."""

@@ -1,6 +1,7 @@
 """What the pages say is there: links lead somewhere, paths exist, commands and examples run."""
 
 import re
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 
@@ -64,6 +65,12 @@ def test_paths_of_the_house_exist(page):
     named = set(paths_of(page))
     assert len(named) > 5
     assert [p for p in sorted(named) if not (ROOT / p).exists()] == []
+
+
+def test_no_row_of_the_house_stands_twice():
+    rows = [x for x in (DOCS / "architecture.md").read_text().splitlines() if x.startswith("| ")]
+    doubled = {x for x, n in Counter(row.split(" | ")[0] for row in rows).items() if n > 1}
+    assert doubled == set()
 
 
 COMMANDS = [c for page in PAGES for c in commands(page) if c.words[0] == "edgeplace"]

@@ -1,4 +1,4 @@
-"""What happens to the loop, and what it wants done: plain data, as they stand in the journal.
+"""Events that reach the loop, and actions that it wants: plain data, as in the journal.
 
 Times are Unix seconds of a clock that never goes back; the driver sees to that.
 """
@@ -300,7 +300,7 @@ class Solve(Frozen):
     day: tuple[float, ...] = ()
     """Levels that are expected within a day, as multiples of the rates; the first is 1."""
     parallelism: dict[str, tuple[int, ...]] = {}
-    """Operator -> numbers of subtasks to choose from, beside that which it has."""
+    """Operator -> numbers of subtasks to choose from, beside the number that it has."""
     drains: bool = False
     """A backlog drains: no operator may have fewer subtasks."""
     avoid: tuple[str, ...] = ()

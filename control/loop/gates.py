@@ -1,4 +1,4 @@
-"""What keeps a change from being made now: each gate has a name, and says why."""
+"""The gates: reasons not to make a change now, each with a name and an explanation."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""What the loop remembers: all of it follows from the journal."""
+"""The memory of the loop: all of it follows from the journal."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What the loop remembers of its own decisions: the last ones in words, and how many there were."""
+"""The record of the loop's own decisions: the last ones in words, and their number."""
 
 from edgeplace.control.loop.decide import Decision
 from edgeplace.control.loop.events import AnyEvent, Ended, Polled

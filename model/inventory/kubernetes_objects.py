@@ -1,4 +1,4 @@
-"""What Kubernetes' nodes and the pods of TaskManagers say of themselves."""
+"""Nodes of Kubernetes and pods of TaskManagers, read for a cluster file."""
 
 import re
 from collections.abc import Iterator, Mapping

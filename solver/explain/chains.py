@@ -318,7 +318,7 @@ class _Asked:
         p, found = self._p, dict[str, Limit]()
         for tight in tightest(p.cluster, self._found, p.rules):
             limit = tight.limit
-            at = {tight.site, *limit.where.split(" -> ")} & set(kind.sites)
+            at = {tight.site, *limit.subject} & set(kind.sites)
             if at and limit.utilisation >= _FULL and limit.kind is not LimitKind.SUBTASK_BUSY:
                 found.setdefault(limit.kind, limit)
         return tuple(found.values())

@@ -1,4 +1,4 @@
-"""What links carry, and its price, as expressions of a model's columns."""
+"""The traffic of links, and its price, as expressions of a model's columns."""
 
 import numpy as np
 

@@ -113,9 +113,7 @@ def overloaded(problem: Problem) -> Shortages:
 
 def _members(p: Problem, thin: OverloadedLink) -> tuple[str, ...]:
     limit = thin.limit
-    titles = list(dict.fromkeys(title for k in thin.own.tolist() for title in _titles(p, k)))
-    if len(titles) > _MOST_NAMED:
-        titles = [*titles[:_MOST_NAMED], f"and {len(titles) - _MOST_NAMED:,} more such rules"]
+    titles = _titles_of(p, thin.own)
     rates = p.cluster.rates_in
     said = f"link {limit.where} may carry {rates.text(limit.capacity or 0.0, all_digits)} of "
     return (*titles, f"{said}{rates.text(limit.used, all_digits)} at least, wherever the rest runs")
@@ -219,13 +217,13 @@ def _shortage(
     p: Problem, kind: LimitKind, where: str, used: float, room: float, own: Ints
 ) -> tuple[Limit, tuple[str, ...], bool]:
     limit = Limit.of(kind, where, used, float(room))
-    titles = dict.fromkeys(title for k in own.tolist() for title in _titles(p, k))
     what = "cores that plans may use" if kind in RATED else limit.unit
-    said = list(titles)
-    if len(said) > _MOST_NAMED:
-        said = [*said[:_MOST_NAMED], f"and {len(said) - _MOST_NAMED:,} more such rules"]
-    # Whether fewer of them were enough is not known.
-    return limit, (*said, f"{where} has {room:,.6g} {what}, and needs {used:,.6g}"), len(own) == 1
+    # Whether fewer rules were enough is not known.
+    return (
+        limit,
+        (*_titles_of(p, own), f"{where} has {room:,.6g} {what}, and needs {used:,.6g}"),
+        len(own) == 1,
+    )
 
 
 def _held(p: Problem, at: Ints, n: int) -> Ints:
@@ -259,6 +257,13 @@ def _hub(p: Problem, among: Bools) -> int:
     cores = np.bincount(p.tms.site, weights=p.tms.node_cores[p.tms.node], minlength=n)
     cloud = np.bincount(p.tms.site, weights=p.tms.is_server, minlength=n) > 0
     return int(np.lexsort((-cores, ~cloud, ~among))[0])
+
+
+def _titles_of(p: Problem, subtasks: Ints) -> list[str]:
+    """Return the rules that say where some subtasks may run, and how many more there are."""
+    found = list(dict.fromkeys(title for k in subtasks.tolist() for title in _titles(p, k)))
+    rest = len(found) - _MOST_NAMED
+    return [*found[:_MOST_NAMED], f"and {rest:,} more such rules"] if rest > 0 else found
 
 
 def _titles(p: Problem, k: int) -> list[str]:

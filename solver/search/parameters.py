@@ -1,4 +1,4 @@
-"""What of the search can be tuned or switched off."""
+"""The parameters of the search, and the switches of its stages."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the stages of a search share: what is asked, the best plan, and what is proved so far."""
+"""The state that the stages of a search share: the task, the best plan, and the bounds so far."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

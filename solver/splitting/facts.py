@@ -1,4 +1,4 @@
-"""What is known of the keys and of the workers of a split operator."""
+"""Facts of the keys and of the workers of a split operator."""
 
 from collections.abc import Sequence
 

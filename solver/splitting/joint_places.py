@@ -27,8 +27,7 @@ from edgeplace.solver.problem import Problem, build
 from edgeplace.solver.problem.channels import Channels
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.solver.splitting.operators import SplitOperator, made_linear
-
-_NO_UNIT = 1e-12
+from edgeplace.solver.tolerances import NO_UNIT
 
 
 def joint_places(
@@ -93,7 +92,7 @@ def joint_places(
         if used.terms and np.isfinite(room):
             unit = float(room) if room > 0 else 1.0
             model.at_most(Affine().add(used, 1 / unit), float(room) / unit)
-    unit = max((abs(v) for v in goal.terms.values()), default=0.0) or _NO_UNIT
+    unit = max((abs(v) for v in goal.terms.values()), default=0.0) or NO_UNIT
     answer = Milp(model).minimise(
         Affine().add(goal, 1 / unit), seconds=seconds, gap=0.0, start=None
     )

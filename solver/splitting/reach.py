@@ -1,4 +1,4 @@
-"""What the rule of the router should reach, given the frequencies of the keys.
+"""The loads that the router's rule should reach, given the frequencies of the keys.
 
 A key with less than 1/(20 P) of the records goes to one of P workers, by a hash with their weights.
 Another one has a set of workers that grows while they are above 1 + e of the level: so hot records

@@ -30,14 +30,10 @@ from edgeplace.solver.splitting.operators import (
     with_rows,
 )
 from edgeplace.solver.splitting.weights_model import Rooms, solve_weights
-from edgeplace.solver.tolerances import CONTRADICTION, OPTIMAL_GAP
+from edgeplace.solver.tolerances import CONTRADICTION, NO_WEIGHT, OPTIMAL_GAP, WEIGHTS_TIGHTER
 
 _ROUNDS = 20
 """How often limits that the evaluator finds exceeded are tightened."""
-_BELOW = 1e-8
-"""By how much more than needed a limit is tightened."""
-_NOTHING = 1e-6
-"""A share below this is none: what the slack of the linear program leaves."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +180,7 @@ def _settled(
         for use in measure_usage(now, assignment).rated:
             if use.kind in rooms and use.over.any():
                 over = True
-                less = use.room[use.over] / use.used[use.over] * (1 - _BELOW)
+                less = use.room[use.over] / use.used[use.over] * (1 - WEIGHTS_TIGHTER)
                 rooms[use.kind][use.over] *= less
         if not over:
             break
@@ -204,7 +200,7 @@ def _weighted(
     for o, op in enumerate(ops):
         rows = weights.setdefault(jobs[op.job].name, {}).setdefault(op.id, {})
         for s in np.unique(found.site[found.operator == o]).tolist():
-            row = np.where(values > _NOTHING, values, 0.0)[
+            row = np.where(values > NO_WEIGHT, values, 0.0)[
                 (found.operator == o) & (found.site == s)
             ]
             rows[sites[s]] = tuple((row / row.sum()).tolist())

@@ -10,13 +10,10 @@ from edgeplace.solver.linear.backend import Outcome
 from edgeplace.solver.linear.model import Affine, Kind, LinearModel
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.splitting.effects import Amounts, Effects
-
-_SLACK = 1e-7
-"""Relative to the least `wan`: what weights that even the load may send more. Below what proves."""
+from edgeplace.solver.tolerances import NO_UNIT, WEIGHTS_ROOM
 
 _CAP_UNIT = 1e3
 """What the least `wan` is scaled to in its row: a solver's absolute tolerance is little there."""
-_NO_UNIT = 1e-12
 
 Rooms = dict[LimitKind, Floats]
 """Room of each link, node and subtask."""
@@ -51,7 +48,7 @@ def solve_weights(problem: Problem, found: Effects, rooms: Rooms) -> WeightsFoun
     model, columns = _columns(found)
     for kind, amount in amounts.items():
         _rows(model, amount, rooms[kind], columns, None)
-    unit = max(float(of_weight.max(initial=0.0)), _NO_UNIT)
+    unit = max(float(of_weight.max(initial=0.0)), NO_UNIT)
     goal = Affine.of(columns, of_weight / unit)
     answer = Milp(model).minimise(goal, seconds=None, gap=0.0, start=None)
     if answer.values is None:
@@ -61,7 +58,7 @@ def solve_weights(problem: Problem, found: Effects, rooms: Rooms) -> WeightsFoun
     least = float(of_weight @ answer.values[columns]) / unit
     total = least + constant / unit
     cap = Affine().add(goal, _CAP_UNIT / total) if total > 0 else goal
-    most = _CAP_UNIT / total * (least + _SLACK * total) if total > 0 else 0.0
+    most = _CAP_UNIT / total * (least + WEIGHTS_ROOM * total) if total > 0 else 0.0
     # From the multipliers, whatever the solver's tolerances let in.
     proved = Milp(model).relax(goal, seconds=None)
     bound = unit * min(proved[0], least) + constant if proved else constant

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Floats, Ints
+from edgeplace.spark_stats.arrays import Floats, Ints
 from edgeplace.spark_stats.cpu.regression import (
     BACKGROUND,
     Fit,

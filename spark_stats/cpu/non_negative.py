@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Bools, Floats
+from edgeplace.spark_stats.arrays import Bools, Floats
 
 _ZERO = 1e-12
 """A gradient below this share of the largest moment counts as 0."""

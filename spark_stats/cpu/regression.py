@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Floats
+from edgeplace.spark_stats.arrays import Floats
 from edgeplace.spark_stats.cpu.non_negative import non_negative_least_squares
 from edgeplace.spark_stats.cpu.slices import Slices
 

@@ -1,11 +1,11 @@
-"""What the TaskManagers of one node class did in each minute, as arrays."""
+"""The work of the TaskManagers of one node class in each minute, as arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.cpu.arrays import Bools, Floats, Ints
+from edgeplace.spark_stats.arrays import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

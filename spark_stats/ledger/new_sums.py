@@ -1,4 +1,4 @@
-"""What new segments add to a ledger."""
+"""The sums that new segments add to a ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

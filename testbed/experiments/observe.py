@@ -13,14 +13,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.spark_stats.arrays import Floats
 from testbed.errors import TestbedError
 from testbed.flink.local_cluster import JOB_MANAGER
 from testbed.network.cpu_quota import machine_busy_s
 from testbed.world import World
 
-Floats = NDArray[np.float64]
 _STALL_S = 10.0
 """Time for which full buffers before a thin link may block a source, so that it writes nothing."""
 _SLACK_S = 1.2

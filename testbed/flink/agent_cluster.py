@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import requests
 
+from edgeplace.adapters.flink.rest.job_states import GLOBALLY_TERMINAL
 from testbed.errors import TestbedError
 from testbed.flink.config import QUICK
 from testbed.flink.job_jar import compile_own_job
@@ -27,7 +28,6 @@ TASK_MANAGERS = (
 )
 _HERE = JobManagerSpec()
 _WAIT_SECONDS = 60.0
-_ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
 class AgentCluster:
@@ -286,7 +286,11 @@ class AgentCluster:
 
     def _cancel_all(self) -> bool:
         """Ask every job to end, and return whether all have ended."""
-        jobs = [job["id"] for job in self.rest.get("/jobs")["jobs"] if job["status"] not in _ENDED]
+        jobs = [
+            job["id"]
+            for job in self.rest.get("/jobs")["jobs"]
+            if job["status"] not in GLOBALLY_TERMINAL
+        ]
         for job_id in jobs:
             self.rest.cancel(job_id)
         return not jobs

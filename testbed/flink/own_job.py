@@ -15,6 +15,7 @@ import numpy as np
 import requests
 
 from edgeplace import Cluster, JobGraph, Plan, evaluate
+from edgeplace.adapters.flink.rest.job_states import GLOBALLY_TERMINAL
 from edgeplace.model import Operator
 from testbed.errors import TestbedError
 from testbed.experiments.loop import FoundCase, Loop
@@ -35,7 +36,6 @@ from testbed.network.wan import WanSpec
 BUSY_LIMIT = 0.85
 """Share of this machine's processors above which a measurement does not count."""
 _CHECKPOINTS = {"execution.checkpointing.interval": "5 s"}
-_ENDED = ("FAILED", "FINISHED", "CANCELED")
 _POLL_S = 0.5
 _EMITTED = re.compile(r"(\d+)\.(Source__.*\.)?numRecordsOut")
 
@@ -112,7 +112,9 @@ def run_own(
         If the jar is refused, the job does not run, or a step of the loop fails.
     """
     rest = FlinkRest(world.url)
-    others = [j["name"] for j in rest.get("/jobs/overview")["jobs"] if j["state"] not in _ENDED]
+    others = [
+        j["name"] for j in rest.get("/jobs/overview")["jobs"] if j["state"] not in GLOBALLY_TERMINAL
+    ]
     if others:
         raise TestbedError(f"{', '.join(others)} runs there already: cancel it at {world.url}")
     job_id = _started(rest, jar, main_class, arguments, schedule.start_s)
@@ -234,7 +236,7 @@ def _started(
         states = [s.state for s in rest.subtasks(job_id)]
         if states and all(state == "RUNNING" for state in states):
             return job_id
-        if rest.state(job_id) in _ENDED:
+        if rest.state(job_id) in GLOBALLY_TERMINAL:
             raise TestbedError(f"job {job_id} is {rest.state(job_id)}: see {rest.url}")
         if time.monotonic() > deadline:
             rest.cancel(job_id)

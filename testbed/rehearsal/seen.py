@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from edgeplace.spark_stats.arrays import Floats
 from testbed.rehearsal.offered import OfferedLog
 
 LATE_S = 2.0
 """A source that lags further behind is late."""
 _GAP_S = 2.5
 """Sources write a line a second: without one for so long, the job stood still."""
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ from tests.conformance.parsed import Case, Parsed
 
 Answer = dict[str, Any]
 BACKENDS = ("milp", "cp-sat")
+BY_PULP = "pulp:CBC"
+"""Starts a process for each search: the suite holds it against a few cases, `--backends` of
+`benchmarks/conformance.py` against as many as one likes."""
 HARD_LIMIT_S = 20.0
 """CPU time: a call on a small instance that takes more does not end."""
 ROUNDING = 1e-14

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.check import Solver, check
+from tests.conformance.check import BY_PULP, Solver, check
 from tests.conformance.document_oracle import Document
 from tests.conformance.document_places import Plans
 from tests.conformance.families import FAMILIES
@@ -39,6 +39,20 @@ KEPT = [
 @pytest.mark.parametrize("path", KEPT)
 def test_a_case_that_once_differed_does_not(path: Path, solver: Solver) -> None:
     assert not [str(m) for m in check(json.loads(path.read_text()), solver)]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "cure-of-a-narrow-link-2",
+        "cure-of-links-one-is-enough",
+        "cure-of-links-that-one-joins",
+        "latency-where-paths-meet",
+    ],
+)
+def test_cases_through_pulp(case: str, solver: Solver) -> None:
+    found = check(json.loads((CASES / f"{case}.json").read_text()), solver, (BY_PULP,))
+    assert not [str(m) for m in found]
 
 
 @pytest.mark.slow

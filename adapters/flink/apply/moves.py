@@ -1,4 +1,4 @@
-"""What changes between two placements of a job, and which slots it needs."""
+"""The subtasks that move between two placements of a job, and the slots that they need."""
 
 from collections import Counter
 from collections.abc import Mapping

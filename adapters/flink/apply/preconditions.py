@@ -1,4 +1,4 @@
-"""What keeps a plan from being used, found before anything is written."""
+"""Reasons not to use a plan, found before anything is written."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a move costs: the state that changes its place, the state read back, and the pause."""
+"""The price of a move: the state that changes its place, the state read back, and the pause."""
 
 from collections import Counter
 from collections.abc import Mapping

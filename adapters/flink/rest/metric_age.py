@@ -1,4 +1,4 @@
-"""How old the metrics of Flink's REST API can be, by its configuration."""
+"""The greatest age of the metrics of Flink's REST API, by its configuration."""
 
 import re
 from collections.abc import Mapping

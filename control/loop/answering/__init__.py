@@ -1,1 +1,1 @@
-"""What the solver is asked, and what it answers."""
+"""Questions to the solver, and its answers."""

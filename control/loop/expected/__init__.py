@@ -1,1 +1,1 @@
-"""What is expected: the next day, its path, and how far the costs are off."""
+"""Expectations: the next day, its path, and the error of the costs."""

@@ -1,4 +1,4 @@
-"""How far the costs are off, learned from what is seen: one factor for the job.
+"""The error of the costs, learned from observations: one factor for the job.
 
 Sources that are held back show what the placement really sustains. Without this a plan that was
 left because it bears less than its costs say would look good again as soon as it is left.

@@ -1,4 +1,4 @@
-"""What a partial aggregate before a HASH stream would send in place of the records."""
+"""The bytes that a partial aggregate before a HASH stream would send instead of the records."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How much a command tells beside its result: `--quiet` and `--verbose`."""
+"""The amount of text beside the result of a command: `--quiet` and `--verbose`."""
 
 import argparse
 import logging

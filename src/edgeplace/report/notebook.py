@@ -1,4 +1,4 @@
-"""What a notebook shows of an answer: parts of the report, and tables to go on with."""
+"""An answer in a notebook: parts of the report, and tables for further work."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a plan costs a month, item by item, as an invoice has it."""
+"""The monthly bill of a plan, item by item."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator

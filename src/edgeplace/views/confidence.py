@@ -1,4 +1,4 @@
-"""What a plan with `--confidence` rests on, and how sure any plan is."""
+"""The costs on which a plan with `--confidence` rests, and the certainty of any plan."""
 
 from typing import TYPE_CHECKING
 

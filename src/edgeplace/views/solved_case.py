@@ -1,4 +1,4 @@
-"""What is shown of a solved case: text for people, and plain data for programs."""
+"""The output of a solved case: text for people, and plain data for programs."""
 
 import argparse
 import dataclasses

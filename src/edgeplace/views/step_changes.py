@@ -1,4 +1,4 @@
-"""What changes from one value of a sweep to the next, in a few words."""
+"""The changes from one value of a sweep to the next, in a few words."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the loop would do with a load: its real step, in a Flink of arithmetic."""
+"""The loop on a given load: its real step, in a Flink of arithmetic."""
 
 import argparse
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a sweep of one figure does to the plan, as SVG: a strip for each term."""
+"""The effect of a sweep on the plan, as SVG: a strip for each term."""
 
 import math
 from collections.abc import Callable, Sequence

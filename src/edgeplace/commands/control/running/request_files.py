@@ -1,4 +1,4 @@
-"""What people ask of a loop that runs: small files that it takes up with its next poll."""
+"""Requests of people to a loop that runs: small files that it reads with its next poll."""
 
 import contextlib
 import getpass

@@ -1,4 +1,4 @@
-"""Types of the arrays of a regression."""
+"""Types of arrays."""
 
 import numpy as np
 from numpy.typing import NDArray
