@@ -219,14 +219,19 @@ def write(document: BaseModel, path: str | Path) -> None:
 
 
 def with_line(error: InvalidInputError, file: str | None) -> InvalidInputError:
-    """Return an error with file and line before it, if it is of a rule that the file has."""
+    """Return an error with file and line before it, if it is of what rules in the file say."""
     if not isinstance(error, InvalidRuleError) or file is None:
         return error
     rules = read(file, Rules)
-    for name in ("rules", "wishes"):
-        for i, rule in enumerate(getattr(rules, name)):
-            if rule == error.rule:
-                line = mistake_at(load(file), (name, i), file, "", "").line
-                place = f"{file}:{line}" if line else file
-                return InvalidInputError(f"{place}: {error.what}", error.cure)
-    return error
+    entries = {
+        (name, i): entry
+        for name in ("rules", "wishes", "jobs")
+        for i, entry in enumerate(getattr(rules, name))
+    }
+    named = (error.rule,) if isinstance(error.rule, str) else None
+    where = next((at for at, entry in entries.items() if entry == error.rule), named)
+    if where is None:
+        return error
+    line = mistake_at(load(file), where, file, "", "").line
+    place = f"{file}:{line}" if line else file
+    return InvalidInputError(f"{place}: {error.what}", error.cure)

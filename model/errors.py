@@ -48,12 +48,13 @@ class InvalidInputError(EdgeplaceError, ValueError):
 
 
 class InvalidRuleError(InvalidInputError):
-    """A rule or a wish does not fit the jobs or the cluster.
+    """An entry of the rules does not fit the jobs, the cluster or what is placed now.
 
     Parameters
     ----------
     rule
-        The rule as it was read: who knows its file finds its line.
+        The rule, wish or requirement as it was read, or the name of another field of the rules:
+        who knows the file finds the line.
     """
 
     def __init__(self, rule: object, what: str, cure: str = "") -> None:

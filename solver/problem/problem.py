@@ -7,7 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, NeverMove, Period, Plan, Rules
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    InvalidRuleError,
+    JobGraph,
+    NeverMove,
+    Period,
+    Plan,
+    Rules,
+)
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
 from edgeplace.solver.problem.channels import Channels
@@ -340,7 +349,9 @@ def _placed_now(
         if not (now >= 0).any():
             notes.append("no subtask of the current placement is on a TaskManager of this cluster")
     if now is None and rules.limit_moves:
-        raise InvalidInputError(
+        of_job = (own for own in rules.jobs if own.max_moves is not None)
+        raise InvalidRuleError(
+            "max_moves" if rules.max_moves is not None else next(of_job),
             "max_moves needs a current placement, and none is given",
             "give one (--current), or drop max_moves",
         )
@@ -352,7 +363,8 @@ def _check_jobs(subtasks: Subtasks, rules: Rules) -> None:
     names = [job.name for job in subtasks.jobs]
     for own in rules.jobs:
         if own.job not in names:
-            raise InvalidInputError(
+            raise InvalidRuleError(
+                own,
                 f"the rules require something of job {own.job!r}, and there is no such job",
                 f"the jobs are {names}",
             )

@@ -102,7 +102,7 @@ def test_the_plan_of_another_query_with_the_same_ids_is_refused(
     flink.wait_for_checkpoint(lowest)
     before = flink.placement(lowest)
     refused = Ran(flink, "apply", str(tmp_path / "number-plan.yaml"))
-    assert refused.status is not ExitStatus.OK
+    assert refused.status is ExitStatus.INVALID_INPUT
     assert "was made for other operators than job 'sql' has under the same ids" in refused.err
     assert "GroupAggregate" in refused.err
     assert "Rank" in refused.err

@@ -39,6 +39,28 @@ def test_a_rule_that_does_not_fit_is_told_with_its_line(edgeplace, case, kind, r
     assert named in ran.err
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "named"),
+    [
+        ("rules: []\nmax_moves: 3\n", 2, "max_moves needs a current placement"),
+        ("jobs:\n  - {job: exampel, max_moves: 3}\n", 2, "job 'exampel'"),
+        (
+            "jobs:\n  - {job: example, max_moves: 3}\n",
+            2,
+            "max_moves needs a current placement",
+        ),
+    ],
+)
+def test_what_is_said_of_moves_and_of_jobs_is_told_with_its_line(
+    edgeplace, case, text, line, named
+):
+    (case / "mine.yaml").write_text(text)
+    ran = edgeplace("solve", "job.yaml", "cluster.yaml", "--rules", "mine.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert ran.err.startswith(f"edgeplace solve: mine.yaml:{line}: ")
+    assert named in ran.err
+
+
 def test_a_project_names_the_file_of_its_rules(edgeplace, case):
     (case / "mine.yaml").write_text(FILES["rules"] % WRONG[0][1])
     project = case / "edgeplace.yaml"

@@ -48,7 +48,7 @@ from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_change, add_connection, duration_s
 from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.commands.flink.change_report import Report
-from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, Rules, read
+from edgeplace.model import Cluster, Costs, EdgeplaceError, InvalidInputError, Rules, read, some
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -295,6 +295,16 @@ class _Drain:
         problems = until_problems(self._folder, now)
         if now.plan_path.exists() and not base_places(self._folder, now, self._task_managers):
             problems.append(_unusable(now))
+        gone = {tm for row in now.places.values() for tm in row}
+        gone -= {tm.id for tm in self._task_managers}
+        if gone and not now.plan_path.exists():
+            problems.append(
+                Obstacle(
+                    f"{now.job.name!r} has no plan to return to, and Flink shows subtasks of it "
+                    f"on {some(sorted(gone))}, which is not registered",
+                    "drain again once Flink has noticed the loss, and the job runs elsewhere",
+                )
+            )
         return problems
 
     def _elsewhere(

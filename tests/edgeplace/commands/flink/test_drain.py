@@ -288,6 +288,16 @@ def costs(tmp_path) -> Path:
     return path
 
 
+def test_a_job_without_a_plan_that_runs_on_what_is_not_registered(drain, other, plans):
+    """A TaskManager has died, and Flink has not noticed: a plan of now would be empty."""
+    other.vertices[0].places = ["pi-1", "pi-9"]
+    ran = drain("pi-1")
+    assert ran.status is ExitStatus.NOT_APPLIED
+    assert "'other' has no plan to return to" in ran.err
+    assert "subtasks of it on pi-9, which is not registered" in ran.err
+    assert plan_files(plans) == []
+
+
 def test_the_pause_has_the_time_that_links_take(drain, cluster):
     """As `flink apply` says it: state is read back over links that the cluster file knows."""
     slow = cluster.read_text().replace(
