@@ -139,7 +139,7 @@ def test_mild_skew_is_balanced_and_the_bench_has_the_same_rule(
     bench = pytest.importorskip(
         "benchmarks.partitioners.edgeplace_rule", reason="the bench is not beside these tests"
     )
-    rule = bench.Edgeplace(len(weights), np.array(weights))
+    rule = bench.EdgeplaceRule(len(weights), np.array(weights))
     # A slide that is much shorter, too, and hot keys that change.
     slides = records(zipf, 11, 6, 3)
     slides[2] = slides[2][:700]
