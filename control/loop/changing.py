@@ -212,6 +212,9 @@ def _worse(memory: Memory, change: BegunChange) -> bool:
     if not memory.recent or held_now(memory.recent) < change.held + _MUCH_WORSE:
         return False
     rates = rates_now(memory.recent)
+    if change.held >= HELD and sum(rates.values()) > sum(change.emitted.values()):
+        # They are held back while they drain what has piled up, and emit more than before.
+        return False
     return all(rate <= change.rates.get(op, 0.0) for op, rate in rates.items())
 
 
@@ -230,6 +233,7 @@ def _begun(memory: Memory, proposal: ProposedChange, said: str) -> Then:
         weights=proposal.weights,
         rates=proposal.rates,
         held=held_now(memory.recent),
+        emitted=rates_now(memory.recent),
         began_s=now_s,
         # There and back, each in its time.
         deadline_s=now_s + 2 * settings.apply_s + _SLACK_S,

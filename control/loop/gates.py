@@ -35,9 +35,13 @@ Gate = Callable[[Memory, ProposedChange], Iterator[str]]
 def _fresh(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
     settings = memory.settings
     polls_s = _FRESH_POLLS * max(settings.poll_s if settings else 0.0, _COUNTERS_S)
-    age_s = None if memory.observed_s is None else memory.now_s - memory.observed_s
+    # While a site is lost, the job does not run: there is no whole answer until it is elsewhere.
+    lost = proposal.kind == "lost"
+    told_s = memory.there_s if lost else memory.observed_s
+    age_s = None if told_s is None else memory.now_s - told_s
     if age_s is None or age_s > polls_s:
-        yield f"the last whole answer of Flink is too old: {memory.blind or 'no poll since'}"
+        what = "list of TaskManagers" if lost else "whole answer of Flink"
+        yield f"the last {what} is too old: {memory.blind or 'no poll since'}"
     if memory.costs_age_s is not None and memory.costs_age_s > OLDEST_COSTS_S:
         yield f"the costs are {memory.costs_age_s / 3600:.0f} hours old"
 
@@ -149,9 +153,13 @@ def _believable(memory: Memory, proposal: ProposedChange) -> Iterator[str]:
 
 
 def plan_key(proposal: ProposedChange | BegunChange) -> str:
-    """Return what a plan is remembered by; weights, which follow the rates, by their tasks."""
+    """Return what a plan is remembered by; weights, which follow the rates, by their tasks.
+
+    A plan for a lost site is another one: where it did worse than what ran, nothing runs now.
+    """
     places = [f"{op}={','.join(row)}" for op, row in sorted(proposal.to.items())]
-    return ";".join(places + [f"weights of {name}" for name in sorted(proposal.weights)])
+    lost = ["for a lost site"] if proposal.kind == "lost" else []
+    return ";".join(places + [f"weights of {name}" for name in sorted(proposal.weights)] + lost)
 
 
 GATES: tuple[tuple[str, Gate], ...] = (

@@ -113,6 +113,8 @@ class BegunChange(Frozen):
     rates: Rates
     held: float
     """Share of the time in which sources were held back before."""
+    emitted: Rates = {}
+    """What sources emitted before, records/s."""
     began_s: float
     deadline_s: float
     seen_s: float | None = None
@@ -157,6 +159,8 @@ class Memory(Frozen):
     """The TaskManagers of each site."""
     there: tuple[str, ...] | None = None
     """TaskManagers that Flink knew last."""
+    there_s: float | None = None
+    """When it told them."""
     others: str = ""
     """Who else changes the job; empty: nobody that is known."""
     unreachable_s: float | None = None

@@ -86,7 +86,7 @@ def noticed(memory: Memory, event: Polled) -> tuple[Memory, tuple[str, ...]]:
     there = frozenset(event.registered)
     if memory.there is None:
         lost = tuple(s for s, tms in memory.sites.items() if not there & set(tms))
-        return memory.now(there=event.registered, lost=lost), ()
+        return memory.now(there=event.registered, there_s=now_s, lost=lost), ()
     if memory.unreachable_s is not None and now_s - memory.unreachable_s < _REGISTERING_S:
         return memory, ()
     return _compared(memory, there, event.registered)
@@ -111,7 +111,8 @@ def _compared(
                 said.append(f"TaskManager {tm} is gone")
             if name in memory.lost:
                 said.append(f"site {name} is back{_until(figures.get(site(name)), memory.now_s)}")
-    return memory.now(there=registered, lost=tuple(lost), losses=figures), tuple(said)
+    memory = memory.now(there=registered, there_s=memory.now_s, lost=tuple(lost))
+    return memory.now(losses=figures), tuple(said)
 
 
 def _until(figure: LossFigure | None, now_s: float) -> str:

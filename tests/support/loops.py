@@ -208,7 +208,8 @@ def assert_nothing_that_must_never_happen(loop):
         for name in [n for n in opened if after.change is None or after.change.id != n]:
             assert after.now_s - opened.pop(name) <= longest_s, "a wait without a deadline"
         if isinstance(event, Ended) and event.end in ("refused", "rolled back") and before.change:
-            refused[repr(sorted(before.change.to.items()))] = after.now_s
+            lost = before.change.kind == "lost"
+            refused[repr((lost, sorted(before.change.to.items())))] = after.now_s
         for effect in stepped.effects:
             if not isinstance(effect, Apply):
                 continue
@@ -230,7 +231,9 @@ def assert_nothing_that_must_never_happen(loop):
                 new |= set(Counter(row) - Counter(change.former[op]))
             assert not new & set(sites.avoided(after)), "something new where nothing may come"
             assert after.checkpoint_s is not None and not after.checkpoint_failed
-            age_s = after.now_s - (after.observed_s or 0.0)
+            # A job whose site is lost does not run: of it there is no whole answer.
+            told_s = after.there_s if change.kind == "lost" else after.observed_s
+            age_s = after.now_s - (told_s or 0.0)
             assert age_s <= 3 * config.poll_s, "a change on stale metrics"
             assert not after.blind or age_s > 0 or change.kind == "lost"
             if held_now(before.recent) >= HELD:
@@ -241,7 +244,7 @@ def assert_nothing_that_must_never_happen(loop):
             judged = evaluate(case.jobs, case.cluster, plan, case.rules)
             assert not [v for v in judged.violations if v.kind in ("rule", "slots")], "rule broken"
             assert effect.places["source"] == PIS, "a pinned source moved"
-            key = repr(sorted(effect.places.items()))
+            key = repr((change.kind == "lost", sorted(effect.places.items())))
             assert after.now_s >= refused.get(key, -1e12) + AGAIN_S[change.kind]
             (voluntary if change.kind == "worth it" else urgent).append(after.now_s)
     for times, span_s, most in (
