@@ -8,9 +8,9 @@ in every limit, this prefers, in this order:
 2. fewer bytes between TaskManagers: each hop costs a serialisation and a network buffer;
 3. nodes that are loaded alike, then TaskManagers with as many subtasks each.
 
-First, TaskManagers that are alike change their names, and what has left a machine of its site goes
-back together; then subtasks, and chains of subtasks that send most to one another, move or change
-places. All of it is the same on every run.
+First, TaskManagers that are alike change their names, equal subtasks that have changed sites change
+back, and what has left a machine of its site goes back together; then subtasks, and chains of
+subtasks that send most to one another, move or change places. All of it is the same on every run.
 """
 
 from collections import Counter, defaultdict
@@ -57,6 +57,7 @@ def break_ties(
         near = np.full(problem.n, -1, np.intp)
     search = _Search(problem, assignment, near, stated)
     search.rename()
+    search.change_back()
     search.come_home()
     search.descend()
     return search.now
@@ -150,6 +151,61 @@ class _Search:
     def _may(self, t: int, other: int) -> bool:
         """Return whether all that is on a TaskManager may run on another."""
         return bool(self._allowed[sorted(self._on[t]), other].all())
+
+    def change_back(self) -> None:
+        """Let equal subtasks that have changed sites change back, with their chains."""
+        site = self._p.tms.site
+        by_site: dict[tuple[int, tuple[int, ...]], list[tuple[int, ...]]] = defaultdict(list)
+        for chain in self._strays():
+            operators = tuple(self._operator[k] for k in chain)
+            by_site[int(site[self._place[chain[0]]]), operators].append(chain)
+        reserve = self._left // 2
+        for (_, operators), chains in by_site.items():
+            for chain in chains:
+                look()
+                here, home = self._place[chain[0]], int(site[self._wish[chain[0]]])
+                # Those first that come home by it themselves.
+                others = sorted(
+                    by_site.get((home, operators), ()),
+                    key=lambda o: site[self._wish[o[0]]] != site[here],
+                )
+                for other in others:
+                    there = self._place[other[0]]
+                    if self._left <= reserve or not self._astray(chain):
+                        break
+                    new = dict.fromkeys(chain, there) | dict.fromkeys(other, here)
+                    if (
+                        self._astray(other)
+                        and site[there] == home
+                        and all(self._allowed[k, t] for k, t in new.items())
+                    ):
+                        self._offer(self._changed(new))
+
+    def _astray(self, chain: tuple[int, ...]) -> bool:
+        site = self._p.tms.site
+        return bool(site[self._place[chain[0]]] != site[self._wish[chain[0]]])
+
+    def _strays(self) -> list[tuple[int, ...]]:
+        """Return the subtasks on another site than wished, those that went together as chains."""
+        site = self._p.tms.site
+        stray = {
+            k: (self._place[k], int(site[self._wish[k]]))
+            for k in range(self._p.n)
+            if self._wish[k] >= 0 and site[self._place[k]] != site[self._wish[k]]
+        }
+        chains: list[tuple[int, ...]] = []
+        while stray:
+            first, way = next(iter(stray.items()))
+            del stray[first]
+            chain, open_ends = [first], [first]
+            while open_ends:
+                for j, _ in self._neighbours[open_ends.pop()]:
+                    if stray.get(j) == way:
+                        del stray[j]
+                        chain.append(j)
+                        open_ends.append(j)
+            chains.append(tuple(sorted(chain, key=lambda k: (self._operator[k], k))))
+        return chains
 
     def come_home(self) -> None:
         """Let subtasks go back to where they stay, at once: all of a site, or of two machines."""

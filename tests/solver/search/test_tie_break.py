@@ -187,3 +187,50 @@ def test_headroom_that_nobody_asked_for_and_nobody_sees_moves_nothing():
     there = np.zeros(1, np.intp)
     assert break_ties(problem, np.ones(1, np.intp), there, ("wan",)).tolist() == [0]
     assert break_ties(problem, np.ones(1, np.intp), there, ("throughput",)).tolist() == [1]
+
+
+def test_equal_subtasks_change_back_across_sites_with_their_chains():
+    """Frames of ten depots go on to the cloud: which ones, is one to people who look at moves."""
+    job, cluster = parcels(40), depots_cluster(40)
+    found = solve(job, cluster).plan.of("parcels")
+    sent_on = [k for k, t in enumerate(found["decode"]) if "vm" in t]
+    assert sent_on
+    places = {op: list(tms) for op, tms in found.items()}
+    for k in sent_on:
+        region = link_of(cluster, found["camera"][k])
+        alike = [
+            j
+            for j, t in enumerate(places["decode"])
+            if "mini" in t and link_of(cluster, found["camera"][j]) == region
+        ]
+        for op in ("decode", "detect"):
+            row = places[op]
+            row[k], row[alike[-1]] = row[alike[-1]], row[k]
+    near = Plan(jobs={"parcels": {op: tuple(tms) for op, tms in places.items()}})
+    problem = build(job, cluster)
+    wish = problem.assignment(near)
+    start = problem.assignment(Plan(jobs={"parcels": found}))
+    assert (start != wish).sum() >= 2 * len(sent_on)
+    assert break_ties(problem, start, wish).tolist() == wish.tolist()
+
+
+def link_of(cluster, tm):
+    """Return the site behind the link of a Pi's depot."""
+    depot = next(n.site for n in cluster.nodes if n.id == tm)
+    return next(link.target for link in cluster.links if link.source == depot)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_equal_subtasks_of_three_sites_change_back_in_a_ring(step):
+    job, cluster = idle(1)
+    operator = job.operators[0].model_copy(update={"parallelism": 6, "born_at": ("anywhere",) * 6})
+    job = job.revised(operators=(operator,))
+    sites = parse({"sites": [{"id": s} for s in "abc"], "nodes": []}, Cluster, "three").sites
+    nodes = tuple(
+        n.model_copy(update={"site": s, "slots": 2})
+        for n, s in zip(cluster.nodes, "abc", strict=True)
+    )
+    cluster = cluster.model_copy(update={"sites": sites, "nodes": nodes})
+    problem = build(job, cluster)
+    wish = np.array([0, 1, 2, 0, 1, 2])
+    assert break_ties(problem, np.roll(wish, step), wish).tolist() == wish.tolist()
