@@ -20,7 +20,7 @@ def counted(value: float, unit: str) -> str:
 def with_unit(number: str, unit: str) -> str:
     """Return a number that is text with its unit, in the singular for one."""
     # Units that are words: neither `ms` nor `bytes/s`.
-    one = number == "1" and len(unit) > 2 and unit.isalpha()
+    one = number == "1" and len(unit) > 2 and unit.replace(" ", "").isalpha()
     return f"{number} {unit.removesuffix('s') if one else unit}"
 
 

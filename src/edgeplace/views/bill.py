@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from edgeplace.cli.console import Console
-from edgeplace.cli.quantities import count, counted, size
+from edgeplace.cli.quantities import count, counted, exact, size
 from edgeplace.model import HOUR_S, MONTH_S, Cluster, Evaluation, Limit
 from edgeplace.views.terms import Terms
 
@@ -65,7 +65,7 @@ def _links(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
         if included:
             name += f", {size(included)} included in each"
         money = price * sum(max(bytes_ - included, 0.0) for bytes_ in each)
-        per_gb = f"{count(price * _GB)} {cluster.currency}/GB"
+        per_gb = f"{exact(price * _GB)} {cluster.currency}/GB"
         yield name, size(sum(each)), per_gb, count(money)
 
 
@@ -76,10 +76,8 @@ def _cores(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
         if node.price_per_core_hour and used.get(node.id):
             by_price[node.price_per_core_hour].append(used[node.id])
     for price, each in sorted(by_price.items(), reverse=True):
-        hours = sum(each) * MONTH_S / HOUR_S
-        per_hour = f"{count(price)} {cluster.currency}/h"
         name = f"busy cores of {counted(len(each), 'nodes')}"
-        yield name, f"{count(hours)} core hours", per_hour, count(hours * price)
+        yield name, *_time(sum(each), "core ", price, cluster.currency)
 
 
 def _nodes(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
@@ -90,7 +88,19 @@ def _nodes(cluster: Cluster, found: Evaluation) -> Iterator[Row]:
         if node.price_per_node_hour and node.id in in_use:
             by_price[node.price_per_node_hour] += 1
     for price, number in sorted(by_price.items(), reverse=True):
-        hours = number * MONTH_S / HOUR_S
-        per_hour = f"{count(price)} {cluster.currency}/h"
         name = f"{counted(number, 'nodes')} in use"
-        yield name, f"{count(hours)} h", per_hour, count(hours * price)
+        yield name, *_time(number, "", price, cluster.currency)
+
+
+def _time(number: float, of: str, per_hour: float, currency: str | None) -> tuple[str, str, str]:
+    """Return how long a number of cores or nodes is used in a month, its price, and the money.
+
+    The price is by the hour or by the month: people write the one that is the rounder number.
+    """
+    hours = MONTH_S / HOUR_S
+    by_hour, by_month = f"{per_hour:.9g}", f"{per_hour * hours:.9g}"
+    if len(by_month) < len(by_hour):
+        used, price = counted(number, f"{of}months"), f"{exact(per_hour * hours)} {currency}/month"
+    else:
+        used, price = counted(number * hours, f"{of}hours"), f"{exact(per_hour)} {currency}/h"
+    return used, price, count(number * hours * per_hour)

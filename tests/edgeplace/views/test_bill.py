@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeplace.cli.console import Console
-from edgeplace.model import Cluster, Period, Plan, Rules, parse
+from edgeplace.model import Cluster, JobGraph, Period, Plan, Rules, parse
 from edgeplace.solver import evaluate
 from edgeplace.views.bill import bill, show_bill
 from edgeplace.views.terms import Terms
@@ -80,3 +80,28 @@ def test_without_a_currency_there_is_no_bill(case):
     out = StringIO()
     show_bill(Console(out, StringIO()), cluster.model_copy(update={"currency": None}), found)
     assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "used", "price", "money"),
+    [
+        ("0.04 EUR/h", "730 hours", "0.04 EUR/h", "29.2"),
+        ("200 EUR/month", "1 month", "200 EUR/month", "200"),
+        ("49.99 EUR/month", "1 month", "49.99 EUR/month", "50"),
+        ("1 EUR/h", "730 hours", "1 EUR/h", "730"),
+    ],
+)
+def test_a_price_is_printed_by_the_time_that_people_write(written, used, price, money):
+    classes = [{"node_class": "default", "true_rate_per_s": 10}]
+    source = {
+        "id": "a",
+        "name": "a",
+        "parallelism": 1,
+        "born_at": ["s"],
+        "cost": {"demand": {"rates_per_s": [1]}, "classes": classes},
+    }
+    job = parse({"name": "j", "operators": [source]}, JobGraph, "it")
+    node = {"id": "n", "site": "s", "cores": 1, "slots": 1, "price_per_node_hour": written}
+    cluster = parse({"currency": "EUR", "sites": [{"id": "s"}], "nodes": [node]}, Cluster, "it")
+    found = evaluate(job, cluster, Plan(jobs={"j": {"a": ("n",)}}))
+    assert bill(cluster, found)[0] == ("1 node in use", used, price, money)
