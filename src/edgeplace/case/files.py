@@ -119,6 +119,17 @@ def read_job_plan(path: str, case: Case) -> Plan:
     return _job_plan(path, jobs, case.cluster, case.beside)
 
 
+def noting_supposed(case: Case, paths: Sequence[str]) -> Case:
+    """Return a case with a note for each plan that supposes what the files do not state."""
+    notes = tuple(
+        f"{path} was made with --set {' '.join(found.supposing)}; here it is judged by the jobs "
+        "and the cluster as the files state them"
+        for path in paths
+        if isinstance(found := read_plan(path), Plan) and found.supposing
+    )
+    return dataclasses.replace(case, notes=(*case.notes, *notes))
+
+
 def of_plan(case: Case, path: str) -> Case:
     """Return a case without the jobs that a plan leaves out for those of higher priority."""
     found = read_plan(path)
