@@ -3,8 +3,8 @@
 import json
 import math
 import os
+import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
@@ -270,17 +270,17 @@ def _print(stream: RichConsole, text: str, style: str) -> None:
 
 
 def _wrapped(line: str, width: int) -> str:
-    """Return a line as several, none longer than a width unless it is one word."""
+    """Return a line as several, none wider than a width unless it is one word.
+
+    Widths are in cells: letters of Chinese or Korean names take two.
+    """
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.fill(
-        line,
-        width,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-        drop_whitespace=True,
-    )
+    lines = [indent]
+    for word in re.findall(r"\s*\S+", line.lstrip()):
+        if lines[-1] != indent and cell_len(lines[-1] + word) > width:
+            lines.append(indent)
+        lines[-1] += word if lines[-1] != indent else word.lstrip()
+    return "\n".join(lines)
 
 
 def visible(text: str, keep: str = "") -> str:

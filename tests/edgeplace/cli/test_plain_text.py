@@ -4,6 +4,7 @@ import re
 from io import StringIO
 
 import pytest
+from rich.cells import cell_len
 
 from edgeplace.cli.console import Console
 from edgeplace.model import write
@@ -144,3 +145,18 @@ def test_markup_in_tables_is_text(capsys):
         "[bold]a             b\n[red]x[/red]  :smile:\n[/]\n",
         "[link=x]\n",
     )
+
+
+def test_letters_that_are_two_wide_do_not_make_a_line_wider_than_the_terminal(terminal):
+    words = [f"東京工場 소울물류센터-{i}" for i in range(20)]
+    console = Console(terminal, terminal)
+    console.text("  " + ", ".join(words))
+    console.problem(", ".join(words))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue()).splitlines()
+    assert all(40 < cell_len(line) <= 80 for line in (lines[0], lines[-2]))
+    assert all(cell_len(line) <= 80 for line in lines)
+    indented = [line for line in lines if line.startswith("  ")]
+    assert indented == lines[: len(indented)]
+    # No word is broken, and none is lost.
+    assert " ".join(indented).split() == ", ".join(words).split()
+    assert " ".join(lines[len(indented) :]) == ", ".join(words)
