@@ -59,7 +59,7 @@ def planned(memory: Memory, event: Solved) -> Then:
     problem = event.problem
     if not problem and not event.places:
         fits = event.stay is not None and event.stay.fits
-        problem = "nothing runs there" if fits else "no plan bears what is expected"
+        problem = "nothing runs there" if fits else "no plan without it was found"
     plan = LossPlan(
         places=event.places,
         rates=memory.asked_rates,
