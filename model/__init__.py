@@ -42,12 +42,15 @@ from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.parsing.complaint import mistake_at
 from edgeplace.model.parsing.units import quantity, quantity_pattern
 from edgeplace.model.plan import Plan
+from edgeplace.model.project.address import address_fault
 from edgeplace.model.project.project_file import (
     PROJECT_FILE,
     PROJECT_FILES,
     Project,
+    doubled_files,
     missing_files,
     read_project,
+    unusable_addresses,
 )
 from edgeplace.model.result import (
     Change,
@@ -175,11 +178,13 @@ __all__ = [
     "StreamCost",
     "TaskManager",
     "Unmet",
+    "address_fault",
     "alike_sites",
     "all_digits",
     "check_outputs",
     "check_writable",
     "digits",
+    "doubled_files",
     "dump",
     "first_few",
     "is_backend",
@@ -201,6 +206,7 @@ __all__ = [
     "some",
     "split_streams",
     "task_managers_of",
+    "unusable_addresses",
     "with_costs_of_another",
     "with_line",
     "with_prefix",

@@ -13,6 +13,7 @@ from edgeplace.model.document import load, read
 from edgeplace.model.errors import InvalidInputError, Mistake, Where
 from edgeplace.model.objective import OBJECTIVES, ObjectiveLevel
 from edgeplace.model.parsing.complaint import mistake_at
+from edgeplace.model.project.address import address_fault
 
 PROJECT_FILE = "edgeplace.yaml"
 """Name of the project file of a folder."""
@@ -212,6 +213,56 @@ def missing_files(
                 yield mistake_at(
                     data, where, path, f"there is no file {name!r}", _near(folder, name)
                 )
+
+
+def doubled_files(path: str | Path, fields: Sequence[str] = PROJECT_FILES) -> Iterator[Mistake]:
+    """Yield a mistake for each file that a list of a project file, or of an environment, names
+    twice.
+
+    Parameters
+    ----------
+    path
+        The project file.
+    fields
+        Fields to check, of `PROJECT_FILES`.
+    """
+    project, data = read(path, Project), load(path)
+    homes: list[tuple[Where, Project | Environment]] = [((), project)]
+    homes += [(("environments", name), own) for name, own in project.environments.items()]
+    for home, of in homes:
+        for field in fields:
+            named = getattr(of, field, None)
+            seen: dict[Path, str] = {}
+            for i, name in enumerate(named if isinstance(named, tuple) else ()):
+                file = (Path(path).parent / name).resolve()
+                if file in seen:
+                    yield mistake_at(
+                        data,
+                        (*home, field, i),
+                        path,
+                        f"{name!r} is there twice" + _otherwise_written(seen[file], name),
+                        "leave one of the two out",
+                    )
+                seen.setdefault(file, name)
+
+
+def _otherwise_written(first: str, name: str) -> str:
+    return "" if first == name else f": the first time as {first!r}"
+
+
+def unusable_addresses(path: str | Path) -> Iterator[Mistake]:
+    """Yield a mistake for each JobManager of a project file whose address has a wrong form."""
+    project, data = read(path, Project), load(path)
+    named: list[tuple[Where, str | None]] = [(("jobmanager",), project.jobmanager)]
+    named += [
+        (("environments", name, "jobmanager"), own.jobmanager)
+        for name, own in project.environments.items()
+    ]
+    for where, url in named:
+        fault = address_fault(url) if url else None
+        if fault:
+            # It may hold a password, so it is not shown.
+            yield mistake_at(data, where, path, f"the address {fault.what}", fault.cure)
 
 
 def _near(folder: Path, name: str) -> str:

@@ -75,6 +75,9 @@ def case_of(
     seen: dict[str, Seen] = {}
     for path in jobs:
         job, where = load_any_job(path, network)
+        if len(set(jobs)) < len(jobs):
+            twice = next(path for path in jobs if jobs.count(path) > 1)
+            raise InvalidInputError(f"{twice} is given twice", "give each job once")
         if job.name in graphs:
             raise InvalidInputError(
                 f"{path}: another of the jobs is named {job.name!r} too",

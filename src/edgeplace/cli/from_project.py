@@ -15,6 +15,7 @@ from edgeplace.model import (
     PROJECT_FILES,
     InvalidInputError,
     Project,
+    doubled_files,
     missing_files,
     read_project,
 )
@@ -162,8 +163,10 @@ def _check(
         )
     # The folder of plans may be on another machine.
     files = (set(needed) | set(taken)) & set(PROJECT_FILES) - {"plans"}
-    for mistake in missing_files(
-        PROJECT_FILE, [field for field in PROJECT_FILES if field in files], environment
+    fields = [field for field in PROJECT_FILES if field in files]
+    for mistake in (
+        *missing_files(PROJECT_FILE, fields, environment),
+        *doubled_files(PROJECT_FILE, fields),
     ):
         line = f":{mistake.line}" if mistake.line else ""
         raise InvalidInputError(f"{PROJECT_FILE}{line}: {mistake.what}", mistake.cure)
