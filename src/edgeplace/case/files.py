@@ -13,6 +13,7 @@ from edgeplace.adapters.flink.plans import (
     refuse_supposed,
     rescaled,
 )
+from edgeplace.case import what_if
 from edgeplace.case.births import with_births
 from edgeplace.case.foreign_data import closed
 from edgeplace.case.taken import left_by
@@ -123,12 +124,23 @@ def read_job_plan(path: str, case: Case) -> Plan:
 
 
 def of_plan(case: Case, path: str) -> Case:
-    """Return a case without the jobs that a plan leaves out for those of higher priority."""
+    """Return the case that a plan is for: with what it supposes (`--set`), and without the jobs
+    that it leaves out for those of higher priority.
+
+    Raises
+    ------
+    InvalidInputError
+        If the case does not have what the plan supposes to be otherwise.
+    """
     found = read_plan(path)
-    if not isinstance(found, Plan) or not case.ranked:
+    if not isinstance(found, Plan):
         return case
+    if found.supposing:
+        case = what_if.apply(case, found.supposing)
+        said = f"as {path} supposes: " + ", ".join(found.supposing)
+        case = dataclasses.replace(case, notes=(*case.notes, said))
     waiting = {job.name for job in case.jobs} - found.jobs.keys()
-    if not waiting or len(waiting) == len(case.jobs):
+    if not case.ranked or not waiting or len(waiting) == len(case.jobs):
         return case
     note = f"not in the plan, and so left out here: {some(sorted(waiting))}"
     fewer = case.without_jobs(waiting)

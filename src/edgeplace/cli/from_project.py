@@ -50,7 +50,7 @@ _EXAMPLES = {
 }
 
 
-_JOBMANAGER, _ENVIRONMENT = "EDGEPLACE_JOBMANAGER", "EDGEPLACE_ENV"
+JOBMANAGER, _ENVIRONMENT = "EDGEPLACE_JOBMANAGER", "EDGEPLACE_ENV"
 """Variables of the environment that stand for --jobmanager and --env."""
 
 
@@ -92,10 +92,10 @@ def environment_of(args: argparse.Namespace) -> str | None:
 
 def _take_variable(args: argparse.Namespace, console: Console) -> None:
     """Take the JobManager of the shell's environment, if the command line leads nowhere else."""
-    url = os.environ.get(_JOBMANAGER)
+    url = os.environ.get(JOBMANAGER)
     if url and not args.env and not _stands_alone(args, FLINK):
         args.jobmanager = url
-        console.notice(f"jobmanager: {url} ({_JOBMANAGER})")
+        console.notice(f"jobmanager: {url} ({JOBMANAGER})")
 
 
 def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
