@@ -23,7 +23,15 @@ from edgeplace.model.errors import (
 from edgeplace.model.extras.extras import is_installed, needing
 from edgeplace.model.file_lock import lock
 from edgeplace.model.inventory.short_form import ShortCluster
-from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job import (
+    MOST_PARALLELISM,
+    JobGraph,
+    Operator,
+    ShipStrategy,
+    Stream,
+    no_such_operator,
+    operators_of,
+)
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import Gathering
@@ -87,7 +95,16 @@ from edgeplace.model.rules import (
     StayOnSite,
     refuse_demand,
 )
-from edgeplace.model.text import RateUnit, all_digits, digits, first_few, some, with_prefix
+from edgeplace.model.text import (
+    RateUnit,
+    all_digits,
+    did_you_mean,
+    digits,
+    first_few,
+    nearest,
+    some,
+    with_prefix,
+)
 from edgeplace.model.what_if import Case, alike_sites
 from edgeplace.model.what_if.cluster_changes import task_managers_of, without_use
 from edgeplace.model.what_if.confidence import planned_with
@@ -183,6 +200,7 @@ __all__ = [
     "all_digits",
     "check_outputs",
     "check_writable",
+    "did_you_mean",
     "digits",
     "doubled_files",
     "dump",
@@ -194,8 +212,11 @@ __all__ = [
     "looks_like",
     "missing_files",
     "mistake_at",
+    "nearest",
     "needing",
+    "no_such_operator",
     "objective_levels",
+    "operators_of",
     "parse",
     "planned_with",
     "quantity",

@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError, MisplacedError
 from edgeplace.model.parsing.units import currency_code, price_currency
-from edgeplace.model.text import RateUnit
+from edgeplace.model.text import RateUnit, did_you_mean
 
 _Code = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 
@@ -384,8 +384,12 @@ class Cluster(Frozen):
         if not found:
             raise InvalidInputError(
                 f"the cluster has no site, node or TaskManager {place!r}",
-                f"its sites are {[s.id for s in self.sites]}, its TaskManagers "
-                f"{[t.id for t in self.task_managers][:12]}",
+                did_you_mean(
+                    place,
+                    (p.id for of in (self.sites, self.nodes, self.task_managers) for p in of),
+                    f"its sites are {[s.id for s in self.sites]}, its TaskManagers "
+                    f"{[t.id for t in self.task_managers][:12]}",
+                ),
             )
         if len(set(found)) > 1:
             raise InvalidInputError(

@@ -1,6 +1,5 @@
 """`edgeplace.yaml`: the files and settings that the commands of one folder share."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -11,9 +10,10 @@ from pydantic_core import PydanticCustomError
 from edgeplace.model.base import Frozen, Id
 from edgeplace.model.document import load, read
 from edgeplace.model.errors import InvalidInputError, Mistake, Where
-from edgeplace.model.objective import OBJECTIVES, ObjectiveLevel
+from edgeplace.model.objective import ObjectiveLevel
 from edgeplace.model.parsing.complaint import mistake_at
 from edgeplace.model.project.address import address_fault
+from edgeplace.model.text import did_you_mean, nearest
 
 PROJECT_FILE = "edgeplace.yaml"
 """Name of the project file of a folder."""
@@ -23,10 +23,8 @@ def _a_level(text: str) -> str:
     try:
         ObjectiveLevel.parse(text)
     except InvalidInputError as e:
-        near = difflib.get_close_matches(text.partition(":")[0], OBJECTIVES, 1, 0.6)
-        cure = f"did you mean {near[0]!r}?" if near else e.cure
         raise PydanticCustomError(
-            "level", "this is no level of an objective", {"cure": cure}
+            "level", "this is no level of an objective", {"cure": e.cure}
         ) from None
     return text
 
@@ -130,13 +128,12 @@ class Project(Frozen):
             If `origin`, the project file, has no environment of that name.
         """
         if name not in self.environments:
-            near = difflib.get_close_matches(name, self.environments, 1, 0.6)
             known = (
                 f"it has {', '.join(self.environments)}" if self.environments else "add it there"
             )
             raise InvalidInputError(
                 f"{origin}: there is no environment {name!r}",
-                f"did you mean {near[0]!r}?" if near else known,
+                did_you_mean(name, self.environments, known),
             )
         return self.model_copy(update=self.environments[name].changes())
 
@@ -268,7 +265,7 @@ def unusable_addresses(path: str | Path) -> Iterator[Mistake]:
 def _near(folder: Path, name: str) -> str:
     beside = (folder / name).parent
     names = [p.name for p in beside.iterdir()] if beside.is_dir() else []
-    near = difflib.get_close_matches(Path(name).name, names, 1, 0.6)
+    near = nearest(Path(name).name, names)
     if near:
-        return f"did you mean {str(Path(name).parent / near[0])!r}?"
+        return f"did you mean {str(Path(name).parent / near)!r}?"
     return f"correct the path; it starts from {folder.resolve()}"

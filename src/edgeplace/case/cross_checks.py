@@ -1,6 +1,5 @@
 """Checks of one file against another: names in the one that the other does not have."""
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -19,8 +18,10 @@ from edgeplace.model import (
     Pin,
     Rules,
     SourceFactor,
+    did_you_mean,
     load,
     mistake_at,
+    nearest,
     some,
 )
 
@@ -176,8 +177,8 @@ def unknown_classes(
             found |= {(file, c.node_class): None for c in cost.classes}
     for file, name in found:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.6)
-            guess = f"; is it {near[0]!r}?" if near else ""
+            near = nearest(name, known)
+            guess = f"; is it {near!r}?" if near else ""
             yield f"{file} has costs on node class {name!r}, and the cluster has none{guess}"
 
 
@@ -207,10 +208,7 @@ def _operator(
 def _at(
     file: str, where: tuple[int | str, ...], what: str, word: str, known: Iterable[str]
 ) -> Misfit:
-    names = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(word, names, 1, 0.6)
-    cure = f"did you mean {near[0]!r}?" if near else f"there are {some(names) or 'none'}"
-    return _misfit(file, where, what, cure)
+    return _misfit(file, where, what, did_you_mean(word, known))
 
 
 def _misfit(file: str, where: tuple[int | str, ...], what: str, cure: str) -> Misfit:

@@ -1,7 +1,6 @@
 """`edgeplace init`."""
 
 import argparse
-import difflib
 import shlex
 import sys
 from collections.abc import Sequence
@@ -22,7 +21,16 @@ from edgeplace.case.starter import (
 )
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
-from edgeplace.model import PROJECT_FILE, Cluster, InvalidInputError, JobGraph, some, write_text
+from edgeplace.model import (
+    PROJECT_FILE,
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    did_you_mean,
+    nearest,
+    some,
+    write_text,
+)
 
 _JOB_ENDINGS = (".yaml", ".yml")
 
@@ -152,9 +160,9 @@ def _given(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     beside = {str(path): path for file in new for path in Path(file).parent.iterdir()}
     for file in new:
         others = [each for each in beside if each not in files and Path(each).is_file()]
-        if near := difflib.get_close_matches(file, others, 1, 0.8):
+        if near := nearest(file, others, 0.8):
             raise InvalidInputError(
-                f"there is no file {file!r}", f"did you mean {near[0]!r}? Or write that file first"
+                f"there is no file {file!r}", f"did you mean {near!r}? Or write that file first"
             )
     return list(files), new
 
@@ -276,10 +284,9 @@ def _check_operators(names: Sequence[str], jobs: Sequence[JobGraph]) -> None:
     known = _references(jobs)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.6)
             raise InvalidInputError(
                 f"there is no operator {name!r} in the jobs of this folder",
-                f"did you mean {near[0]!r}?" if near else f"there are {some(known) or 'none'}",
+                did_you_mean(name, known),
             )
 
 
