@@ -23,7 +23,15 @@ from edgeplace.model.errors import (
 from edgeplace.model.extras.extras import is_installed, needing
 from edgeplace.model.file_lock import lock
 from edgeplace.model.inventory.short_form import ShortCluster
-from edgeplace.model.job import MOST_PARALLELISM, JobGraph, Operator, ShipStrategy, Stream
+from edgeplace.model.job import (
+    MOST_PARALLELISM,
+    JobGraph,
+    Operator,
+    ShipStrategy,
+    Stream,
+    no_such_operator,
+    operators_of,
+)
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.laws.by_rate import AtRate
 from edgeplace.model.laws.flush import Gathering
@@ -42,12 +50,15 @@ from edgeplace.model.output import check_outputs, check_writable, write_text
 from edgeplace.model.parsing.complaint import mistake_at
 from edgeplace.model.parsing.units import quantity, quantity_pattern
 from edgeplace.model.plan import Plan
+from edgeplace.model.project.address import address_fault
 from edgeplace.model.project.project_file import (
     PROJECT_FILE,
     PROJECT_FILES,
     Project,
+    doubled_files,
     missing_files,
     read_project,
+    unusable_addresses,
 )
 from edgeplace.model.result import (
     Change,
@@ -84,7 +95,16 @@ from edgeplace.model.rules import (
     StayOnSite,
     refuse_demand,
 )
-from edgeplace.model.text import RateUnit, all_digits, digits, first_few, some, with_prefix
+from edgeplace.model.text import (
+    RateUnit,
+    all_digits,
+    did_you_mean,
+    digits,
+    first_few,
+    nearest,
+    some,
+    with_prefix,
+)
 from edgeplace.model.what_if import Case, alike_sites
 from edgeplace.model.what_if.cluster_changes import task_managers_of, without_use
 from edgeplace.model.what_if.confidence import planned_with
@@ -175,11 +195,14 @@ __all__ = [
     "StreamCost",
     "TaskManager",
     "Unmet",
+    "address_fault",
     "alike_sites",
     "all_digits",
     "check_outputs",
     "check_writable",
+    "did_you_mean",
     "digits",
+    "doubled_files",
     "dump",
     "first_few",
     "is_backend",
@@ -189,8 +212,11 @@ __all__ = [
     "looks_like",
     "missing_files",
     "mistake_at",
+    "nearest",
     "needing",
+    "no_such_operator",
     "objective_levels",
+    "operators_of",
     "parse",
     "planned_with",
     "quantity",
@@ -201,6 +227,7 @@ __all__ = [
     "some",
     "split_streams",
     "task_managers_of",
+    "unusable_addresses",
     "with_costs_of_another",
     "with_line",
     "with_prefix",

@@ -4,14 +4,17 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Share, Whole
 from edgeplace.model.errors import InvalidInputError, MisplacedError
-from edgeplace.model.parsing.units import price_currency
-from edgeplace.model.text import RateUnit
+from edgeplace.model.parsing.units import currency_code, price_currency
+from edgeplace.model.text import RateUnit, did_you_mean
+
+_Code = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 
 
 class Position(Frozen):
@@ -165,6 +168,10 @@ def one_currency(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     own = data.get("currency")
+    try:
+        currency_code(own)
+    except PydanticCustomError:
+        return data  # The field says so itself.
     for where, field, price in _written_prices(data):
         named = price_currency(price, field)
         if named is not None and named != own:
@@ -216,7 +223,7 @@ class Cluster(Frozen):
     mtu_bytes: Whole | None = Field(default=None, ge=576)
     """Largest IP packet on the way between sites. With it, links carry headers, acknowledgements,
     credits and the messages of checkpoints too; None: records and state only."""
-    currency: str | None = Field(default=None, pattern=r"^[A-Z]{3}$")
+    currency: Annotated[_Code | None, BeforeValidator(currency_code)] = None
     """What all prices are in, by ISO 4217: plans then show what they cost a month, and every link
     needs its price. None: the `price_per_byte` of links are weights."""
     rates_in: RateUnit = RateUnit.BYTES
@@ -377,8 +384,12 @@ class Cluster(Frozen):
         if not found:
             raise InvalidInputError(
                 f"the cluster has no site, node or TaskManager {place!r}",
-                f"its sites are {[s.id for s in self.sites]}, its TaskManagers "
-                f"{[t.id for t in self.task_managers][:12]}",
+                did_you_mean(
+                    place,
+                    (p.id for of in (self.sites, self.nodes, self.task_managers) for p in of),
+                    f"its sites are {[s.id for s in self.sites]}, its TaskManagers "
+                    f"{[t.id for t in self.task_managers][:12]}",
+                ),
             )
         if len(set(found)) > 1:
             raise InvalidInputError(

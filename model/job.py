@@ -1,6 +1,6 @@
 """The job graph: operators, streams between them, and their costs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, Literal, Self
@@ -18,7 +18,7 @@ from edgeplace.model.base import Frozen, Id, NonNegative, Positive, Whole, one_o
 from edgeplace.model.cost import Costs, OperatorCost, SourceDemand, StreamCost
 from edgeplace.model.document import parse
 from edgeplace.model.errors import InvalidInputError
-from edgeplace.model.text import first_few
+from edgeplace.model.text import did_you_mean, first_few
 
 MOST_PARALLELISM = 32768
 
@@ -211,10 +211,7 @@ class JobGraph(Frozen):
                 f"{len(named)} operators of job {self.name!r} are named {ref!r}",
                 f"use an id: {_some(op.id for op in named)}",
             )
-        raise InvalidInputError(
-            f"job {self.name!r} has no operator {ref!r}",
-            f"its operators are {_some(op.name for op in self.operators)}",
-        )
+        raise no_such_operator([self], ref)
 
     def sources(self) -> tuple[Operator, ...]:
         """Return the operators without inputs."""
@@ -384,3 +381,26 @@ def _as_stated(stream: Stream, measured: StreamCost | None) -> StreamCost | None
 
 def _some(names: Iterable[str], most: int = 6) -> str:
     return first_few([repr(n) for n in names], most) or "none"
+
+
+def no_such_operator(jobs: Sequence[JobGraph], ref: str, otherwise: str = "") -> InvalidInputError:
+    """Return the error of an operator that none of some jobs has, by id or by name.
+
+    Parameters
+    ----------
+    otherwise
+        The cure if no name is near; empty: the operators that there are.
+    """
+    what = f"job {jobs[0].name!r} has no operator {ref!r}"
+    if len(jobs) > 1:
+        of = ", ".join(repr(job.name) for job in jobs)
+        what = f"none of the jobs {of} has an operator {ref!r}"
+    operators = [op for job in jobs for op in job.operators]
+    known = [*(op.name for op in operators), *(op.id for op in operators)]
+    return InvalidInputError(what, did_you_mean(ref, known, otherwise or operators_of(jobs)))
+
+
+def operators_of(jobs: Sequence[JobGraph]) -> str:
+    """Return a sentence with the operators of some jobs, by name."""
+    names = dict.fromkeys(op.name for job in jobs for op in job.operators)
+    return f"{'its' if len(jobs) == 1 else 'their'} operators are {_some(names)}"

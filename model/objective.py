@@ -9,6 +9,7 @@ from pydantic import Field
 from edgeplace.model.base import Frozen
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.model.text import did_you_mean
 
 ObjectiveName = Literal["wan", "latency", "server_cores", "moves", "throughput", "cost", "wishes"]
 OBJECTIVES: tuple[ObjectiveName, ...] = (
@@ -59,7 +60,12 @@ class ObjectiveLevel(Frozen):
         if name not in OBJECTIVES or not 0 <= tolerance < float("inf"):
             raise InvalidInputError(
                 f"objective level {text!r} is not understood",
-                f"use one of {', '.join(OBJECTIVES)}, with a tolerance if you like: wan:5%",
+                did_you_mean(
+                    # A level that is right but for its tolerance is no help.
+                    "" if name in OBJECTIVES else name,
+                    OBJECTIVES,
+                    f"use one of {', '.join(OBJECTIVES)}, with a tolerance if you like: wan:5%",
+                ),
             )
         return cls.model_validate({"name": name, "tolerance": tolerance})
 

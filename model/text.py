@@ -1,6 +1,7 @@
 """Text that several parts of edgeplace write alike."""
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
@@ -59,6 +60,36 @@ class RateUnit(StrEnum):
         if self is RateUnit.BITS:
             return with_prefix(8 * bytes_per_s, "bit/s", number)
         return with_prefix(bytes_per_s, "B/s", number)
+
+
+def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the name that is most like a word, or None if none is much like it.
+
+    >>> nearest("Fliter", ["filter", "sink"])
+    'filter'
+    """
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), list(names), 1, likeness)
+    return names[near[0]] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the cure of a name that there is not: the nearest one, or which there are.
+
+    Parameters
+    ----------
+    otherwise
+        What else helps, said behind the nearest name, too; empty: a few of those that are known, if
+        none is near.
+
+    >>> did_you_mean("fliter", ["filter", "sink"])
+    "did you mean 'filter'?"
+    """
+    names = list(dict.fromkeys(known))
+    near = nearest(word, names)
+    if near is None:
+        return otherwise or f"there are {some(names) or 'none'}"
+    return f"did you mean {near!r}?" + (f" {otherwise}" if otherwise else "")
 
 
 def some(names: Sequence[str], most: int = 4) -> str:

@@ -3,7 +3,6 @@
 `written_out` returns the long form, which has every site, node and link.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import product
@@ -23,7 +22,7 @@ from edgeplace.model.cluster import (
     rates_as_written,
 )
 from edgeplace.model.errors import MisplacedError, Where
-from edgeplace.model.text import some
+from edgeplace.model.text import did_you_mean, some
 
 MOST_SITES = 100_000
 """Most sites, nodes or links that a short file may stand for."""
@@ -194,7 +193,9 @@ def _site(name: str, group: SiteGroup, where: Where, templates: Mapping[str, Tem
         if wanted is not None:
             if wanted not in templates:
                 raise MisplacedError(
-                    (*at, "template"), f"there is no template {wanted!r}", _near(wanted, templates)
+                    (*at, "template"),
+                    f"there is no template {wanted!r}",
+                    did_you_mean(wanted, templates),
                 )
             own.insert(0, (templates[wanted], ("templates", wanted)))
         for part, there in own:
@@ -313,7 +314,7 @@ def _matching(pattern: str, names: Sequence[str], where: Where, kind: str) -> li
     if not found and pattern in names:
         found = [pattern]
     if not found:
-        raise MisplacedError(where, f"there is no {kind} {pattern!r}", _near(pattern, names))
+        raise MisplacedError(where, f"there is no {kind} {pattern!r}", did_you_mean(pattern, names))
     return found
 
 
@@ -332,9 +333,3 @@ def _at_most(made: int, where: Where) -> None:
         raise MisplacedError(
             where, f"this makes more than {MOST_SITES:,} entries", "lower the count"
         )
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(word, names, 1, 0.6)
-    return f"did you mean {near[0]!r}?" if near else f"there are {some(names) or 'none'}"

@@ -1,7 +1,6 @@
 """A cluster as a table (CSV): a row for each site, or for each group of machines at a site."""
 
 import csv
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from typing import Any, NamedTuple, NoReturn
@@ -14,7 +13,7 @@ from edgeplace.model.errors import InvalidInputError, Mistake
 from edgeplace.model.inventory.short_form import MOST_SITES
 from edgeplace.model.parsing.complaint import complaint
 from edgeplace.model.parsing.units import price_currency
-from edgeplace.model.text import some
+from edgeplace.model.text import did_you_mean, nearest, some
 
 _DELIMITERS = ";\t,"
 
@@ -133,8 +132,8 @@ def _check_columns(path: str, columns: Sequence[str]) -> None:
     known = [*(f for f in SiteRow.model_fields if f not in others), *others]
     for name in columns:
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, 1, 0.51)
-            cure = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}"
+            near = nearest(name, known, 0.51)
+            cure = f"did you mean {near!r}?" if near else f"the columns are {', '.join(known)}"
             raise _wrong(path, 1, f"there is no column of the name {name!r}", cure)
         if columns.count(name) > 1:
             raise _wrong(path, 1, f"the column {name!r} is there twice", "leave one out")
@@ -172,8 +171,7 @@ def _link(
             _refuse(path, row, what, "fill the column 'to'")
         return
     if target not in sites:
-        near = difflib.get_close_matches(target, list(sites), 1, 0.6)
-        cure = f"did you mean {near[0]!r}?" if near else "give it a row of its own"
+        cure = did_you_mean(target, sites, "or give it a row of its own")
         _refuse(path, row, f"there is no site {target!r}", cure)
     if target == source:
         _refuse(path, row, f"the link of {source!r} leads nowhere", "name another site in 'to'")

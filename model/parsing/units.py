@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import PydanticCustomError
 
@@ -87,6 +87,8 @@ _QUANTITY = re.compile(
 )
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£]")
 _SIGNS = {"€": "EUR", "$": "USD", "£": "GBP"}
+_CODE = re.compile(r"[A-Z]{3}")
+_WORDS = {"euro": "EUR", "dollar": "USD", "pound": "GBP", "franc": "CHF", "yen": "JPY"}
 
 
 def dimension(field: str) -> Dimension | None:
@@ -138,6 +140,25 @@ def price_currency(text: str, field: str) -> str | None:
     if measured is None or money is None or unit[money.end() :] not in measured.units:
         return None
     return _SIGNS.get(money.group(), money.group())
+
+
+def currency_code(value: Any) -> Any:
+    """Return the ISO 4217 code of a currency, as it is; for `BeforeValidator`.
+
+    Raises
+    ------
+    PydanticCustomError
+        If the value is another name of a currency; `cure` of its context says what to write.
+    """
+    if value is None or (isinstance(value, str) and _CODE.fullmatch(value)):
+        return value
+    text = str(value).strip()
+    code = _SIGNS.get(text) or _WORDS.get(text.lower().rstrip("s")) or text.upper()
+    raise PydanticCustomError(
+        "currency",
+        "a currency is written as its code of three capital letters (ISO 4217)",
+        {"cure": f"write {code if _CODE.fullmatch(code) else 'the code, such as EUR or USD'}"},
+    )
 
 
 def quantity_pattern(field: str) -> str | None:

@@ -1,6 +1,5 @@
 """`edgeplace.yaml`: the files and settings that the commands of one folder share."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -11,8 +10,10 @@ from pydantic_core import PydanticCustomError
 from edgeplace.model.base import Frozen, Id
 from edgeplace.model.document import load, read
 from edgeplace.model.errors import InvalidInputError, Mistake, Where
-from edgeplace.model.objective import OBJECTIVES, ObjectiveLevel
+from edgeplace.model.objective import ObjectiveLevel
 from edgeplace.model.parsing.complaint import mistake_at
+from edgeplace.model.project.address import address_fault
+from edgeplace.model.text import did_you_mean, nearest
 
 PROJECT_FILE = "edgeplace.yaml"
 """Name of the project file of a folder."""
@@ -22,10 +23,8 @@ def _a_level(text: str) -> str:
     try:
         ObjectiveLevel.parse(text)
     except InvalidInputError as e:
-        near = difflib.get_close_matches(text.partition(":")[0], OBJECTIVES, 1, 0.6)
-        cure = f"did you mean {near[0]!r}?" if near else e.cure
         raise PydanticCustomError(
-            "level", "this is no level of an objective", {"cure": cure}
+            "level", "this is no level of an objective", {"cure": e.cure}
         ) from None
     return text
 
@@ -129,13 +128,12 @@ class Project(Frozen):
             If `origin`, the project file, has no environment of that name.
         """
         if name not in self.environments:
-            near = difflib.get_close_matches(name, self.environments, 1, 0.6)
             known = (
                 f"it has {', '.join(self.environments)}" if self.environments else "add it there"
             )
             raise InvalidInputError(
                 f"{origin}: there is no environment {name!r}",
-                f"did you mean {near[0]!r}?" if near else known,
+                did_you_mean(name, self.environments, known),
             )
         return self.model_copy(update=self.environments[name].changes())
 
@@ -214,10 +212,60 @@ def missing_files(
                 )
 
 
+def doubled_files(path: str | Path, fields: Sequence[str] = PROJECT_FILES) -> Iterator[Mistake]:
+    """Yield a mistake for each file that a list of a project file, or of an environment, names
+    twice.
+
+    Parameters
+    ----------
+    path
+        The project file.
+    fields
+        Fields to check, of `PROJECT_FILES`.
+    """
+    project, data = read(path, Project), load(path)
+    homes: list[tuple[Where, Project | Environment]] = [((), project)]
+    homes += [(("environments", name), own) for name, own in project.environments.items()]
+    for home, of in homes:
+        for field in fields:
+            named = getattr(of, field, None)
+            seen: dict[Path, str] = {}
+            for i, name in enumerate(named if isinstance(named, tuple) else ()):
+                file = (Path(path).parent / name).resolve()
+                if file in seen:
+                    yield mistake_at(
+                        data,
+                        (*home, field, i),
+                        path,
+                        f"{name!r} is there twice" + _otherwise_written(seen[file], name),
+                        "leave one of the two out",
+                    )
+                seen.setdefault(file, name)
+
+
+def _otherwise_written(first: str, name: str) -> str:
+    return "" if first == name else f": the first time as {first!r}"
+
+
+def unusable_addresses(path: str | Path) -> Iterator[Mistake]:
+    """Yield a mistake for each JobManager of a project file whose address has a wrong form."""
+    project, data = read(path, Project), load(path)
+    named: list[tuple[Where, str | None]] = [(("jobmanager",), project.jobmanager)]
+    named += [
+        (("environments", name, "jobmanager"), own.jobmanager)
+        for name, own in project.environments.items()
+    ]
+    for where, url in named:
+        fault = address_fault(url) if url else None
+        if fault:
+            # It may hold a password, so it is not shown.
+            yield mistake_at(data, where, path, f"the address {fault.what}", fault.cure)
+
+
 def _near(folder: Path, name: str) -> str:
     beside = (folder / name).parent
     names = [p.name for p in beside.iterdir()] if beside.is_dir() else []
-    near = difflib.get_close_matches(Path(name).name, names, 1, 0.6)
+    near = nearest(Path(name).name, names)
     if near:
-        return f"did you mean {str(Path(name).parent / near[0])!r}?"
+        return f"did you mean {str(Path(name).parent / near)!r}?"
     return f"correct the path; it starts from {folder.resolve()}"

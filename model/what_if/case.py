@@ -7,9 +7,10 @@ from typing import Self
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.errors import InvalidInputError
-from edgeplace.model.job import JobGraph, Operator
+from edgeplace.model.job import JobGraph, Operator, no_such_operator
 from edgeplace.model.plan import Plan
 from edgeplace.model.rules import Period, Rules
+from edgeplace.model.text import did_you_mean
 from edgeplace.model.what_if.cluster_changes import (
     with_bandwidth,
     with_cores_of,
@@ -117,13 +118,13 @@ class Case:
         found = [j for j in self.jobs if any(operator in (o.id, o.name) for o in j.operators)]
         if len(found) == 1:
             return found[0]
-        names = ", ".join(repr(j.name) for j in found or self.jobs)
+        if not found:
+            sources = [o.name for j in self.jobs for o in j.sources()]
+            raise no_such_operator(self.jobs, operator, f"the sources are {sources}")
+        names = ", ".join(repr(j.name) for j in found)
         raise InvalidInputError(
-            f"{'several' if found else 'none'} of the jobs {names} "
-            f"{'have' if found else 'has'} an operator {operator!r}",
-            "give operators that are alike in several jobs different names"
-            if found
-            else f"the sources are {[o.name for j in self.jobs for o in j.sources()]}",
+            f"several of the jobs {names} have an operator {operator!r}",
+            "give operators that are alike in several jobs different names",
         )
 
     def at_confidence(self, probability: float) -> Self:
@@ -257,7 +258,8 @@ class Case:
         for name, names in ((node_class, classes), (other, known)):
             if name not in names:
                 raise InvalidInputError(
-                    f"there is no class {name!r} of nodes", f"the classes are {sorted(names)}"
+                    f"there is no class {name!r} of nodes",
+                    did_you_mean(name, sorted(names), f"the classes are {sorted(names)}"),
                 )
         nodes = tuple(
             n.model_copy(update={"node_class": other}) if n in changed else n
@@ -398,10 +400,13 @@ class Case:
         demand = self.rules.demand if self.rules else ()
         found = next((p for p in demand if p.name == name), None)
         if found is None:
-            names = ", ".join(repr(p.name) for p in demand)
+            names = [p.name for p in demand]
+            listed = f"its periods are {', '.join(map(repr, names))}"
             raise InvalidInputError(
                 f"the demand has no period {name!r}",
-                f"its periods are {names}" if names else "give the rules a `demand` with periods",
+                did_you_mean(name, names, listed)
+                if names
+                else "give the rules a `demand` with periods",
             )
         return found
 

@@ -1,6 +1,5 @@
 """Changed clusters, for prices and for what-if questions."""
 
-import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ from edgeplace.model.errors import InvalidInputError, MisplacedError
 from edgeplace.model.job_use import JobUse
 from edgeplace.model.limits import AMOUNTS
 from edgeplace.model.objective import MONTH_S
-from edgeplace.model.text import first_few
+from edgeplace.model.text import did_you_mean, first_few
 
 _FULL = 1 - 1e-9
 """Share of a link's capacity at which background traffic leaves almost nothing."""
@@ -182,7 +181,11 @@ def without_node(cluster: Cluster, node: str) -> Cluster:
     if all(n.id != node for n in cluster.nodes):
         raise InvalidInputError(
             f"the cluster has no node {node!r}",
-            f"its nodes are {[n.id for n in cluster.nodes][:12]}",
+            did_you_mean(
+                node,
+                (n.id for n in cluster.nodes),
+                f"its nodes are {[n.id for n in cluster.nodes][:12]}",
+            ),
         )
     tms = tuple(
         t.model_copy(update={"slots": 0}) if t.node == node else t for t in cluster.task_managers
@@ -199,11 +202,11 @@ def with_site_like(cluster: Cluster, site: str, model: str) -> Cluster:
         If there is no site to copy, or one of the new name.
     """
     ids = [s.id for s in cluster.sites]
-    if model not in ids or site in ids:
-        raise InvalidInputError(
-            f"there is {'a' if site in ids else 'no'} site {site if site in ids else model!r}",
-            f"name a new site, and one that it is like: its sites are {ids[:12]}",
-        )
+    name_both = f"name a new site, and one that it is like: its sites are {ids[:12]}"
+    if site in ids:
+        raise InvalidInputError(f"there is a site {site!r} already", name_both)
+    if model not in ids:
+        raise InvalidInputError(f"there is no site {model!r}", did_you_mean(model, ids, name_both))
     (kind,) = (s for s in cluster.sites if s.id == model)
     new = {n.id: f"{site}-{i}" for i, n in enumerate(_at(cluster, model), start=1)}
     nodes = [n.model_copy(update={"id": new[n.id], "site": site}) for n in _at(cluster, model)]
@@ -253,8 +256,17 @@ def task_managers_of(cluster: Cluster, place: str) -> frozenset[str]:
     if not found:
         raise InvalidInputError(
             f"no site, node, TaskManager or class of nodes is named {place!r}",
-            f"the sites are {[s.id for s in cluster.sites][:8]}, the classes "
-            f"{sorted({n.node_class for n in cluster.nodes})}",
+            did_you_mean(
+                place,
+                (
+                    name
+                    for t in cluster.task_managers
+                    for n in (nodes[t.node],)
+                    for name in (n.site, n.node_class, n.id, t.id)
+                ),
+                f"the sites are {[s.id for s in cluster.sites][:8]}, the classes "
+                f"{sorted({n.node_class for n in cluster.nodes})}",
+            ),
         )
     return found
 
@@ -355,9 +367,10 @@ def with_node_like(cluster: Cluster, node_class: str, site: str) -> Cluster:
         raise _unknown_site(cluster, site)
     alike = [n for n in cluster.nodes if n.node_class == node_class]
     if not alike:
+        classes = sorted({n.node_class for n in cluster.nodes})
         raise InvalidInputError(
             f"the cluster has no node of class {node_class!r}",
-            f"its classes are {sorted({n.node_class for n in cluster.nodes})}",
+            did_you_mean(node_class, classes, f"its classes are {classes}"),
         )
     model = next((n for n in alike if n.site == site), alike[0])
     taken = {n.id for n in cluster.nodes} | {t.id for t in cluster.task_managers}
@@ -442,8 +455,7 @@ def _revised(cluster: Cluster, **changes: object) -> Cluster:
 
 def _unknown_site(cluster: Cluster, site: str) -> InvalidInputError:
     names = [s.id for s in cluster.sites]
-    near = difflib.get_close_matches(site, names, 1, 0.6)
     return InvalidInputError(
         f"the cluster has no site {site!r}",
-        f"is it {near[0]!r}?" if near else f"its sites are {first_few(names, 6)}",
+        did_you_mean(site, names, f"its sites are {first_few(names, 6)}"),
     )

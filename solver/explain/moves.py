@@ -22,7 +22,10 @@ from edgeplace.model import (
     ObjectiveName,
     Plan,
     Rules,
+    nearest,
+    no_such_operator,
     objective_levels,
+    operators_of,
 )
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import unhurried
@@ -184,13 +187,42 @@ def _numbered(subtasks: Subtasks, text: str) -> int:
                 return k
     # An operator's name may look like that of a subtask.
     alone = not hit or any(text in (op.id, op.name) for _, op in subtasks.operators)
-    own = subtasks.of(text if alone else text.rpartition(" (")[0])
+    operator = text if alone else text.rpartition(" (")[0]
+    index = int(hit[1]) - 1 if hit else 0
+    having = [o for o, (_, op) in enumerate(subtasks.operators) if operator in (op.id, op.name)]
+    if not having:
+        error = no_such_operator(subtasks.jobs, operator)
+        raise InvalidInputError(error.what, _meant(subtasks, operator, index))
+    jobs = list(dict.fromkeys(subtasks.operators[o][0] for o in having))
+    if len(jobs) > 1:
+        raise InvalidInputError(
+            f"operator {operator!r} is in several jobs: {jobs}",
+            f"say which: {' or '.join(repr(_title(subtasks, o, index)) for o in having)}",
+        )
+    own = subtasks.of(operator)
     if not alone or len(own) > 1:
         raise InvalidInputError(
             f"there is no subtask {text!r}",
             f"name one from {subtasks.title(int(own[0]))!r} to {subtasks.title(int(own[-1]))!r}",
         )
     return int(own[0])
+
+
+def _meant(subtasks: Subtasks, operator: str, index: int) -> str:
+    """Return a cure with the subtask of the operator whose title is nearest, or with all names."""
+    titles: dict[str, int] = {}
+    for o, (_, op) in enumerate(subtasks.operators):
+        titles.setdefault(_title(subtasks, o, index).rpartition(" (")[0], o)
+        titles.setdefault(op.name, o)
+    near = nearest(operator, titles)
+    listed = operators_of(subtasks.jobs)
+    return f"did you mean {_title(subtasks, titles[near], index)!r}? {listed}" if near else listed
+
+
+def _title(subtasks: Subtasks, o: int, index: int) -> str:
+    """Return the title of a subtask of an operator, of the first if it has not so many."""
+    own = subtasks.range_of(o)
+    return subtasks.title(int(own[index if index < len(own) else 0]))
 
 
 def _moved(assignment: Ints, k: int, t: int) -> Ints:

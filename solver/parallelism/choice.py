@@ -15,6 +15,7 @@ from edgeplace.model import (
     Rules,
     ShipStrategy,
     first_few,
+    no_such_operator,
 )
 from edgeplace.model.what_if.parallelism import (
     Parallelism,
@@ -148,7 +149,9 @@ def _named(jobs: Sequence[JobGraph], ranges: Asked) -> dict[Member, tuple[int, .
                 f"operator {ref!r} is in several jobs: {[j.name for j in having]}",
                 "give operators that are alike in several jobs different names",
             )
-        job = (having or jobs)[0]
+        if not having:
+            raise no_such_operator(jobs, ref)
+        job = having[0]
         wanted[job.name, job.operator(ref).id] = _whole(ref, values)
     return wanted
 

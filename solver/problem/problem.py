@@ -16,6 +16,7 @@ from edgeplace.model import (
     Period,
     Plan,
     Rules,
+    did_you_mean,
 )
 from edgeplace.solver.arrays import Bools, Floats, Ints
 from edgeplace.solver.clock import afford, look
@@ -366,7 +367,7 @@ def _check_jobs(subtasks: Subtasks, rules: Rules) -> None:
             raise InvalidRuleError(
                 own,
                 f"the rules require something of job {own.job!r}, and there is no such job",
-                f"the jobs are {names}",
+                did_you_mean(own.job, names, f"the jobs are {names}"),
             )
 
 

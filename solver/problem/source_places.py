@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from edgeplace.model import Cluster, InvalidInputError, Operator, OwnData, Rules
+from edgeplace.model import Cluster, InvalidInputError, Operator, OwnData, Rules, did_you_mean
 from edgeplace.solver.arrays import Bools, Ints
 from edgeplace.solver.clock import look
 from edgeplace.solver.problem.constraints import (
@@ -132,7 +132,9 @@ def _open(rule: OwnData, cluster: Cluster) -> Bools:
         if not any(fnmatchcase(i, pattern) for i in ids):
             raise InvalidInputError(
                 f"rule {rule.title()!r}: no site is named as open_sites says: {pattern!r}",
-                f"the sites are {ids[:12]}; patterns such as depot-* name several",
+                did_you_mean(
+                    pattern, ids, f"the sites are {ids[:12]}; patterns such as depot-* name several"
+                ),
             )
     return np.array(
         [

@@ -6,7 +6,15 @@ from functools import cached_property
 
 import numpy as np
 
-from edgeplace.model import Cluster, InvalidInputError, JobGraph, Operator, Plan
+from edgeplace.model import (
+    Cluster,
+    InvalidInputError,
+    JobGraph,
+    Operator,
+    Plan,
+    did_you_mean,
+    no_such_operator,
+)
 from edgeplace.solver.arrays import Ints
 
 
@@ -81,8 +89,9 @@ class Subtasks:
             If no operator or several are meant.
         """
         if job and job not in self._names:
+            names = [j.name for j in self.jobs]
             raise InvalidInputError(
-                f"there is no job {job!r}", f"the jobs are {[j.name for j in self.jobs]}"
+                f"there is no job {job!r}", did_you_mean(job, names, f"the jobs are {names}")
             )
         # An id means its operator; a name does where no id says otherwise and no other has it.
         found = {}
@@ -93,8 +102,11 @@ class Subtasks:
             elif len(named.get(ref, ())) == 1:
                 found[j] = named[ref][0]
         if not found:
-            # Says what there is instead.
-            next(j for j in self.jobs if job in ("", j.name)).operator(ref)
+            asked = [j for j in self.jobs if job in ("", j.name)]
+            for graph in asked:
+                if len(self._names[graph.name][1].get(ref, ())) > 1:
+                    graph.operator(ref)  # Says that several have the name.
+            raise no_such_operator(asked, ref)
         if len(found) > 1:
             raise InvalidInputError(
                 f"operator {ref!r} is in several jobs: {list(found)}",

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgeplace.model import InvalidInputError, JobGraph, Stream, split_streams
+from edgeplace.model import InvalidInputError, JobGraph, Stream, no_such_operator, split_streams
 from edgeplace.model.cost import StreamCost
 from edgeplace.solver.arrays import Floats
 
@@ -40,6 +40,8 @@ def split_operators(jobs: Sequence[JobGraph], refs: Sequence[str]) -> tuple[Spli
             for j, job in enumerate(jobs)
             if any(ref in (o.id, o.name) for o in job.operators)
         ]
+        if not having:
+            raise no_such_operator(jobs, ref)
         if len(having) != 1:
             raise InvalidInputError(
                 f"{len(having)} jobs have an operator {ref!r}, which is to be split",

@@ -55,7 +55,11 @@ def test_links_both_ways_count_twice() -> None:
     ("changes", "says"),
     [
         ({"sites": []}, "sites"),
-        ({"currency": "euros"}, "currency: String should match pattern '^[A-Z]{3}$' (got 'euros')"),
+        (
+            {"currency": "euros"},
+            "currency: a currency is written as its code of three capital letters (ISO 4217) "
+            "(got 'euros')",
+        ),
         (
             {"currency": "EUR"},
             "'field' -> 'junction' has no price_per_byte in EUR; give 0 if its bytes cost nothing",

@@ -18,7 +18,7 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry
 
 from edgeplace.adapters.flink.rest.credentials import Credentials
-from edgeplace.model import EdgeplaceError, InvalidInputError
+from edgeplace.model import EdgeplaceError, InvalidInputError, address_fault
 
 GATEWAY_CODES = (502, 503, 504)
 _PATIENCE = 3
@@ -247,24 +247,16 @@ def _check(url: str, credentials: Credentials | None, service: Service) -> bool:
 
     An invalid address is not quoted, because it may contain a password.
     """
-    example = f"write {service.example} or https://HOST:PORT"
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname
-        # This raises an error if the port is not a number.
-        parts.port  # noqa: B018
-    except ValueError as e:
-        raise InvalidInputError(f"the address of {service.server} is no URL", example) from e
-    if "@" in (parts.netloc or url):
-        # The address appears in messages.
-        raise InvalidInputError(
-            f"the address of {service.server} holds a user or a password",
-            f"leave them out and set {service.prefix}_USER and {service.prefix}_PASSWORD",
-        )
-    if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-        raise InvalidInputError(
-            f"the address of {service.server} is no address of {service.kind}", example
-        )
+    fault = address_fault(
+        url,
+        service.kind,
+        service.example,
+        f"set {service.prefix}_USER and {service.prefix}_PASSWORD",
+    )
+    if fault:
+        raise InvalidInputError(f"the address of {service.server} {fault.what}", fault.cure)
+    parts = urlsplit(url)
+    host = parts.hostname or ""
     local = _is_loopback(host)
     if credentials and parts.scheme == "http" and not local:
         raise InvalidInputError(

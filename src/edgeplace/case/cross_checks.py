@@ -1,7 +1,7 @@
 """Checks of one file against another: names in the one that the other does not have."""
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -18,8 +18,10 @@ from edgeplace.model import (
     Pin,
     Rules,
     SourceFactor,
+    did_you_mean,
     load,
     mistake_at,
+    nearest,
     some,
 )
 
@@ -54,15 +56,30 @@ def born_in_cluster(jobs: Mapping[str, JobGraph], cluster: Cluster) -> Iterator[
                     )
 
 
+def names_of_jobs(jobs: Mapping[str, JobGraph]) -> Iterator[Misfit]:
+    """Yield the jobs whose name another one has; jobs are by file."""
+    first: dict[str, str] = {}
+    for file, job in jobs.items():
+        if job.name in first:
+            what = f"{first[job.name]} has a job named {job.name!r} too"
+            yield _misfit(file, ("name",), what, "give each job a name of its own: `name:`")
+        first.setdefault(job.name, file)
+
+
 def costs_of_jobs(costs: Mapping[str, Costs], jobs: Mapping[str, JobGraph]) -> Iterator[Misfit]:
     """Yield the jobs, operators and streams of costs that there are not; both are by file."""
     by_name = {job.name: job for job in jobs.values()}
+    first: dict[str, str] = {}
     for file, measured in costs.items():
         alone = len(costs) == len(jobs) == 1
         job = next(iter(jobs.values())) if alone else by_name.get(measured.job)
         if job is None:
             yield _at(file, ("job",), f"there is no job {measured.job!r}", measured.job, by_name)
             continue
+        if job.name in first:
+            what = f"{first[job.name]} has costs of job {job.name!r} too"
+            yield _misfit(file, ("job",), what, "give each job one costs file")
+        first.setdefault(job.name, file)
         names = [name for op in job.operators for name in (op.name, op.id)]
         for i, cost in enumerate(measured.operators):
             yield from _operator(file, ("operators", i, "operator"), cost.operator, [job], names)
@@ -160,8 +177,8 @@ def unknown_classes(
             found |= {(file, c.node_class): None for c in cost.classes}
     for file, name in found:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1, 0.6)
-            guess = f"; is it {near[0]!r}?" if near else ""
+            near = nearest(name, known)
+            guess = f"; is it {near!r}?" if near else ""
             yield f"{file} has costs on node class {name!r}, and the cluster has none{guess}"
 
 
@@ -191,10 +208,16 @@ def _operator(
 def _at(
     file: str, where: tuple[int | str, ...], what: str, word: str, known: Iterable[str]
 ) -> Misfit:
-    names = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(word, names, 1, 0.6)
-    cure = f"did you mean {near[0]!r}?" if near else f"there are {some(names) or 'none'}"
-    data: Any = load(file)
+    return _misfit(file, where, what, did_you_mean(word, known))
+
+
+def _misfit(file: str, where: tuple[int | str, ...], what: str, cure: str) -> Misfit:
+    """Return a misfit at an element of a file; a job may be a log or a folder, without lines."""
+    data: Any = None
+    with suppress(InvalidInputError):
+        data = load(file)
+    if not isinstance(data, dict) or where[0] not in data:
+        return Misfit(file, Mistake(what, cure))
     return Misfit(file, mistake_at(data, where, file, what, cure))
 
 

@@ -13,6 +13,7 @@ from edgeplace.adapters.flink.plans import (
     refuse_supposed,
     rescaled,
 )
+from edgeplace.case import what_if
 from edgeplace.case.births import with_births
 from edgeplace.case.foreign_data import closed
 from edgeplace.case.taken import left_by
@@ -75,6 +76,9 @@ def case_of(
     seen: dict[str, Seen] = {}
     for path in jobs:
         job, where = load_any_job(path, network)
+        if len(set(jobs)) < len(jobs):
+            twice = next(path for path in jobs if jobs.count(path) > 1)
+            raise InvalidInputError(f"{twice} is given twice", "give each job once")
         if job.name in graphs:
             raise InvalidInputError(
                 f"{path}: another of the jobs is named {job.name!r} too",
@@ -119,24 +123,24 @@ def read_job_plan(path: str, case: Case) -> Plan:
     return _job_plan(path, jobs, case.cluster, case.beside)
 
 
-def noting_supposed(case: Case, paths: Sequence[str]) -> Case:
-    """Return a case with a note for each plan that supposes what the files do not state."""
-    notes = tuple(
-        f"{path} was made with --set {' '.join(found.supposing)}; here it is judged by the jobs "
-        "and the cluster as the files state them"
-        for path in paths
-        if isinstance(found := read_plan(path), Plan) and found.supposing
-    )
-    return dataclasses.replace(case, notes=(*case.notes, *notes))
-
-
 def of_plan(case: Case, path: str) -> Case:
-    """Return a case without the jobs that a plan leaves out for those of higher priority."""
+    """Return the case that a plan is for: with what it supposes (`--set`), and without the jobs
+    that it leaves out for those of higher priority.
+
+    Raises
+    ------
+    InvalidInputError
+        If the case does not have what the plan supposes to be otherwise.
+    """
     found = read_plan(path)
-    if not isinstance(found, Plan) or not case.ranked:
+    if not isinstance(found, Plan):
         return case
+    if found.supposing:
+        case = what_if.apply(case, found.supposing)
+        said = f"as {path} supposes: " + ", ".join(found.supposing)
+        case = dataclasses.replace(case, notes=(*case.notes, said))
     waiting = {job.name for job in case.jobs} - found.jobs.keys()
-    if not waiting or len(waiting) == len(case.jobs):
+    if not case.ranked or not waiting or len(waiting) == len(case.jobs):
         return case
     note = f"not in the plan, and so left out here: {some(sorted(waiting))}"
     fewer = case.without_jobs(waiting)

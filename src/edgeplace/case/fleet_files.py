@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeplace.model import InvalidInputError, MissingExtraError, write_text
+from edgeplace.model import InvalidInputError, MissingExtraError, nearest, write_text
 from edgeplace.solver.fleet import FleetResult, Replicas
 
 _PLAIN = ("bandwidth_bytes_per_s", "delay_ms", "price_per_byte")
@@ -275,10 +274,10 @@ def _check_header(path: str, header: Sequence[str]) -> None:
             raise InvalidInputError(f"{path}: there are two columns {name!r}", "keep one of them")
         kind, _, key = name.partition(":")
         if name not in _KNOWN[: 2 + len(_PLAIN) + 1] and not (kind in _KEYED and key):
-            near = get_close_matches(name, _KNOWN, n=1)
+            near = nearest(name, _KNOWN)
             raise InvalidInputError(
                 f"{path}: column {name!r} is not known",
-                (f"did you mean {near[0]!r}? " if near else "")
+                (f"did you mean {near!r}? " if near else "")
                 + f"the columns are {', '.join(_KNOWN)}",
             )
     if "rates" in header and any(name.startswith("rates:") for name in header):

@@ -3,11 +3,54 @@ in other cases.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
-from edgeplace.case.starter import own_data_rules, own_data_text
+from edgeplace.case.starter import own_data_text
 from edgeplace.cli.quantities import counted
-from edgeplace.model import PROJECT_FILE, Case, LimitKind, NeverMove, OwnData, Pin, Plan, Rules
+from edgeplace.model import (
+    PROJECT_FILE,
+    Case,
+    Cluster,
+    JobGraph,
+    LimitKind,
+    NeverMove,
+    OwnData,
+    Pin,
+    Plan,
+    Rules,
+)
+
+
+def own_data_rules(jobs: Sequence[JobGraph], cluster: Cluster | None) -> tuple[OwnData, ...]:
+    """Return rules that keep data away from edge sites where other data is born.
+
+    Edge sites where nothing is born serve others: regional servers, for one. Without an open site
+    there is no such rule: what gets data of several sites would have no place.
+    """
+    if cluster is None or any(not op.born_at for job in jobs for op in job.sources()):
+        return ()
+    site_of = {n.id: n.site for n in cluster.nodes}
+    there = [s for s in cluster.sites if s.id in site_of.values()]
+    site_of |= {t.id: site_of[t.node] for t in cluster.task_managers} | {s.id: s.id for s in there}
+    named = {p for job in jobs for op in job.sources() for p in op.born_at}
+    births = {s for place, s in site_of.items() if any(fnmatchcase(place, p) for p in named)}
+    opened = tuple(s.id for s in there if s.tier == "edge" and s.id not in births)
+    if not opened and all(s.tier == "edge" for s in there):
+        return ()
+    found = []
+    for job in jobs:
+        sources = {op.id for op in job.sources()}
+        names = [op.name for op in job.operators]
+        others = tuple(
+            op.name if names.count(op.name) == 1 else op.id
+            for op in job.operators
+            if op.id not in sources
+        )
+        name = job.name if len(jobs) > 1 else ""
+        if others:
+            found.append(OwnData(operators=others, job=name, open_sites=opened))
+    return tuple(found)
 
 
 class _ByDefault(OwnData):

@@ -13,6 +13,7 @@ from edgeplace.case.cross_checks import (
     Misfit,
     born_in_cluster,
     costs_of_jobs,
+    names_of_jobs,
     rules_of_case,
     survived_sites,
     unknown_classes,
@@ -29,6 +30,7 @@ from edgeplace.model import (
     Plan,
     Project,
     Rules,
+    doubled_files,
     is_installed,
     load,
     looks_like,
@@ -36,6 +38,7 @@ from edgeplace.model import (
     read,
     read_project,
     some,
+    unusable_addresses,
 )
 
 _KINDS = {
@@ -91,6 +94,7 @@ class _Given:
     def __init__(self, found: Validation, environment: str | None) -> None:
         self._found = found
         self._environment = environment
+        self._read: set[Path] = set()
         self._jobs: dict[str, JobGraph] = {}
         self._clusters: dict[str, Cluster] = {}
         self._costs: dict[str, Costs] = {}
@@ -101,6 +105,9 @@ class _Given:
     def read(self, path: str) -> None:
         """Read a file of whatever kind."""
         with self._misfit_of(path):
+            if Path(path).resolve() in self._read:
+                raise InvalidInputError(f"{path}: the file is given twice", "give it once")
+            self._read.add(Path(path).resolve())
             data: Any = None
             with suppress(InvalidInputError):
                 data = load(path)
@@ -120,7 +127,8 @@ class _Given:
         asked = [self._environment] if self._environment else [None, *project.environments]
         # What an environment takes from the project is missing once.
         missing = dict.fromkeys(m for name in asked for m in missing_files(path, environment=name))
-        self._found.misfits += [Misfit(path, mistake) for mistake in missing]
+        wrong = [*missing, *doubled_files(path), *unusable_addresses(path)]
+        self._found.misfits += [Misfit(path, mistake) for mistake in wrong]
         absent = [f for f in ("jobs", "cluster") if not getattr(project, f)]
         if absent:
             self._found.notes.append(f"{path} has no {some(absent)}; solve needs jobs and cluster")
@@ -128,7 +136,8 @@ class _Given:
         # The cluster says which costs a job of CAPS has.
         for kind in ("cluster", "jobs", "costs", "rules", "current", "taken"):
             named = getattr(project, kind)
-            for file in named if isinstance(named, tuple) else filter(None, [named]):
+            listed = named if isinstance(named, tuple) else filter(None, [named])
+            for file in dict.fromkeys(listed):
                 with self._misfit_of(file):
                     if Path(file).exists():
                         self._read_as(kind, file)
@@ -161,15 +170,7 @@ class _Given:
         jobs, cluster = self._jobs, next(iter(self._clusters.values()), None)
         self._alone("cluster", self._clusters)
         self._alone("rules", self._rules)
-        names: dict[str, str] = {}
-        for file, job in jobs.items():
-            if job.name in names:
-                self._misfit(
-                    file,
-                    f"{names[job.name]} has a job named {job.name!r} too",
-                    "give each job a name of its own",
-                )
-            names[job.name] = file
+        self._found.misfits += names_of_jobs(jobs)
         checks: list[tuple[bool, str, Callable[[], Iterator[Misfit]]]] = [
             (bool(jobs and self._costs), "costs against jobs", self._compare_costs),
             (bool(jobs and cluster), "jobs against the cluster", self._compare_births),

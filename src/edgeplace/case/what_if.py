@@ -1,6 +1,5 @@
 """Figures and what-if questions given on the command line."""
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -15,7 +14,9 @@ from edgeplace.model import (
     LimitKind,
     Rules,
     all_digits,
+    did_you_mean,
     first_few,
+    nearest,
     quantity,
     task_managers_of,
 )
@@ -152,8 +153,8 @@ def _applied(case: Case, text: str) -> Case:
             new, _, like = value.partition("@")
             if new:
                 return case.with_site_like(new, like)
-    near = difflib.get_close_matches(kind, _WORDS, 1, 0.6) if kind not in _WORDS else []
-    meant = f"is it {near[0]!r}? " if near else ""
+    near = nearest(kind, _WORDS) if kind not in _WORDS else None
+    meant = f"is it {near!r}? " if near else ""
     raise InvalidInputError(f"--set {text!r} is not understood", f"{meant}write {KINDS}")
 
 
@@ -185,7 +186,8 @@ def _matching(what: str, name: str, ids: Sequence[str]) -> list[str]:
     found = [each for each in ids if fnmatchcase(each, name)]
     if not found:
         raise InvalidInputError(
-            f"the cluster has no {what} {name!r}", f"its {what}s are {first_few(ids, 6)}"
+            f"the cluster has no {what} {name!r}",
+            did_you_mean(name, ids, f"its {what}s are {first_few(ids, 6)}"),
         )
     return found
 
@@ -317,6 +319,12 @@ def _ways(case: Case, kind: str, name: str) -> list[tuple[str, str]]:
     ways = [(a.source, a.target) for a in case.cluster.directed_links()]
     named = _ways_named(case.cluster, name)
     several = len({frozenset(way) for way in named}) > 1 and "*" not in name
+    arrow = "->" if "->" in name else "-"
+    near = nearest(name.replace(" ", ""), (f"{a}{arrow}{b}" for a, b in ways))
+    if not named and near:
+        raise InvalidInputError(
+            f"--set {kind}:{name}: no link is named so in the cluster", f"did you mean {near!r}?"
+        )
     if not named or several:
         raise InvalidInputError(
             f"--set {kind}:{name}: {'several links are' if named else 'no link is'} named so in "

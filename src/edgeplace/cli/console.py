@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,10 @@ class Console:
     def text(self, text: str = "", style: str = "") -> None:
         """Print a text; a terminal breaks it into lines between words."""
         _print(self.out, visible(text, keep="\n"), style)
+
+    def command(self, before: str, words: Sequence[str]) -> None:
+        """Print a command to copy, quoted for a shell, on one line also where that is long."""
+        self.out.print(Text(visible(f"{before}{shlex.join(words)}")), soft_wrap=True)
 
     def notes(self, notes: Iterable[str]) -> None:
         """Print notes for the reader of what stands above."""

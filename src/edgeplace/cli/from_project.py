@@ -15,6 +15,7 @@ from edgeplace.model import (
     PROJECT_FILES,
     InvalidInputError,
     Project,
+    doubled_files,
     missing_files,
     read_project,
 )
@@ -49,7 +50,7 @@ _EXAMPLES = {
 }
 
 
-_JOBMANAGER, _ENVIRONMENT = "EDGEPLACE_JOBMANAGER", "EDGEPLACE_ENV"
+JOBMANAGER, _ENVIRONMENT = "EDGEPLACE_JOBMANAGER", "EDGEPLACE_ENV"
 """Variables of the environment that stand for --jobmanager and --env."""
 
 
@@ -91,10 +92,10 @@ def environment_of(args: argparse.Namespace) -> str | None:
 
 def _take_variable(args: argparse.Namespace, console: Console) -> None:
     """Take the JobManager of the shell's environment, if the command line leads nowhere else."""
-    url = os.environ.get(_JOBMANAGER)
+    url = os.environ.get(JOBMANAGER)
     if url and not args.env and not _stands_alone(args, FLINK):
         args.jobmanager = url
-        console.notice(f"jobmanager: {url} ({_JOBMANAGER})")
+        console.notice(f"jobmanager: {url} ({JOBMANAGER})")
 
 
 def _stands_alone(args: argparse.Namespace, wanted: str) -> bool:
@@ -162,8 +163,10 @@ def _check(
         )
     # The folder of plans may be on another machine.
     files = (set(needed) | set(taken)) & set(PROJECT_FILES) - {"plans"}
-    for mistake in missing_files(
-        PROJECT_FILE, [field for field in PROJECT_FILES if field in files], environment
+    fields = [field for field in PROJECT_FILES if field in files]
+    for mistake in (
+        *missing_files(PROJECT_FILE, fields, environment),
+        *doubled_files(PROJECT_FILE, fields),
     ):
         line = f":{mistake.line}" if mistake.line else ""
         raise InvalidInputError(f"{PROJECT_FILE}{line}: {mistake.what}", mistake.cure)

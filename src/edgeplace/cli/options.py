@@ -5,7 +5,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from edgeplace.model import BACKENDS, DEFAULT_OBJECTIVE, OBJECTIVES, PRESETS, PULP, is_backend
+from edgeplace.model import (
+    BACKENDS,
+    DEFAULT_OBJECTIVE,
+    OBJECTIVES,
+    PRESETS,
+    PULP,
+    did_you_mean,
+    is_backend,
+)
 
 CASE, BENCH, COSTS, FLINK = "case", "bench", "costs", "flink"
 """What a command takes from a project file: `project` of its arguments."""
@@ -127,9 +135,8 @@ def add_backend(command: argparse.ArgumentParser) -> None:
 
 def _backend(text: str) -> str:
     if not is_backend(text):
-        raise argparse.ArgumentTypeError(
-            f"there is no back end {text!r}: use {', '.join(BACKENDS)} or {PULP}NAME"
-        )
+        use = did_you_mean(text, BACKENDS, f"use {', '.join(BACKENDS)} or {PULP}NAME")
+        raise argparse.ArgumentTypeError(f"there is no back end {text!r}: {use}")
     return text
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from edgeplace.case.cluster_notes import cluster_notes
-from edgeplace.case.files import noting_supposed, of_plan, read_case, read_job_plan
+from edgeplace.case.files import of_plan, read_case, read_job_plan
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_backend, add_case, preset_of
@@ -96,8 +96,7 @@ def _limit_s(args: argparse.Namespace) -> float:
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Explain a plan, one of its subtasks, or how it differs from another plan."""
-    plans = [args.plan, args.against] if args.against else [args.plan]
-    case = noting_supposed(of_plan(read_case(args), args.plan), plans)
+    case = of_plan(read_case(args), args.plan)
     plan = read_job_plan(args.plan, case)
     case = case.in_parallelism_of(plan)
     levels = objective_levels(args.objective.split(","), case.cluster)

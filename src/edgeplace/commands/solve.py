@@ -160,7 +160,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     from edgeplace.case.answering import compared, solved
     from edgeplace.commands import survival
     from edgeplace.views.confidence import confidence_note
-    from edgeplace.views.solved_case import as_json, next_command, show_solved
+    from edgeplace.views.solved_case import as_json, show_next, show_solved
 
     measured = read_case(args)
     now = measured.at_confidence(args.confidence) if args.confidence else measured
@@ -234,7 +234,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     unplaced = {option for option, _, job in texts if job.name in waiting}
     _say_where(outputs, titles, unplaced, found.result, args.json)
     if found.result.plan and not args.json:
-        console.text(f"next: {next_command(args)}")
+        show_next(console, args)
     return status_of(found.result)
 
 

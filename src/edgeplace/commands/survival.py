@@ -14,7 +14,16 @@ from edgeplace.commands.variations import (
     show,
     solved_variation,
 )
-from edgeplace.model import ANY_SITE, Case, InvalidInputError, Result, Status, StoppedBy, some
+from edgeplace.model import (
+    ANY_SITE,
+    Case,
+    InvalidInputError,
+    Result,
+    Status,
+    StoppedBy,
+    did_you_mean,
+    some,
+)
 
 Rows = list[tuple[Variation, Result | None]]
 
@@ -38,7 +47,11 @@ def patterns(case: Case, args: argparse.Namespace) -> list[str]:
         if pattern != ANY_SITE and not any(fnmatchcase(site, pattern) for site in sites):
             raise InvalidInputError(
                 f"{where} {pattern}: no site is named so",
-                f"the sites are {some(sites)}; {ANY_SITE} stands for all",
+                did_you_mean(
+                    pattern,
+                    [*sites, ANY_SITE],
+                    f"the sites are {some(sites)}; {ANY_SITE} stands for all",
+                ),
             )
     if found and (args.split or args.parallelism):
         raise InvalidInputError(

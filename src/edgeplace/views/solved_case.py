@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,15 +222,23 @@ def _show_changes(console: Console, found: SolvedCase, unset: Result, full: bool
         show_shifts(console, moved, len(moved) if full else _MOST_CHANGES)
 
 
-def next_command(args: argparse.Namespace) -> str:
-    """Return what to do with a plan: keep it, or ask why it is so."""
-    if not (args.output and Path(args.output).is_file()):
-        return "-o plan.json keeps this plan; --full shows every subtask"
+def show_next(console: Console, args: argparse.Namespace) -> None:
+    """Print what to do with a plan: keep it, or ask why it is so, of the same case."""
+    if args.output and Path(args.output).is_file():
+        console.command("next: ", _explain(args))
+    else:
+        keep = "" if args.output else "-o plan.json keeps this plan; "
+        console.text(f"next: {keep}--full shows every subtask")
+
+
+def _explain(args: argparse.Namespace) -> list[str]:
     given = args.given
-    files = [*given.jobs, given.cluster] if given.jobs else []
-    files.append(args.output)
-    options = {"--costs": given.costs, "--rules": [given.rules] if given.rules else []}
-    options |= {"--current": given.current, "--taken": given.taken}
+    words = [*given.jobs, given.cluster] if given.jobs else []
+    words.append(args.output)
+    # The plan says what --set supposes, and the project file what is not given.
+    options = {"--costs": given.costs, "--rules": [given.rules], "--current": given.current}
+    options |= {"--taken": given.taken, "--env": [given.env], "--optimise": [given.optimise]}
+    options |= {"--objective": [None if given.optimise else given.objective]}
     for option, values in options.items():
-        files += [text for value in values for text in (option, value)]
-    return shlex.join(["edgeplace", "explain", *files])
+        words += [text for value in values if value is not None for text in (option, value)]
+    return ["edgeplace", "explain", *words]

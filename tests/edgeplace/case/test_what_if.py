@@ -283,7 +283,7 @@ def test_a_multiple_as_people_write_it(x, as_people_write):
         ("rate=x0", "'0' is no factor", "site:ID=lost"),
         ("rate:filter=x2", "operator 'filter' has inputs", "set the rate of a source"),
         ("site:moon=lost", "no site 'moon'", "its sites are"),
-        ("site:pi3=lost", "the cluster has no site 'pi3'", "is it 'pi-3'?"),
+        ("site:pi3=lost", "the cluster has no site 'pi3'", "did you mean 'pi-3'?"),
         ("site:pi-3=gone", "'site:pi-3=gone' is not understood", "site:ID=lost"),
         ("link:pi-0-pi-1=0.5", "no link is named so", "pi-0->cloud"),
         ("link:pi-0-cloud=0", "'cloud' cannot carry 0 bytes/s", "link:A-B=lost"),

@@ -51,21 +51,6 @@ def judged(filter_model):
     return run
 
 
-def test_a_plan_for_what_is_not_there_is_judged_by_what_is_and_says_so(
-    edgeplace, job, cluster, on_pis, tmp_path
-):
-    supposed = tmp_path / "x3.json"
-    assert edgeplace("solve", job, cluster, "--set", "rate=x0.9", "-o", supposed).status == 0
-    for more in ([], ["--subtask", "sink (1/1)"]):
-        words = edgeplace("explain", job, cluster, supposed, *more).out
-        assert f"{supposed} was made with --set rate=x0.9; here it is judged by the jobs" in words
-    words = edgeplace("explain", job, cluster, on_pis, "--against", supposed).out
-    assert words.count("was made with --set") == 1
-    found = json.loads(edgeplace("explain", job, cluster, supposed, "--json").out)
-    assert any("--set rate=x0.9" in note for note in found["notes"])
-    assert "was made with" not in edgeplace("explain", job, cluster, on_pis).out
-
-
 def test_the_overview_says_what_binds_and_why(edgeplace, job, cluster, on_pis, judged):
     ran = edgeplace("explain", job, cluster, on_pis)
     assert ran.status == 0

@@ -145,9 +145,10 @@ def test_costs_go_to_the_job_that_they_name(edgeplace, files, tmp_path):
     assert "these are the costs of job 'trucks', and the jobs are 'parcels', 'forklifts'" in ran.err
 
 
-def test_two_jobs_of_one_name_are_refused(edgeplace, files):
+def test_two_jobs_of_one_name_are_refused(edgeplace, files, tmp_path):
     video, _, cluster = files
-    ran = edgeplace("solve", video, video, cluster)
+    write(VIDEO, tmp_path / "again.yaml")
+    ran = edgeplace("solve", video, tmp_path / "again.yaml", cluster)
     assert ran.status is ExitStatus.INVALID_INPUT
     assert "another of the jobs is named 'parcels' too" in ran.err
 

@@ -165,7 +165,128 @@ def test_two_jobs_of_one_name(edgeplace, folder):
     (folder / "again.yaml").write_text(JOB)
     ran = edgeplace("validate", "job.yaml", "again.yaml")
     assert ran.status is ExitStatus.INVALID_INPUT
-    assert "again.yaml: job.yaml has a job named 'count' too" in ran.err
+    assert "again.yaml:1: name: job.yaml has a job named 'count' too" in ran.err
+    assert "cure: give each job a name of its own" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "at", "said"),
+    [
+        ("jobs: [job.yaml]", "jobs:\n  - job.yaml\n  - job.yaml", 3, "jobs.1: 'job.yaml' is there"),
+        ("jobs: [job.yaml]", "jobs:\n  - job.yaml\n  - ./job.yaml", 3, "first time as 'job.yaml'"),
+        ("[costs.yaml]", "[costs.yaml,\n  costs.yaml]", 4, "costs.1: 'costs.yaml' is there twice"),
+        (
+            "rules: rules.yaml",
+            "environments:\n  prod:\n    costs: [costs.yaml, costs.yaml]",
+            6,
+            "environments.prod.costs.1: 'costs.yaml' is there twice",
+        ),
+    ],
+)
+def test_a_file_that_a_project_names_twice(edgeplace, folder, right, wrong, at, said):
+    (folder / "edgeplace.yaml").write_text(FILES["edgeplace.yaml"].replace(right, wrong))
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert f"edgeplace.yaml:{at}: " in ran.err
+    assert said in ran.err
+    assert ran.err.endswith("cure: leave one of the two out\n1 mistake\n")
+    if "prod" not in wrong:
+        solved = edgeplace("solve")
+        assert solved.status is ExitStatus.INVALID_INPUT
+        assert said in solved.err
+
+
+def test_a_file_that_is_given_twice(edgeplace, folder):
+    ran = edgeplace("validate", "job.yaml", "cluster.yaml", "./job.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "./job.yaml: the file is given twice\n  cure: give it once\n1 mistake" in ran.err
+    ran = edgeplace("solve", "job.yaml", "job.yaml", "cluster.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "job.yaml is given twice\n  cure: give each job once" in ran.err
+
+
+def test_two_costs_of_one_job(edgeplace, folder):
+    (folder / "more.yaml").write_text(COSTS)
+    (folder / "other.yaml").write_text(JOB.replace("name: count", "name: other"))
+    ran = edgeplace("validate", "job.yaml", "other.yaml", "costs.yaml", "more.yaml")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert "more.yaml:1: job: costs.yaml has costs of job 'count' too" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "cure"),
+    [
+        ("localhost:8081", "does not begin with http", "write http://localhost:8081"),
+        ("htp://flink:8081", "does not begin with http", "write http://flink:8081"),
+        ("http:/flink:8081", "does not begin with http", "write http://flink:8081"),
+        ("http://", "does not begin with http", "write http://HOST:8081"),
+        ("http://:8081", "it has no host", "write http://HOST:8081"),
+        ("http://flink:99999", "its port is no number from 1 to 65535", "write http://HOST"),
+        ("http://flink:0", "its port is no number from 1 to 65535", "write http://HOST"),
+        ("http://flink:port", "its port is no number from 1 to 65535", "write http://HOST"),
+        ("http://my flink:8081", "its host has characters", "write http://HOST"),
+        ("http://${HOST}:8081", "its host has characters", "write http://HOST"),
+        ("http://[::1:8081", "is no URL", "write http://HOST"),
+        ("http://me:secret@flink:8081", "holds a user or a password", "`credentials`"),
+        ("http://flink:8081?token=secret", "a part behind ?", "write http://HOST"),
+    ],
+)
+@pytest.mark.parametrize("environment", [False, True])
+def test_an_address_of_a_wrong_form(edgeplace, folder, url, said, cure, environment):
+    text = FILES["edgeplace.yaml"]
+    text += "environments:\n  prod:\n    " if environment else ""
+    (folder / "edgeplace.yaml").write_text(f"{text}jobmanager: '{url}'\n")
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    line = len(FILES["edgeplace.yaml"].splitlines()) + (3 if environment else 1)
+    home = "environments.prod." if environment else ""
+    assert f"edgeplace.yaml:{line}: {home}jobmanager: the address " in ran.err
+    assert said in ran.err
+    assert cure in ran.err.partition("cure: ")[2]
+    assert "secret" not in ran.err
+    assert ran.err.endswith("1 mistake\n")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:8081",
+        "https://flink.example/ui/",
+        "http://[::1]:8081",
+        "http://job_manager:8081",
+        "HTTP://10.0.0.1",
+    ],
+)
+def test_an_address_of_a_right_form(edgeplace, folder, url):
+    (folder / "edgeplace.yaml").write_text(f"{FILES['edgeplace.yaml']}jobmanager: '{url}'\n")
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.OK, ran.err
+
+
+@pytest.mark.parametrize(
+    ("currency", "cure"),
+    [
+        ("€", "write EUR"),
+        ("euro", "write EUR"),
+        ("Euros", "write EUR"),
+        ("eur", "write EUR"),
+        ("$", "write USD"),
+        ("doubloon", "write the code, such as EUR or USD"),
+        ("5", "write the code, such as EUR or USD"),
+    ],
+)
+@pytest.mark.parametrize("short", [False, True])
+def test_a_currency_that_is_no_code(edgeplace, folder, currency, cure, short):
+    text = CLUSTER.replace("both_ways: true", "price_per_byte: 4 EUR/GB, both_ways: true")
+    if short:
+        text = text.replace("id: n,", 'id: "n*", count: 2,')
+    (folder / "cluster.yaml").write_text(f"{text}currency: {currency}\n")
+    ran = edgeplace("validate")
+    assert ran.status is ExitStatus.INVALID_INPUT
+    assert (
+        f"cluster.yaml:{len(text.splitlines()) + 1}: currency: a currency is written as" in ran.err
+    )
+    assert f"cure: {cure}\n1 mistake\n" in ran.err
 
 
 def test_what_only_all_files_together_show(edgeplace, folder):

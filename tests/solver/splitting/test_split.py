@@ -193,7 +193,7 @@ def test_the_plan_with_weights_is_judged_by_them_wherever_it_goes():
     [
         (["merge"], "'merge' cannot be split: it is fed by HASH"),
         (["route"], "it is fed by nothing"),
-        (["nobody"], "0 jobs have an operator 'nobody'"),
+        (["nobody"], "job 'keys' has no operator 'nobody'"),
         ([], "no operator is to be split"),
     ],
 )

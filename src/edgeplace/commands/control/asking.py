@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +33,8 @@ def ask(
     files = read_files(args.control)
     if not led(files.folder):
         raise InvalidInputError(
-            f"no loop leads in {files.folder}", f"start it: edgeplace control run {args.control}"
+            f"no loop leads in {files.folder}",
+            f"start it: edgeplace control run {shlex.quote(args.control)}",
         )
     journal = files.folder / NAME
     size = journal.stat().st_size if journal.exists() else 0

@@ -82,7 +82,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
             testbed.wait()
             raise
     if status == 0:
-        console.text(f"the journal: edgeplace control replay {args.output}/control/journal.jsonl")
+        journal = f"{args.output}/control/journal.jsonl"
+        console.command("the journal: ", ["edgeplace", "control", "replay", journal])
         return ExitStatus.OK
     return ExitStatus.INVALID_INPUT if status == ExitStatus.INVALID_INPUT else ExitStatus.HINDERED
 

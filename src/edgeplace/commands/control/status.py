@@ -41,7 +41,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         rows = [(name.replace("_", " "), str(value)) for name, value in facts.items() if value]
         console.table(("", ""), rows)
         if memory.proposal is not None:
-            console.text(f"\nwhy: edgeplace control explain {args.control} {memory.proposal.id}")
+            console.text()
+            words = ["edgeplace", "control", "explain", args.control, memory.proposal.id]
+            console.command("why: ", words)
     if not leads or memory.fallen:
         return ExitStatus.HINDERED
     if memory.blind:

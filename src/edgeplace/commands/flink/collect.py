@@ -15,7 +15,7 @@ from edgeplace.adapters.flink.collect import (
     polling_interval_s,
 )
 from edgeplace.adapters.flink.rest import LiveFlink, is_job_id
-from edgeplace.cli.connection import session
+from edgeplace.cli.connection import measuring, session
 from edgeplace.cli.console import Bar, Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest_or_prometheus, duration_s, positive
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     if args.json:
         console.json(_as_json(done, log, args))
     else:
-        _show(console, done, log)
+        _show(console, done, log, args)
     if done.polls:
         return ExitStatus.OK
     return ExitStatus.INTERRUPTED if done.end is CollectEnd.INTERRUPT else ExitStatus.UNREACHABLE
@@ -186,7 +186,9 @@ def _log(args: argparse.Namespace) -> LogFile | LogFolder:
     return kind(args.output, args.max_bytes)
 
 
-def _show(console: Console, done: Collected, log: LogFile | LogFolder) -> None:
+def _show(
+    console: Console, done: Collected, log: LogFile | LogFolder, args: argparse.Namespace
+) -> None:
     if done.end_reason:
         console.text(f"ended: {done.end_reason}")
     if not done.polls:
@@ -205,7 +207,7 @@ def _show(console: Console, done: Collected, log: LogFile | LogFolder) -> None:
             f"the log holds {len(done.jobs)} runs of the job: say which to `edgeplace costs` with "
             "--job, a job graph of `edgeplace flink discover --job-out`"
         )
-    console.text(f"measure: edgeplace costs {log.where} --cluster cluster.yaml -o costs.json")
+    console.command("measure: ", measuring(log.where, args))
 
 
 def _polls(count: int) -> str:

@@ -15,6 +15,7 @@ from edgeplace.adapters.flink.collect import (
     collect_range,
 )
 from edgeplace.adapters.flink.rest import find_credentials
+from edgeplace.cli.connection import discovering, measuring
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
@@ -95,7 +96,7 @@ def run_range(args: argparse.Namespace, console: Console) -> ExitStatus:
         log.discard()
     if args.json:
         console.json(_as_json(done, log, args))
-    _show(console, done, log, args.json)
+    _show(console, done, log, args)
     return ExitStatus.OK if done.jobs else ExitStatus.UNREACHABLE
 
 
@@ -121,7 +122,7 @@ def _range(args: argparse.Namespace) -> tuple[float, float]:
     return from_s, until_s
 
 
-def _show(console: Console, done: CollectedRange, log: RangeLog, quiet: bool) -> None:
+def _show(console: Console, done: CollectedRange, log: RangeLog, args: argparse.Namespace) -> None:
     if done.missing:
         console.problem(
             f"Prometheus has no {', '.join(done.missing)}: add them to filter.includes of Flink's "
@@ -132,7 +133,7 @@ def _show(console: Console, done: CollectedRange, log: RangeLog, quiet: bool) ->
             "edgeplace flink collect: nothing was collected: Prometheus has no point of the job in "
             "this time"
         )
-    if quiet or not done.jobs:
+    if args.json or not done.jobs:
         return
     runs = ", ".join(f"{name!r} ({i})" for i, name in sorted(done.jobs.items()))
     lasted_s = ((done.to_ms or 0) - (done.from_ms or 0)) / 1000
@@ -143,13 +144,8 @@ def _show(console: Console, done: CollectedRange, log: RangeLog, quiet: bool) ->
     if done.gaps:
         lost_s = sum(b - a for a, b in done.gaps) / 1000
         console.text(f"gaps: {len(done.gaps)}, {lost_s:,.0f} s in all")
-    console.text(
-        "Prometheus has no plan of the job: edgeplace flink discover --jobmanager URL "
-        "--job-out job.json"
-    )
-    console.text(
-        f"measure: edgeplace costs {log.where} --job job.json --cluster cluster.yaml -o costs.json"
-    )
+    console.command("Prometheus has no plan of the job: ", discovering(args))
+    console.command("measure: ", measuring(log.where, args, "job.json"))
 
 
 def _as_json(done: CollectedRange, log: RangeLog, args: argparse.Namespace) -> dict[str, object]:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from edgeplace.adapters.flink.collect import CollectedWhisper, RangeLog, collect_whisper
+from edgeplace.cli.connection import discovering, measuring
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.quantities import size
@@ -53,11 +54,13 @@ def run_whisper(args: argparse.Namespace, console: Console) -> ExitStatus:
         raise
     if args.json:
         console.json(_as_json(done, log, args))
-    _show(console, done, log, args.json)
+    _show(console, done, log, args)
     return ExitStatus.OK if done.values else ExitStatus.INVALID_INPUT
 
 
-def _show(console: Console, done: CollectedWhisper, log: RangeLog, quiet: bool) -> None:
+def _show(
+    console: Console, done: CollectedWhisper, log: RangeLog, args: argparse.Namespace
+) -> None:
     for path, reason in list(done.unreadable.items())[:_SHOWN]:
         console.problem(f"{path} was skipped: {reason}")
     if len(done.unreadable) > _SHOWN:
@@ -69,7 +72,7 @@ def _show(console: Console, done: CollectedWhisper, log: RangeLog, quiet: bool) 
         )
     if not done.values:
         console.problem("edgeplace flink collect: nothing was collected: no point in this time")
-    if quiet or not done.values:
+    if args.json or not done.values:
         return
     lasted_s = ((done.to_ms or 0) - (done.from_ms or 0)) / 1000
     console.text(
@@ -79,13 +82,8 @@ def _show(console: Console, done: CollectedWhisper, log: RangeLog, quiet: bool) 
     if done.gaps:
         lost_s = sum(b - a for a, b in done.gaps) / 1000
         console.text(f"gaps: {len(done.gaps)}, {lost_s:,.0f} s in all")
-    console.text(
-        "Graphite has no plan of the job: edgeplace flink discover --jobmanager URL "
-        "--job-out job.json"
-    )
-    console.text(
-        f"measure: edgeplace costs {log.where} --job job.json --cluster cluster.yaml -o costs.json"
-    )
+    console.command("Graphite has no plan of the job: ", discovering(args))
+    console.command("measure: ", measuring(log.where, args, "job.json"))
 
 
 def _as_json(done: CollectedWhisper, log: RangeLog, args: argparse.Namespace) -> dict[str, object]:

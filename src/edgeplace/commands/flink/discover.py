@@ -18,7 +18,7 @@ from edgeplace.adapters.flink.discover import (
 )
 from edgeplace.adapters.flink.plans import is_schedulercfg
 from edgeplace.adapters.flink.rest import LiveFlink, choose, listed, names_of
-from edgeplace.cli.connection import session
+from edgeplace.cli.connection import same_connection, session
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import EXIT_CODES, ExitStatus
 from edgeplace.cli.options import add_rest
@@ -149,8 +149,10 @@ def _explain_plan(console: Console, graph: JobGraph, args: argparse.Namespace) -
             "or another task has it, too",
             style="dim",
         )
-    command = f"edgeplace flink apply {args.plan_out} --jobmanager {args.jobmanager}"
-    console.text(f"edit {args.plan_out}, then: {command} --dry-run")
+    console.command(
+        f"edit {args.plan_out}, then: ",
+        ["edgeplace", "flink", "apply", args.plan_out, *same_connection(args), "--dry-run"],
+    )
 
 
 def _job(live: LiveFlink, args: argparse.Namespace, found: Discovered) -> tuple[_Job | None, str]:
