@@ -1,1 +1,1 @@
-"""A plan or a bench as one HTML file, without scripts and without further files."""
+"""A plan or a bench as one HTML file that loads nothing."""

@@ -21,6 +21,8 @@ class Section:
     """Its anchor."""
     title: str
     body: Markup
+    script: str = ""
+    """File of this package that runs at the end of the page."""
 
 
 def table(

@@ -2,23 +2,26 @@
 
 import argparse
 import hashlib
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from edgeplace.case.files import inputs_of
+from edgeplace.cli.console import visible
 from edgeplace.cli.quantities import counted
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Plan
-from edgeplace.report.markup import element, fragment
+from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.parts import Section, facts, long_table, paragraph, table
 from edgeplace.solver import shifts, site_kinds, sites_of
 from edgeplace.views.plan_summary import name_of, operators_of
 from edgeplace.views.tables import ranges
 
+_FINDER = "plan_finder.js"
 _MOST_SUBTASKS = 2_000
 """Beyond this many, a page would be slow to open."""
 
@@ -54,7 +57,10 @@ def _digest(file: Path) -> str:
 
 
 def plan_section(case: Instance, plan: Plan) -> Section:
-    """Return the section with the TaskManager of every subtask, folded by site."""
+    """Return the section with the TaskManager of every subtask, folded by site.
+
+    A script makes one table of all, to filter and to sort.
+    """
     sites = sites_of(case.cluster)
     kinds = site_kinds(case.jobs, case.cluster, plan)
     several = len(case.jobs) > 1
@@ -91,7 +97,25 @@ def plan_section(case: Instance, plan: Plan) -> Section:
                     id=f"site-{quote(site, safe='')}",
                 )
             )
-    return Section("plan", "The plan", fragment(parts))
+    return Section("plan", "The plan", fragment([*parts, _data(case, plan, sites)]), _FINDER)
+
+
+def _data(case: Instance, plan: Plan, sites: Mapping[str, str]) -> Markup:
+    """Return every subtask for the script, in the order of the jobs."""
+    several = len(case.jobs) > 1
+    subtasks = [
+        [f"{op.name} ({i}/{op.parallelism})", *([job.name] if several else []), sites[tm], tm]
+        for job in case.jobs
+        for op in job.operators
+        for i, tm in enumerate(plan.of(job.name)[op.id], start=1)
+    ]
+    data = {
+        "columns": ["subtask", *(["job"] if several else []), "site", "TaskManager"],
+        "subtasks": [[visible(cell) for cell in row] for row in subtasks],
+    }
+    # Nothing in it may end the element; JSON has such letters in strings alone.
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return element("script", Markup(text), type="application/json", id="plan-data")
 
 
 def moves_section(case: Instance, plan: Plan) -> list[Section]:

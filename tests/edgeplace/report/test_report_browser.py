@@ -72,6 +72,8 @@ def page(request, edgeplace, tmp_path):
     """The text of one kind of page."""
     if request.param == "large":
         return large_page()[0]
+    if request.param == "depots":
+        return forty_depots(edgeplace, tmp_path)
     if request.param == "front":
         return front_of_placements()
     if request.param == "sweep":
@@ -172,7 +174,7 @@ def test_a_page_is_laid_out(browser, page, width, tmp_path):
     found = measured(browser, page, width, tmp_path)
     (title,) = re.findall(r"<title>(.*?)</title>", page, re.DOTALL)[:1]
     assert found["title"] == unescape(title)
-    assert found["scripts"] == 1, "only the one that measures"
+    assert found["scripts"] == 1 + page.count("<script"), "ours, and the one that measures"
     assert found["fetched"] == []
     ids = re.findall(r'<section id="([a-z-]+)"', page)
     assert [s[0] for s in found["sections"]] == ids
@@ -188,6 +190,84 @@ def test_a_page_is_laid_out(browser, page, width, tmp_path):
         assert all(across > 200 and down > 60 for across, down in found["boxes"])
     if "The map" in page:
         map_is_legible(found, width)
+
+
+FIND = """
+<script>
+addEventListener("load", () => {
+  const all = selector => [...document.querySelectorAll(`.finder ${selector}`)];
+  const input = all("input")[0], steps = [];
+  const step = () => steps.push({
+    rows: all("tbody tr").filter(r => !r.hidden).map(r => [...r.cells].map(c => c.textContent)),
+    said: all("output")[0].textContent,
+    sorted: all("th[aria-sort]").map(h => [h.textContent, h.getAttribute("aria-sort")]),
+  });
+  step();
+  for (const text of ["DECODE  region-north", "/12)", "nobody", ""]) {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+    step();
+  }
+  for (const column of [3, 3, 0]) {
+    all("button")[column].click();
+    step();
+  }
+  parent.postMessage({title: document.title, steps}, "*");
+});
+</script>
+"""
+
+
+def forty_depots(edgeplace, folder):
+    out = folder / "page.html"
+    edgeplace(
+        *("solve", path("depots/parcels.yaml"), path("depots/forklifts.yaml")),
+        *(path("depots/cluster.yaml"), "--rules", path("depots/rules.yaml"), "--report", out),
+        *("-o", folder / "plan.json"),
+    )
+    return out.read_text()
+
+
+def test_the_plan_is_filtered_and_sorted(browser, edgeplace, tmp_path):
+    page = forty_depots(edgeplace, tmp_path)
+    plan = json.loads((tmp_path / "plan.json").read_text())["jobs"]
+    wanted = [
+        (f"{op} ({i}/{len(tms)})", job, tm.replace("north-8", "north-10"))
+        for job, ops in plan.items()
+        for op, tms in ops.items()
+        for i, tm in enumerate(tms, start=1)
+    ]
+    # By numbers, not by letters: north-10 after north-9.
+    page = page.replace("north-8", "north-10")
+    steps = measured(browser, page, 1280, tmp_path, FIND)["steps"]
+    first, decode, twelve, nobody, again, by_machine, back, by_subtask = steps
+    assert {(s, j, t) for s, j, _, t in first["rows"]} == set(wanted)
+    assert first == again and first["sorted"] == [["subtask", "ascending"]]
+    assert [row[0] for row in decode["rows"]] == [
+        s for s, j, t in wanted if s.startswith("decode") and t.startswith("region-north")
+    ]
+    assert decode["said"] == f"{len(decode['rows'])} of {len(wanted)} subtasks"
+    assert not twelve["rows"] and not nobody["rows"]
+    assert nobody["said"] == f"0 of {len(wanted)} subtasks"
+    machines = [row[3] for row in by_machine["rows"]]
+    parts = [[int(p) if p.isdigit() else p for p in m.split("-")] for m in machines]
+    assert parts == sorted(parts)
+    assert machines != sorted(machines)
+    assert by_machine["sorted"] == [["TaskManager", "ascending"]]
+    assert [row[3] for row in back["rows"]] == machines[::-1]
+    assert by_subtask["rows"] == first["rows"]
+
+
+def test_the_filter_runs_under_the_policy_of_the_page_and_nothing_else_does(
+    browser, edgeplace, tmp_path
+):
+    page = forty_depots(edgeplace, tmp_path)
+    taken = "<script>document.title = 'taken'</script>"
+    (tmp_path / "loaded.html").write_text(page.replace("</body>", f"{taken}</body>"))
+    dom, said = browser(tmp_path / "loaded.html")
+    assert 'class="finder"' in dom
+    assert "<title>taken" not in dom
+    assert "Content Security Policy" in said
 
 
 def map_is_legible(found, width):
@@ -222,7 +302,9 @@ def axe():
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("page", ["plan", "wishes", "control", "front", "sweep"], indirect=True)
+@pytest.mark.parametrize(
+    "page", ["plan", "depots", "wishes", "control", "front", "sweep"], indirect=True
+)
 def test_an_accessibility_checker_finds_nothing(browser, axe, page, width, dark, tmp_path):
     if dark:
         page, found = re.subn(r"\(prefers-color-scheme: dark\)", "all", page)
