@@ -215,6 +215,12 @@ class LocalCluster:
                 self.start(name)
         self.wait_for_task_managers()
 
+    def start_ended(self) -> None:
+        """Start those again that have ended by themselves, as a supervisor does; do not wait."""
+        for name, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self.start(name)
+
     def nothing_to_clean_up(self) -> bool:
         """Whether high availability keeps nothing of any job, once all have ended."""
         kept = ("*/submitted*", "*-result-store/**/*_DIRTY.json")

@@ -79,6 +79,10 @@ class Injector:
         if isinstance(event, KilledNode):
             self._world.cluster.start(event.node)
         self._set(event)
+        if isinstance(event, LostSite):
+            # A TaskManager that finds no JobManager for five minutes ends itself
+            # (taskmanager.registration.timeout), and a supervisor starts it again.
+            self._world.cluster.start_ended()
 
     def _set(self, event: AnyInjected) -> None:
         """Bring about what holds now, of the kind of an event."""
