@@ -2,7 +2,9 @@
 // Names come from files of any origin, so they are only ever text.
 (() => {
   const { columns, subtasks } = JSON.parse(document.getElementById("plan-data").textContent);
-  const natural = new Intl.Collator("en", { numeric: true }).compare;
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  // What is empty stays behind.
+  const natural = (a, b, way) => (a === "") - (b === "") || way * compare(a, b);
   const make = (tag, properties, ...children) => {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
@@ -39,9 +41,10 @@
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const other of heads) other.removeAttribute("aria-sort");
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const way = down ? -1 : 1;
       // What is equal stays in the order of the job; subtasks themselves are in it.
-      const by = (a, b) => (i ? natural(a.cells[i], b.cells[i]) : 0) || a.order - b.order;
-      const sorted = [...rows].sort((a, b) => (down ? by(b, a) : by(a, b)));
+      const sorted = [...rows].sort((a, b) =>
+        (i ? natural(a.cells[i], b.cells[i], way) : 0) || way * (a.order - b.order));
       body.append(...sorted.map(row => row.element));
     });
     return head;
@@ -55,7 +58,7 @@
   const scroll = make("div", { className: "scroll", tabIndex: 0 }, table);
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", caption);
-  const label = make("label", {}, "Filter by operator, subtask, site or TaskManager ", input);
+  const label = make("label", {}, "Filter by operator, subtask, site, TaskManager, … ", input);
   filter();
   document.querySelector("#plan h2").after(
     make("div", { className: "finder" }, make("p", {}, label, " ", found), scroll));

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,7 +15,7 @@ from edgeplace.case.files import inputs_of
 from edgeplace.cli.console import visible
 from edgeplace.cli.quantities import counted
 from edgeplace.instances.instance import Instance
-from edgeplace.model import Plan
+from edgeplace.model import JobGraph, Plan
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.parts import Section, facts, long_table, paragraph, table
 from edgeplace.solver import shifts, site_kinds, sites_of
@@ -102,35 +103,53 @@ def plan_section(case: Instance, plan: Plan) -> Section:
 
 def _data(case: Instance, plan: Plan, sites: Mapping[str, str]) -> Markup:
     """Return every subtask for the script, in the order of the jobs."""
-    several = len(case.jobs) > 1
-    subtasks = [
-        [f"{op.name} ({i}/{op.parallelism})", *([job.name] if several else []), sites[tm], tm]
-        for job in case.jobs
-        for op in job.operators
-        for i, tm in enumerate(plan.of(job.name)[op.id], start=1)
-    ]
+    nodes = {t.id: t.node for t in case.cluster.task_managers}
+    subtasks = []
+    for job in case.jobs:
+        now = case.current.of(job.name) if case.current and job in _running(case) else {}
+        for op in job.operators:
+            tms = plan.of(job.name)[op.id]
+            for i, (tm, was) in enumerate(zip(tms, now.get(op.id, tms), strict=True), start=1):
+                subtask = f"{op.name} ({i}/{op.parallelism})"
+                moved = was if was != tm else ""
+                subtasks.append((subtask, job.name, sites[tm], nodes[tm], tm, moved))
+    columns = {
+        "subtask": True,
+        "job": len(case.jobs) > 1,
+        "site": True,
+        "node": any(tm != node for tm, node in nodes.items()),
+        "TaskManager": True,
+        "moves from": any(row[-1] for row in subtasks),
+    }
     data = {
-        "columns": ["subtask", *(["job"] if several else []), "site", "TaskManager"],
-        "subtasks": [[visible(cell) for cell in row] for row in subtasks],
+        "columns": list(compress(columns, columns.values())),
+        "subtasks": [[visible(cell) for cell in compress(r, columns.values())] for r in subtasks],
     }
     # Nothing in it may end the element; JSON has such letters in strings alone.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return element("script", Markup(text), type="application/json", id="plan-data")
 
 
+def _running(case: Instance) -> list[JobGraph]:
+    """Return the jobs of which it is known where each subtask runs now."""
+    current = case.current
+    if current is None:
+        return []
+    return [
+        job
+        for job in case.jobs
+        if all(
+            len(current.jobs.get(job.name, {}).get(op.id, ())) == op.parallelism
+            for op in job.operators
+        )
+    ]
+
+
 def moves_section(case: Instance, plan: Plan) -> list[Section]:
     """Return the section on who moves, if it is known where subtasks run now."""
     if case.current is None:
         return []
-    now = [
-        job
-        for job in case.jobs
-        if all(
-            len(case.current.jobs.get(job.name, {}).get(op.id, ())) == op.parallelism
-            for op in job.operators
-        )
-    ]
-    found = shifts(now, case.current, plan, sites_of(case.cluster))
+    found = shifts(_running(case), case.current, plan, sites_of(case.cluster))
     rows = [
         (
             f"{s.job}: {s.name}" if len(case.jobs) > 1 else s.name,

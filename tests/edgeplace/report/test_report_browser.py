@@ -258,6 +258,31 @@ def test_the_plan_is_filtered_and_sorted(browser, edgeplace, tmp_path):
     assert by_subtask["rows"] == first["rows"]
 
 
+def test_where_a_subtask_moves_from_is_in_the_table_and_sorts_before_what_stays(
+    browser, edgeplace, tmp_path
+):
+    depots = [path("depots/parcels.yaml"), path("depots/cluster.yaml")]
+    now, out = tmp_path / "now.json", tmp_path / "page.html"
+    edgeplace("solve", *depots, "-o", now)
+    places = json.loads(now.read_text())
+    sink = places["jobs"]["parcels"]["sink"]
+    (there,) = sink
+    other = "cloud-vm-2" if there != "cloud-vm-2" else "cloud-vm-3"
+    sink[0] = other
+    now.write_text(json.dumps(places))
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"rules: [{{kind: pin, operators: [sink], to: {there}}}]")
+    edgeplace("solve", *depots, "--current", now, "--rules", rules, "--report", out)
+    script = FIND.replace("[3, 3, 0]", "[3, 3]")
+    *_, up, down = measured(browser, out.read_text(), 1280, tmp_path, script)["steps"]
+    assert up["sorted"] == [["moves from", "ascending"]]
+    assert down["sorted"] == [["moves from", "descending"]]
+    for step in (up, down):
+        first, *rest = step["rows"]
+        assert first[0] == "sink (1/1)" and first[2:] == [there, other]
+        assert {row[3] for row in rest} == {""}
+
+
 def test_the_filter_runs_under_the_policy_of_the_page_and_nothing_else_does(
     browser, edgeplace, tmp_path
 ):
