@@ -58,8 +58,9 @@ def planned(memory: Memory, event: Solved) -> Then:
     site = memory.asked_without
     problem = event.problem
     if not problem and not event.places:
-        fits = event.stay is not None and event.stay.fits
-        problem = "nothing runs there" if fits else "no plan without it was found"
+        used = {tm for row in memory.placed.values() for tm in row}
+        there = used & set(memory.sites.get(site, ()))
+        problem = "no plan without it was found" if there else "nothing runs there"
     plan = LossPlan(
         places=event.places,
         rates=memory.asked_rates,

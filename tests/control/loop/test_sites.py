@@ -7,8 +7,10 @@ from hypothesis import settings as config
 from hypothesis import strategies as st
 
 from edgeplace.control.loop import sites
+from edgeplace.control.loop.events import Figures, Solved
 from edgeplace.control.loop.journal import replay
 from edgeplace.control.loop.memory import Memory
+from edgeplace.control.loop.rescue import planned
 from edgeplace.control.loop.simulated.simulated_flink import Faults
 from edgeplace.control.loop.step import step
 from tests.support.loops import (
@@ -31,6 +33,20 @@ def seen(memory, second, *registered):
 @pytest.fixture
 def memory():
     return seen(Memory(sites=OF), 0, "a-1", "a-2", "b-1")[0]
+
+
+@pytest.mark.parametrize(
+    ("at", "problem"), [("b-1", "no plan without it was found"), ("a-1", "nothing runs there")]
+)
+def test_without_another_plan_for_a_lost_site_it_matters_whether_something_runs_there(at, problem):
+    """What runs may be overloaded, and still be the best without the site."""
+    memory = Memory(sites=OF, places={"op": (at,)}, asked_without="b")
+    overloaded = Figures(
+        fits=False, headroom=0.2, wan_bytes_per_s=1, wan_cost=1, latency_ms=1, server_cores=1
+    )
+    memory, said, _ = planned(memory, Solved(at_s=BEGAN_S, ticket=1, stay=overloaded))
+    assert said == f"if site b is lost: {problem}"
+    assert memory.loss_plans["b"].problem == problem
 
 
 @pytest.mark.slow
