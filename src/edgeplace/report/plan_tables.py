@@ -65,12 +65,12 @@ def plan_section(case: Instance, plan: Plan) -> Section:
     sites = sites_of(case.cluster)
     kinds = site_kinds(case.jobs, case.cluster, plan)
     several = len(case.jobs) > 1
-    held: dict[str, dict[tuple[str, str, str, int], list[int]]] = {}
-    for job in case.jobs:
-        for op in job.operators:
+    # By operator, not by its name, which another may have.
+    held: dict[str, dict[tuple[str, int, int], list[int]]] = {}
+    for j, job in enumerate(case.jobs):
+        for o, op in enumerate(job.operators):
             for i, tm in enumerate(plan.of(job.name)[op.id], start=1):
-                there = held.setdefault(sites[tm], {})
-                there.setdefault((tm, job.name, op.name, op.parallelism), []).append(i)
+                held.setdefault(sites[tm], {}).setdefault((tm, j, o), []).append(i)
     n = sum(len(own) for site in held.values() for own in site.values())
     if n > _MOST_SUBTASKS:
         text = f"{counted(n, 'subtasks')} are too many for a page; -o plan.json has them all."
@@ -85,10 +85,13 @@ def plan_section(case: Instance, plan: Plan) -> Section:
         parts.append(element("h3", name_of(kind)))
         parts.append(paragraph(runs, "note"))
         for site in kind.sites:
-            rows = [
-                (tm, *([job] if several else []), op, f"{of:,}", ranges(own))
-                for (tm, job, op, of), own in sorted(held[site].items(), key=lambda e: e[0][0])
-            ]
+            rows = []
+            for (tm, j, o), own in sorted(held[site].items(), key=lambda e: e[0][0]):
+                job, op = case.jobs[j], case.jobs[j].operators[o]
+                # Markup is never cut: every subtask is on the page.
+                subtasks = fragment([ranges(own)])
+                name = [job.name] if several else []
+                rows.append((tm, *name, op.name, f"{op.parallelism:,}", subtasks))
             summary = f"{site}: {counted(sum(map(len, held[site].values())), 'subtasks')}"
             parts.append(
                 element(

@@ -16,11 +16,13 @@ from edgeplace.cli.main import main
 from edgeplace.cli.quantities import size
 from edgeplace.instances.families import generate
 from edgeplace.instances.index import BestKnown
+from edgeplace.instances.instance import Instance
 from edgeplace.model import Cluster, JobGraph, Plan, read, write
 from edgeplace.report.drawing import drawing
 from edgeplace.report.markup import Markup, element
 from edgeplace.report.parts import long_table
 from edgeplace.report.placement import placement
+from edgeplace.report.plan_tables import plan_section
 from edgeplace.report.solution import plan_sections
 from edgeplace.solver import evaluate, solve
 from edgeplace.solver.baselines import BASELINES
@@ -469,3 +471,30 @@ def test_who_moves_is_on_the_page(reported, job, wide, tmp_path):
     assert {(row[0], row[1], row[3], row[4]) for row in rows} == {
         ("filter", f"cloud -> pi-{i}", "server", f"pi-{i}") for i in range(4)
     }
+
+
+def test_no_subtask_of_a_plan_is_cut():
+    """Of six hundred, the odd ones are at the server: 1,200 characters."""
+    model = filter_job(pi_rate_per_s=1.0)
+    first, second, sink = model.operators
+    wide = sink.model_copy(update={"parallelism": 600, "max_parallelism": 1024})
+    case = Instance(
+        name="wide",
+        jobs=(model.revised(operators=(first, second, wide)),),
+        cluster=filter_cluster(),
+    )
+    pis = tuple(f"pi-{i}" for i in range(4))
+    places = {first.id: pis, second.id: pis, wide.id: ("server", "pi-0") * 300}
+    page = Page(plan_section(case, Plan(jobs={model.name: places})).body)
+    (row,) = page.table("What runs at cloud")
+    assert row[3] == ", ".join(str(i) for i in range(1, 600, 2))
+
+
+def test_operators_of_the_same_name_have_rows_of_their_own():
+    model = filter_job(pi_rate_per_s=1.0)
+    named = tuple(op.model_copy(update={"name": "map"}) for op in model.operators)
+    case = Instance(name="same", jobs=(model.revised(operators=named),), cluster=filter_cluster())
+    places = {op.id: ("server",) * op.parallelism for op in named}
+    page = Page(plan_section(case, Plan(jobs={model.name: places})).body)
+    rows = page.table("What runs at cloud")
+    assert [row[2:] for row in rows] == [["4", "1-4"], ["4", "1-4"], ["1", "1"]]
