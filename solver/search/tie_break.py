@@ -28,8 +28,8 @@ from edgeplace.solver.tolerances import TIE, UNSEEN
 _JUDGED = 400
 _JUDGED_WORK = 20_000_000
 _WEIGHED = 200_000
-"""Changes that are judged, subtasks and channels in all of these, and channels that are weighed, at
-most: budgets that do not depend on the clock."""
+"""Changes that are judged, subtasks and channels in all of these, and channels, or chains to change
+places with, that are weighed, at most: budgets that do not depend on the clock."""
 _LONGEST_CHAIN = 8
 _MOST_ALIKE = 200
 """TaskManagers of a kind that are renamed at most: each pair of them is looked at."""
@@ -159,16 +159,19 @@ class _Search:
         for chain in self._strays():
             operators = tuple(self._operator[k] for k in chain)
             by_site[int(site[self._place[chain[0]]]), operators].append(chain)
-        reserve = self._left // 2
+        reserve, weighed = self._left // 2, 0
         for (_, operators), chains in by_site.items():
             for chain in chains:
                 look()
+                if self._left <= reserve or weighed > _WEIGHED:
+                    return
                 here, home = self._place[chain[0]], int(site[self._wish[chain[0]]])
                 # Those first that come home by it themselves.
                 others = sorted(
                     by_site.get((home, operators), ()),
                     key=lambda o: site[self._wish[o[0]]] != site[here],
                 )
+                weighed += len(others)
                 for other in others:
                     there = self._place[other[0]]
                     if self._left <= reserve or not self._astray(chain):

@@ -107,9 +107,10 @@ def plan_section(case: Instance, plan: Plan) -> Section:
 def _data(case: Instance, plan: Plan, sites: Mapping[str, str]) -> Markup:
     """Return every subtask for the script, in the order of the jobs."""
     nodes = {t.id: t.node for t in case.cluster.task_managers}
+    running = {job.name for job in _running(case)}
     subtasks = []
     for job in case.jobs:
-        now = case.current.of(job.name) if case.current and job in _running(case) else {}
+        now = case.current.of(job.name) if case.current and job.name in running else {}
         for op in job.operators:
             tms = plan.of(job.name)[op.id]
             for i, (tm, was) in enumerate(zip(tms, now.get(op.id, tms), strict=True), start=1):
