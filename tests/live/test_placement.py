@@ -232,6 +232,18 @@ def test_bad_plans_are_rejected_as_a_whole_and_nothing_moves(
     assert {each.task: each.attempt for each in flink.rest.subtasks(job)} == before
 
 
+def test_a_plan_waits_for_a_task_manager_that_may_be_registering(
+    flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
+) -> None:
+    # Flink's REST API names a TaskManager before its slots are known where plans are judged.
+    job, places = placed
+    plan = {**places, next(iter(places)): "pi-9"}
+    sha256 = flink.write_plan("counting", plan)
+    written = (flink.plans / "counting.schedulercfg").stat().st_mtime
+    flink.wait_for_status(job, "rejected", sha256)
+    assert (flink.plans / f"{job}.status.json").stat().st_mtime - written >= 3.0
+
+
 def test_slots_of_other_jobs_are_not_there(
     flink: live_flink.AgentCluster, placed: tuple[str, dict[str, str]]
 ) -> None:

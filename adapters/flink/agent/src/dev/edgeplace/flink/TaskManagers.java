@@ -134,6 +134,11 @@ public final class TaskManagers {
         return found;
     }
 
+    /** Tells whether no TaskManager that is registered is meant by a location. */
+    public boolean isMissing(String location) {
+        return registered.stream().noneMatch(each -> each.isCalled(location));
+    }
+
     /** Returns the TaskManager at a location, or null if it is gone, or if there are several. */
     public TaskManager at(String location) {
         List<TaskManager> called = called(location);

@@ -26,6 +26,11 @@ import dev.edgeplace.flink.TaskManagers;
  */
 final class JobPlans {
     private static final Logger LOG = LoggerFactory.getLogger(JobPlans.class);
+    /**
+     * How long a plan waits for a TaskManager that the ResourceManager does not know. Flink's REST
+     * API and the TaskManager's log show one as registered before its slots are known here.
+     */
+    private static final long REGISTRATION_MS = 3_000;
 
     private final Agent agent;
     private final PlannedJob job;
@@ -42,6 +47,9 @@ final class JobPlans {
     private PlanFile judged;
     /** What is wrong with that file. */
     private List<String> rejections = List.of();
+    /** The plan file that waits for TaskManagers to register, or null; and since when. */
+    private PlanFile early;
+    private long earlySinceMs;
     /** The highest epoch of all plans so far. */
     private long epoch;
     private boolean isRescaled;
@@ -95,14 +103,15 @@ final class JobPlans {
 
     /** Judges a plan file if it is new, has changed or was removed; returns whether it did. */
     boolean judge(PlanReader.Read plan) {
-        if (isJudged(plan == null ? null : plan.file)) {
+        boolean isRunning = graph.getState() == JobStatus.RUNNING;
+        if (isJudged(plan == null ? null : plan.file) || isRunning && isEarly(plan)) {
             return false;
         }
         judged = plan == null ? null : plan.file;
         wanted = null;
         rejections = List.of();
         if (plan != null) { // Without a plan file, the job keeps the plan that it follows.
-            decide(plan, graph.getState() == JobStatus.RUNNING);
+            decide(plan, isRunning);
         }
         return true;
     }
@@ -209,6 +218,23 @@ final class JobPlans {
         return plan == null
                 ? judged == null
                 : judged != null && judged.stamp.equals(plan.stamp);
+    }
+
+    /** Tells whether a plan has just come, and a TaskManager of it may be about to register. */
+    private boolean isEarly(PlanReader.Read read) {
+        TaskManagers seen = TaskManagers.latest();
+        if (read == null
+                || read.plan == null
+                || !seen.active
+                || read.plan.locations.values().stream().noneMatch(seen::isMissing)) {
+            return false;
+        }
+        long nowMs = System.currentTimeMillis();
+        if (early == null || !early.stamp.equals(read.file.stamp)) {
+            early = read.file;
+            earlySinceMs = nowMs;
+        }
+        return nowMs - earlySinceMs < REGISTRATION_MS;
     }
 
     private void decide(PlanReader.Read plan, boolean isRunning) {
