@@ -3,9 +3,10 @@
     sudo python benchmarks/control_day.py FOLDER [--schedule benchmarks/control_days/day.yaml]
 
 Each policy has a testbed of its own, one after the other, with the same schedule: `edgeplace`, its
-loop with all it may do; `no-survive`, the loop without plans for the loss of a site; `recommend`,
-the loop that changes nothing; `static`, no loop at all. Results that are in FOLDER are not measured
-again.
+loop with all it may do; `autoscaler` and `thesis`, the formula of Flink's autoscaler and the rule
+of a thesis, with edgeplace's plans and its way to change a job; `static`, nobody. If asked for:
+`no-survive`, the loop without plans for the loss of a site, and `recommend`, the loop that changes
+nothing. Results that are in FOLDER are not measured again.
 """
 
 import argparse
@@ -21,10 +22,13 @@ from testbed.rehearsal.rehearse import rehearse  # noqa: E402
 
 POLICIES = {
     "edgeplace": {},
+    "autoscaler": {"policy": "autoscaler"},
+    "thesis": {"policy": "thesis"},
+    "static": {"policy": "static"},
     "no-survive": {"control": {"survive": []}},
     "recommend": {"control": {"mode": "recommend"}},
-    "static": {"policy": "static"},
 }
+FOUR = list(POLICIES)[:4]
 
 
 def main() -> None:
@@ -36,7 +40,7 @@ def main() -> None:
     parser.add_argument(
         "--schedule", default=str(ROOT / "benchmarks" / "control_days" / "day.yaml")
     )
-    parser.add_argument("--policies", nargs="*", default=list(POLICIES), choices=list(POLICIES))
+    parser.add_argument("--policies", nargs="*", default=FOUR, choices=list(POLICIES))
     args = parser.parse_args()
     schedule = read_rehearsal(args.schedule)
     rows = []

@@ -12,7 +12,7 @@ from edgeplace.model.base import Frozen, Id, NonNegative, Positive
 from edgeplace.model.document import parse, read
 from edgeplace.model.parsing.content import text_of
 
-Policy = Literal["edgeplace", "static"]
+Policy = Literal["edgeplace", "static", "hpa", "autoscaler", "ds2", "thesis", "demeter"]
 
 
 class Injected(Frozen):
@@ -109,7 +109,11 @@ class Rehearsal(Frozen):
     link_bytes_per_s: Positive = 500_000.0
     """Of each link, at first."""
     policy: Policy = "edgeplace"
-    """`static`: nobody changes anything."""
+    """Who watches: our loop, nobody (`static`), or another policy's rule with our plans.
+
+    A rule chooses among the plans that are proved for several rates, and begins with the one for
+    the rate at first, as the loop does.
+    """
     control: dict[str, Any] = {}
     """Keys of `control.yaml` that shall be others than by default."""
 

@@ -124,6 +124,8 @@ class World:
         The machines and sites.
     settings
         Flink options on top of the testbed's own.
+    agent_options
+        What follows the agent's path, e.g. ``lost=fallback``.
 
     Attributes
     ----------
@@ -147,9 +149,11 @@ class World:
         wan: Wan,
         layout: TestbedLayout = STAR,
         settings: Mapping[str, str] | None = None,
+        agent_options: str = "",
     ) -> None:
         self._home = home
         self.layout = layout
+        self._agent = f"-javaagent:{JAR}" + (f"={agent_options}" if agent_options else "")
         self._settings = {**_SETTINGS, **(settings or {})}
         self._set(wan.links(layout))
         self._cleanup = ExitStack()
@@ -252,6 +256,6 @@ class World:
         return JobManagerSpec(
             host=self.network.address(JOB_MANAGER),
             rest_host=self.network.outside_address,
-            options={"env.java.opts.jobmanager": f"-javaagent:{JAR}"},
+            options={"env.java.opts.jobmanager": self._agent},
             namespace=self.network.namespace(JOB_MANAGER),
         )

@@ -24,8 +24,9 @@ class OfferedLog:
         """Offer so many records per second from now on."""
         now_s = round(time.time(), 3)
         self._sums.append(self.until(now_s))
-        self._at_s.append(now_s)
         self._rates.append(per_s)
+        # Last: another thread looks here for what there is.
+        self._at_s.append(now_s)
         draft = self._file.with_suffix(".draft")
         lines = zip(self._at_s, self._rates, strict=True)
         draft.write_text("".join(f"{round(t * 1000)} {rate:.6f}\n" for t, rate in lines))

@@ -1,4 +1,4 @@
-"""Run a schedule on the testbed under `edgeplace control run`, and compare it with the model."""
+"""Run a schedule on the testbed under the loop or another policy, beside what the model says."""
 
 import itertools
 import json
@@ -7,8 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from typing import Any
 import yaml
 
 from edgeplace import Cluster, JobGraph, Plan, Rules, solve
+from edgeplace.control.load import DAY_S
+from edgeplace.control.policies import POLICIES
 from edgeplace.control.rehearsal import AnyInjected, KilledNode, LostSite, RateStep, Rehearsal
 from edgeplace.model import Link, Pin, write
 from testbed.errors import TestbedError
@@ -36,11 +38,14 @@ from testbed.rehearsal.place import (
     WORKLOAD,
 )
 from testbed.rehearsal.report import Happened, Judge, Span, compared, document, steady, table
+from testbed.rehearsal.scaling import Scaling, plans_by_rate
 from testbed.rehearsal.seen import Carried, SeenChange, changes, lag
 from testbed.world import CLOUD, SERVER, Wan, World
 
 Happenings = list[tuple[AnyInjected, float]]
 """Events with their Unix times."""
+_Made = Callable[[], list[SeenChange]]
+"""What was changed, once all is over."""
 _START_S = 120.0
 _WARM_S = 20.0
 _RECORD_S = 30
@@ -49,6 +54,8 @@ _SOLVE_S = 30.0
 _QUIET_S = 20.0
 """Before the schedule begins."""
 _TICK_S = 0.1
+_PAUSE_S = 2.0
+"""Of a change, as far as a rule wants to know."""
 _DEFAULTS: Mapping[str, Any] = {"mode": "apply", "poll_s": 10, "settle_s": 15, "survive": [HALL]}
 
 
@@ -65,6 +72,7 @@ class _Stage:
     idle_bytes_per_s: float
     places: Mapping[str, tuple[str, ...]]
     """At first."""
+    loop: Loop
     counted: list[tuple[float, int]] = field(default_factory=list)
 
     def tell_links(self, links: list[LinkSpec]) -> None:
@@ -90,11 +98,13 @@ def rehearse(schedule: Rehearsal, folder: Path) -> None:
     home = flink_home()
     wan = Wan(schedule.link_bytes_per_s * 8 / 1e6)
     _say("starts Flink on three machines")
-    with World(home, wan, LAYOUT, SETTINGS) as world:
+    # Without a loop, a job whose machine is lost runs elsewhere, as on a stock Flink.
+    agent = "" if schedule.policy == "edgeplace" else "lost=fallback,fallback-after-s=0"
+    with World(home, wan, LAYOUT, SETTINGS, agent) as world:
         stage = _set_up(world, schedule, home, folder)
-        with _counting(stage), _led(schedule, stage):
+        with _counting(stage), _LEADERS.get(schedule.policy, _scaled)(schedule, stage) as made:
             happened, began_s, ended_s = _run(schedule, stage)
-        _report(schedule, stage, happened, began_s, ended_s)
+        _report(schedule, stage, happened, began_s, ended_s, made())
 
 
 def _set_up(world: World, schedule: Rehearsal, home: Path, folder: Path) -> _Stage:
@@ -139,7 +149,8 @@ def _set_up(world: World, schedule: Rehearsal, home: Path, folder: Path) -> _Sta
     loop.apply(best, cluster)
     write(cluster, folder / "cluster.json")
     write(rules, folder / "rules.json")
-    return _Stage(world, folder, job, cluster, rules, offered, idle_bytes_per_s, best.of(job.name))
+    places = best.of(job.name)
+    return _Stage(world, folder, job, cluster, rules, offered, idle_bytes_per_s, places, loop)
 
 
 def _rates(schedule: Rehearsal) -> list[float]:
@@ -187,11 +198,35 @@ def _over(cluster: Cluster, links: list[LinkSpec]) -> Cluster:
 
 
 @contextmanager
-def _led(schedule: Rehearsal, stage: _Stage) -> Iterator[None]:
+def _left_alone(schedule: Rehearsal, stage: _Stage) -> Iterator[_Made]:
+    yield list
+
+
+@contextmanager
+def _scaled(schedule: Rehearsal, stage: _Stage) -> Iterator[_Made]:
+    """Let a policy's rule choose among proved plans while the block runs."""
+    job = with_rate(stage.job, schedule.rate_per_s)
+    scaling = Scaling(
+        POLICIES[schedule.policy](DAY_S, _PAUSE_S),
+        plans_by_rate(job, stage.cluster, stage.rules),
+        stage.offered,
+        stage.world.cluster.scratch / "job",
+        lambda plan: stage.loop.apply(plan, stage.cluster),
+    )
+    stage.places = scaling.begin(sum(schedule.rate_per_s * s.parallelism for s in job.sources()))
+    stop = threading.Event()
+    thread = threading.Thread(target=scaling.watch, args=[stop], name=schedule.policy)
+    thread.start()
+    try:
+        yield lambda: scaling.made
+    finally:
+        stop.set()
+        thread.join()
+
+
+@contextmanager
+def _led(schedule: Rehearsal, stage: _Stage) -> Iterator[_Made]:
     """Run the loop while the block runs."""
-    if schedule.policy == "static":
-        yield
-        return
     settings = {
         "jobmanager": stage.world.url,
         "job": stage.job.name,
@@ -210,13 +245,20 @@ def _led(schedule: Rehearsal, stage: _Stage) -> Iterator[None]:
     ):
         try:
             _wait_for(stage, settings, loop)
-            yield
+            yield lambda: changes(stage.folder / "control" / "journal.jsonl")
         finally:
             loop.send_signal(signal.SIGTERM)
             try:
                 loop.wait(_START_S)
             except subprocess.TimeoutExpired:
                 loop.kill()
+
+
+_LEADERS: Mapping[str, Callable[[Rehearsal, _Stage], AbstractContextManager[_Made]]] = {
+    "edgeplace": _led,
+    "static": _left_alone,
+}
+"""Who watches the job; the other policies have one for all."""
 
 
 def _wait_for(stage: _Stage, settings: Mapping[str, Any], loop: "subprocess.Popen[bytes]") -> None:
@@ -282,9 +324,8 @@ def _report(
     happened: Happenings,
     began_s: float,
     ended_s: float,
+    all_made: list[SeenChange],
 ) -> None:
-    journal = stage.folder / "control" / "journal.jsonl"
-    all_made = changes(journal) if journal.exists() else []
     made = [c for c in all_made if c.begun_s > began_s]
     carried = Carried(*zip(*stage.counted, strict=True))
     seen = lag(stage.world.cluster.scratch / "job", stage.offered, began_s, ended_s)

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,10 +60,7 @@ def lag(out: Path, offered: OfferedLog, from_s: float, to_s: float) -> Lag:
     """Return the lag between two Unix times, by what the sources have written."""
     at_s = np.arange(from_s, to_s)
     worst, gaps = np.zeros(len(at_s)), []
-    for file in sorted(out.glob("source-*.jsonl")):
-        lines = [json.loads(x) for x in file.read_text().splitlines() if x.endswith("}")]
-        times = np.array([e["ts_ms"] / 1000 for e in lines])
-        records = np.array([e["records"] for e in lines], dtype=float)
+    for times, records in _told(out):
         gaps += [(a, b) for a, b in itertools.pairwise(times) if b - a > _GAP_S]
         # What was emitted last, while it stands still; a job that restarts goes back.
         last = np.searchsorted(times, at_s, side="right") - 1
@@ -74,6 +71,41 @@ def lag(out: Path, offered: OfferedLog, from_s: float, to_s: float) -> Lag:
         still_s = np.where(at_s - lines_s > _GAP_S, at_s - lines_s, 0.0)
         worst = np.maximum(worst, behind / rates + still_s)
     return Lag(at_s, worst, tuple(gaps))
+
+
+def emitted(out: Path, at_s: Floats) -> Floats:
+    """Return the records that all sources have emitted until some Unix times.
+
+    Parameters
+    ----------
+    at_s
+        Shape (times,), ascending.
+
+    Returns
+    -------
+    Shape (times,); 0 before a source has told anything.
+    """
+    total = np.zeros(len(at_s))
+    for times, records in _told(out):
+        total += np.interp(at_s, times, records, left=0.0)
+    return total
+
+
+def waiting(out: Path, offered: OfferedLog) -> float:
+    """Return the records that were offered and not emitted when each source told it last."""
+    behind = (offered.until(float(at_s[-1])) - float(told[-1]) for at_s, told in _told(out))
+    return sum(max(0.0, records) for records in behind)
+
+
+def _told(out: Path) -> Iterator[tuple[Floats, Floats]]:
+    """Yield Unix times and emitted records until then, of each source that has told something."""
+    for file in sorted(out.glob("source-*.jsonl")):
+        lines = [json.loads(x) for x in file.read_text().splitlines() if x.endswith("}")]
+        if lines:
+            yield (
+                np.array([e["ts_ms"] / 1000 for e in lines]),
+                np.array([e["records"] for e in lines], dtype=float),
+            )
 
 
 @dataclass(frozen=True)

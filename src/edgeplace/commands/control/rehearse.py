@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "    - {at_s: 90, do: link, site: field, other: cloud, bandwidth_bytes_per_s: 2 Mbit/s}\n"
         "    - {at_s: 130, do: cut, site: hall, for_s: 60}\n"
         "    - {at_s: 150, do: kill, node: hall-1, for_s: 20}\n"
-        "    - {at_s: 180, do: slow, node: pi-1, cores: 0.25}\n\n"
+        "    - {at_s: 180, do: slow, node: pi-1, cores: 0.25}\n"
+        "  policy: edgeplace   # or static, hpa, autoscaler, ds2, thesis, demeter, to compare\n\n"
         "sites: field (pi-1, where the data is born), hall (hall-1), cloud (server-1)\n\n"
         "example:\n  edgeplace control rehearse schedule.yaml -o rehearsal\n\n" + EXIT_CODES
     )
