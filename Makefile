@@ -30,6 +30,7 @@ check: $(UV) docs ## lint, format, directions of imports, types, dead links
 	$(RUN) ruff format --check
 	$(RUN) lint-imports
 	$(RUN) mypy
+	$(RUN) mypy --config-file benchmarks/mypy.ini benchmarks
 
 bench: $(UV) ## measure: the engine, fleets, CAPS, formulations, and Spark against plain parsing
 	$(RUN) python benchmarks/engine.py

@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -20,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from edgeplace.control.rehearsal import read_rehearsal  # noqa: E402
 from testbed.rehearsal.rehearse import rehearse  # noqa: E402
 
-POLICIES = {
+POLICIES: dict[str, dict[str, Any]] = {
     "edgeplace": {},
     "autoscaler": {"policy": "autoscaler"},
     "thesis": {"policy": "thesis"},

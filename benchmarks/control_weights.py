@@ -25,7 +25,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.split_site import LAYOUT, MEASURED, WIDE, Running, say  # noqa: E402
+from benchmarks.split_site import LAYOUT, MEASURED, WIDE, PlacedForm, say  # noqa: E402
 
 from edgeplace import Rules  # noqa: E402
 from edgeplace.adapters.flink.plans import PlansFolder  # noqa: E402
@@ -52,7 +52,7 @@ def main() -> None:
         jar = world.cluster.rest.upload(
             compile_own_job("SplitReadings", home, world.cluster.scratch, [SPLIT])
         )
-        spread = Running(world, jar, "spread")
+        spread = PlacedForm(world, jar, "spread")
         job = spread.costs([spread.recorded(offered) for offered in MEASURED])
         cluster = over(spread.found.cluster, WIDE.mbit_per_s)
         per_source, limit = sustained_per_subtask(job, cluster, spread.plan)
@@ -112,7 +112,7 @@ def _followed(folder: PlansFolder, job_id: str) -> tuple[float, ...]:
 
 
 @contextmanager
-def controlled(spread: Running, job_name: str) -> Iterator[Path]:
+def controlled(spread: PlacedForm, job_name: str) -> Iterator[Path]:
     """Run the loop while the block runs; yields its journal."""
     settings = {
         "jobmanager": spread.world.url,

@@ -166,12 +166,13 @@ def main() -> None:
                     for which in ("all", "kept") if choice.fit else ("all",):
                         errors.setdefault((f"{which}, {left_out} left out", way), []).append(found)
     print(f"\nkept for {kept} of {tried} jobs and node classes. Loaded TaskManagers, q-error:")
-    for (which, way), found in sorted(errors.items()):
-        each = np.concatenate(found)
-        middle, most = np.quantile(each, (0.5, 0.9))
+    for (which, way), parts in sorted(errors.items()):
+        together = np.concatenate(parts)
+        middle, most = np.quantile(together, (0.5, 0.9))
         print(
-            f"  {which}, by {way:10}: median {middle:.2f}, 90 % {most:.2f}, worst {each.max():.2f} "
-            f"({len(each)} rows)"
+            f"  {which}, by {way:10}: median {middle:.2f}, 90 % {most:.2f}, "
+            f"worst {together.max():.2f} "
+            f"({len(together)} rows)"
         )
 
 

@@ -82,6 +82,9 @@ def show(log: Path, unseen: Path) -> None:
     rate = sum(demand.rates_per_s) / len(demand.rates_per_s)
     for way, said in (("with", law), ("without", None)):
         predicted = selectivity_at(rate, seen, said)
+        if predicted is None or met.selectivity is None:
+            print(f"unseen {rate:,.0f} records/s: {way} the law nothing is predicted")
+            continue
         q = max(predicted / met.selectivity, met.selectivity / predicted)
         print(f"unseen {rate:,.0f} records/s: {way} the law q {q:.3f}")
 

@@ -18,7 +18,7 @@ Build is from the linear model's first row to the solver's last; proof is to a r
 import argparse
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 
 from edgeplace.model import (
@@ -42,8 +42,14 @@ from edgeplace.model import (
 from edgeplace.solver.baselines.textbook import TextbookCrossings
 from edgeplace.solver.evaluation.evaluate import assess
 from edgeplace.solver.formulation import formulate
-from edgeplace.solver.formulation.crossings import PairCrossings, TreeCrossings
+from edgeplace.solver.formulation.crossings import (
+    Crossings,
+    PairCrossings,
+    SiteExpressions,
+    TreeCrossings,
+)
 from edgeplace.solver.linear.highs import Milp
+from edgeplace.solver.linear.model import LinearModel
 from edgeplace.solver.problem import Problem, build
 
 JOINS, PIS, SERVERS = 3, 3, 2
@@ -175,7 +181,11 @@ def measure(name: str, problem: Problem, seconds: float) -> str:
     )
 
 
-FORMS = {"tree-cut": TreeCrossings, "ODP": PairCrossings, "textbook": TextbookCrossings}
+FORMS: dict[str, Callable[[Problem, LinearModel, SiteExpressions], Crossings]] = {
+    "tree-cut": TreeCrossings,
+    "ODP": PairCrossings,
+    "textbook": TextbookCrossings,
+}
 
 
 def main() -> None:

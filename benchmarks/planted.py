@@ -305,7 +305,8 @@ def _cut(
     p: Problem, found: Usage, slots_full: float, cpu_full: float, narrow: bool, draws: Draws
 ) -> Cluster:
     """Return the cluster with capacities cut to what a plan uses. Machines of a site are alike."""
-    slots, cores = {}, {}
+    slots: dict[int, int] = {}
+    cores: dict[int, float] = {}
     top = int(p.tms.site[p.tms.is_server][0])
     for s in [*(s for s in np.unique(p.tms.site).tolist() if s != top), top]:
         own = np.flatnonzero(p.tms.site == s)

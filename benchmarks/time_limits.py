@@ -42,7 +42,9 @@ from edgeplace.solver.worker_load import balance
 SHARE, GRACE_S = 1.1, 1.0
 HUNG_S = 60.0
 """After which a call is ended from outside."""
-Case = tuple[str, Callable[[float], object]]
+Prepared = Callable[[float], Callable[[], object]]
+"""Seconds allowed -> the call, with all it needs."""
+Case = tuple[str, Prepared]
 
 INSTANCES = (
     "scale-1000-1",
@@ -84,8 +86,8 @@ def cases() -> Iterator[Case]:
             yield f"command solve {name} {setting}", _command(name, setting)
 
 
-def _solve(name: str, objective: tuple[str, ...], backend: str) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _solve(name: str, objective: tuple[str, ...], backend: str) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         it = generate(name)
         return lambda: solve(
             it.jobs,
@@ -100,24 +102,24 @@ def _solve(name: str, objective: tuple[str, ...], backend: str) -> Callable[[flo
     return call
 
 
-def _balance(name: str) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _balance(name: str) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         it = generate(name)
         return lambda: balance(it.jobs, it.cluster, time_limit_s=seconds)
 
     return call
 
 
-def _fleet(replicas: int) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _fleet(replicas: int) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         many = fleets.fleet(replicas, 1)
         return lambda: solve_fleet(many, time_limit_s=seconds, workers=2)
 
     return call
 
 
-def _prices(name: str) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _prices(name: str) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         it = generate(name)
         found = solve(it.jobs, it.cluster, it.rules, ("wan",), time_limit_s=20.0)
         problem = build(it.jobs, it.cluster, it.rules)
@@ -127,16 +129,16 @@ def _prices(name: str) -> Callable[[float], object]:
     return call
 
 
-def _pareto(name: str) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _pareto(name: str) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         it = generate(name)
         return lambda: pareto(it.jobs, it.cluster, it.rules, time_limit_s=seconds)
 
     return call
 
 
-def _command(name: str, setting: str) -> Callable[[float], object]:
-    def call(seconds: float) -> object:
+def _command(name: str, setting: str) -> Prepared:
+    def call(seconds: float) -> Callable[[], object]:
         it = generate(name)
         folder = Path(tempfile.mkdtemp())
         write(it.jobs[0], folder / "job.json")
