@@ -171,8 +171,7 @@ def main() -> None:
         middle, most = np.quantile(together, (0.5, 0.9))
         print(
             f"  {which}, by {way:10}: median {middle:.2f}, 90 % {most:.2f}, "
-            f"worst {together.max():.2f} "
-            f"({len(together)} rows)"
+            f"worst {together.max():.2f} ({len(together)} rows)"
         )
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,13 +216,14 @@ def _scaled(schedule: Rehearsal, stage: _Stage) -> Iterator[_Made]:
     )
     stage.places = scaling.begin(sum(schedule.rate_per_s * s.parallelism for s in job.sources()))
     stop = threading.Event()
-    thread = threading.Thread(target=scaling.watch, args=[stop], name=schedule.policy)
-    thread.start()
-    try:
-        yield lambda: scaling.made
-    finally:
-        stop.set()
-        thread.join()
+    with ThreadPoolExecutor(1, schedule.policy) as pool:
+        watched = pool.submit(scaling.watch, stop)
+        try:
+            yield lambda: scaling.made
+        finally:
+            stop.set()
+    # A rule that has failed has watched over nothing.
+    watched.result()
 
 
 @contextmanager
