@@ -85,6 +85,7 @@ def slices_of(rows: Sequence[SliceOfCell]) -> Slices:
         cores=np.array([row.cores for row in rows]),
         per_s=np.array([[row.per_s.get(op, 0.0) for op in operators] for row in rows]),
         busy=np.zeros((len(rows), len(operators))),
+        full=np.zeros(len(rows), dtype=bool),
     )
 
 

@@ -25,7 +25,12 @@ sys.path.insert(0, str(ROOT))
 
 from testbed.experiments.at_rates import at_all_rates  # noqa: E402
 from testbed.experiments.headline_report import AS_OFFERED  # noqa: E402
-from testbed.experiments.policies import over, sustained_per_subtask, with_rate  # noqa: E402
+from testbed.experiments.policies import (  # noqa: E402
+    over,
+    sustained_per_subtask,
+    with_rate,
+    without_background,
+)
 
 FOLDER = ROOT / "benchmarks" / "headline"
 NEAR = 0.105
@@ -66,7 +71,7 @@ def main() -> None:
         name, mbit = cell["workload"], cell["mbit_per_s"]
         files = [read(f, JobGraph) for f in sorted(FOLDER.glob(f"{name}-*.job.json"))]
         job = at_all_rates(read(FOLDER / f"{name}-{mbit:g}.job.json", JobGraph), files)
-        there = over(cluster, mbit)
+        there = over(without_background(cluster, cell.get("background_cores", {})), mbit)
         plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
         full = cell["full"]
         measured, offered = full["per_subtask"], full["offered_per_subtask"]

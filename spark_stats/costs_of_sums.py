@@ -13,6 +13,7 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import gatherings, with_laws
 from edgeplace.spark_stats.cpu.choice import learn
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, slices_by_class
+from edgeplace.spark_stats.cpu.starved import full_minutes, starved_minutes
 from edgeplace.spark_stats.estimates import with_estimates
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
 from edgeplace.spark_stats.matching import (
@@ -86,8 +87,13 @@ def costs_of(
     facts = in_terms_of(log_facts, ids, job)
     measured = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
     sources = {op for op, ts in measured.items() if is_source(op, Total(ts), facts)}
-    slices = slices_by_class(minutes, job_id, ids, measured, sources)
-    cpu = CpuTime.of(task_managers, [t for ts in measured.values() for t in ts], cluster)
+    all_tasks = [t for ts in measured.values() for t in ts]
+    full = full_minutes(minutes, all_tasks, cluster)
+    starved = starved_minutes(minutes, job_id, ids, sources, full)
+    cpu = CpuTime.of(task_managers, all_tasks, full, starved)
+    slices = slices_by_class(
+        minutes, job_id, ids, measured, sources, {place: f.full for place, f in full.items()}
+    )
     cpu = cpu.with_choices({c: (own, learn(own)) for c, own in slices.items()}, facts.names)
     known = gatherings(flushes or {}, facts, sources)
     costs = Costs(

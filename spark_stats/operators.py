@@ -87,8 +87,9 @@ def _class_cost(
     .. math:: \\lambda = \\sum r_i / \\sum b_i
 
     over differences i of records r and busy time b: a ratio of sums, so long and busy stretches
-    weigh more than short and idle ones. If a node had no free core, b is CPU time, because Flink
-    counts a thread that waits for a processor as busy, and it would wait less elsewhere.
+    weigh more than short and idle ones. In minutes in which a node had no free core, b is CPU
+    time, because Flink counts a thread that waits for a processor as busy, and it would wait less
+    elsewhere.
 
     References
     ----------
@@ -108,7 +109,7 @@ def _class_cost(
     # Records without busy time make the spread meaningless.
     variance = total[f"square_{kind}"] / total[busy] - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
-    faster = 1000.0 / cpu.working_share(operator, node_class, measured, f"timed_{kind}")
+    faster = 1000.0 / cpu.working_share(operator, node_class, measured)
     cpu_cost = cpu.cost(operator, node_class, measured, f"timed_{kind}")
     return ClassCost(
         node_class=node_class,
@@ -219,20 +220,27 @@ def _notes(
         )
     for cost in classes:
         here = {t.location for t in measured if t.node_class == cost.node_class}
+        known = [full for place, full in cpu.full.items() if place in here]
         regressed = (operator, cost.node_class) in cpu.regressed
-        notes += _class_notes(cost, regressed, starved=bool(here & cpu.starved))
+        full = sum(len(k.full) for k in known), sum(k.observed for k in known)
+        when_free = cost.node_class in cpu.dealt_when_free
+        notes += _class_notes(cost, regressed, full, when_free)
     return (*notes, *_rate_notes(total, bool(classes))) if seen else tuple(notes)
 
 
-def _class_notes(cost: ClassCost, regressed: bool, starved: bool) -> Iterator[str]:
+def _class_notes(
+    cost: ClassCost, regressed: bool, full: tuple[int, int], when_free: bool
+) -> Iterator[str]:
     """Yield the notes on the cost of a node class.
 
     Parameters
     ----------
     regressed
         The background of the JVM is not in its CPU time.
-    starved
-        Threads waited for its cores.
+    full
+        Minutes without a free core, and minutes in all.
+    when_free
+        CPU time is divided among the operators by the other minutes.
     """
     where = f"on {cost.node_class}"
     if not cost.stationary:
@@ -243,12 +251,15 @@ def _class_notes(cost: ClassCost, regressed: bool, starved: bool) -> Iterator[st
             f"CPU time {where} is that of the TaskManager, divided by busy time: it contains "
             "the background work of the JVM"
         )
+    starved, minutes = full
     if starved:
+        when = "" if starved == minutes else f" in {starved} of {minutes} minutes"
         yield (
-            f"all cores {where} were busy: threads waited for them, so its rate comes from CPU time"
+            f"all cores {where} were busy{when}: threads waited for them, so its rate"
+            f"{' then' * bool(when)} comes from CPU time"
             + (
                 ""
-                if cost.cpu_by == "regression"
+                if when_free or cost.cpu_by == "regression"
                 else ", and the division of CPU time among the operators is uncertain; measure at "
                 "two thirds of that load"
             )

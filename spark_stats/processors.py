@@ -1,20 +1,17 @@
-"""Processor time of each TaskManager, its division among operators, and nodes that had too
-little.
+"""Processor time of each TaskManager, its division among operators, and the time in which threads
+waited for it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Background
 from edgeplace.spark_stats.cpu.choice import CpuChoice
 from edgeplace.spark_stats.cpu.regression import BACKGROUND
 from edgeplace.spark_stats.cpu.slices import Slices
+from edgeplace.spark_stats.cpu.starved import FullMinutes, StarvedMinute
 from edgeplace.spark_stats.totals import QuarterTotals, Total
-
-STARVED_SHARE = 0.9
-"""Share of a node's cores in use from which its threads count as waiting for a processor."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +33,20 @@ class CpuTime:
 
     cpu_ms: Mapping[str, float]
     busy_ms: Mapping[str, float]
-    starved: frozenset[str] = frozenset()
-    """TaskManagers whose node had no free core. Flink counts a thread that waits for a processor
-    as busy, so busy time is a poor measure of work there, in particular for a thread that wakes up
-    often.
+    full: Mapping[str, FullMinutes] = field(default_factory=dict)
+    """TaskManager -> when its node had no free core."""
+    starved: Mapping[tuple[str, str], Sequence[StarvedMinute]] = field(default_factory=dict)
+    """Operator, TaskManager -> its minutes without a free core. Flink counts a thread that waits
+    for a processor as busy, so busy time is a poor measure of work then, in particular for a
+    thread that wakes up often.
     """
     regressed: Mapping[tuple[str, str], CpuCost] = field(default_factory=dict)
     """Operator, node class -> cost by a regression that holds."""
+    dealt: Mapping[tuple[str, str], CpuCost] = field(default_factory=dict)
+    """Operator, node class -> cost by busy time in minutes with a free core, where there is no
+    regression, and some minutes had none."""
+    dealt_when_free: frozenset[str] = frozenset()
+    """Node classes whose CPU time is divided by minutes with a free core only."""
     background: tuple[Background, ...] = ()
     """Cores that TaskManagers use without records, by the same regressions."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -53,7 +57,8 @@ class CpuTime:
         cls,
         task_managers: Sequence[QuarterTotals],
         tasks: Sequence[QuarterTotals],
-        cluster: Cluster | None,
+        full: Mapping[str, FullMinutes],
+        starved: Mapping[tuple[str, str], Sequence[StarvedMinute]],
     ) -> "CpuTime":
         """Add up both times by TaskManager, with the names of the log.
 
@@ -61,22 +66,22 @@ class CpuTime:
         ----------
         task_managers, tasks
             The totals of TaskManagers and of subtasks.
-        cluster
-            Gives the cores of each node; None: no node counts as short of cores.
+        full, starved
+            What `full_minutes` and `starved_minutes` return.
         """
         # In one order on every run, because the last digits of a sum depend on it.
         places = sorted({t.vertex for t in task_managers if "cpu_ns" in t.sums})
-        totals = {p: Total(t for t in task_managers if t.vertex == p) for p in places}
         return cls(
-            {p: total["cpu_ns"] / 1e6 for p, total in totals.items()},
+            {p: Total(t for t in task_managers if t.vertex == p)["cpu_ns"] / 1e6 for p in places},
             {p: Total(t for t in tasks if t.location == p)["busy_ms"] for p in places},
-            frozenset() if cluster is None else _starved(totals, tasks, cluster),
+            full,
+            starved,
         )
 
     def with_choices(
         self, choices: Mapping[str, tuple[Slices, CpuChoice]], names: Mapping[str, str]
     ) -> "CpuTime":
-        """Return it with the regressions that hold.
+        """Return it with the regressions that hold, and the division by minutes with a free core.
 
         Parameters
         ----------
@@ -86,12 +91,21 @@ class CpuTime:
             Name of each operator, for the reasons.
         """
         regressed: dict[tuple[str, str], CpuCost] = {}
+        dealt: dict[tuple[str, str], CpuCost] = {}
         for node_class, (slices, choice) in choices.items():
             for operator, cost in _regressed(slices, choice, names).items():
                 regressed[operator, node_class] = cost
+            if choice.fit is None and slices.enough_free:
+                for operator, cost_s in zip(slices.operators, slices.dealt_s(), strict=True):
+                    if cost_s > 0:
+                        dealt[operator, node_class] = CpuCost(
+                            1000.0 * float(cost_s), "busy time", reason=choice.reason
+                        )
         return replace(
             self,
             regressed=regressed,
+            dealt=dealt,
+            dealt_when_free=frozenset(c for c, (own, _) in choices.items() if own.enough_free),
             background=tuple(
                 Background(node_class=name, cores=choice.fit.background, interval_cores=ends)
                 for name, (_, choice) in choices.items()
@@ -114,40 +128,40 @@ class CpuTime:
         records
             Name of the sum of its records.
         """
-        if (operator, node_class) in self.regressed:
-            return self.regressed[operator, node_class]
+        if by_minutes := self._by_minutes(operator, node_class):
+            return by_minutes
         cpu = count = 0.0
         for place in self.cpu_ms:
             here = Total(t for t in measured if t.location == place)
             if self.busy_ms[place] > 0 and here[records] > 0:
-                cpu += self._share_ms(place, here)
+                cpu += self.cpu_ms[place] * here["busy_ms"] / self.busy_ms[place]
                 count += here[records]
         if cpu <= 0 or count <= 0:
             return None
         return CpuCost(cpu / count, "busy time", reason=self.reasons.get(node_class, ""))
 
     def working_share(
-        self, operator: str, node_class: str, measured: Sequence[QuarterTotals], records: str
+        self, operator: str, node_class: str, measured: Sequence[QuarterTotals]
     ) -> float:
         """Return the share of its busy time in which an operator had a core; 1 if there were
         enough cores. Parameters as in `cost`.
         """
         busy = Total(measured)["busy_ms"]
-        regressed = self.regressed.get((operator, node_class))
+        told = self._by_minutes(operator, node_class)
         waited = 0.0
-        for place in sorted(self.starved):
-            here = Total(t for t in measured if t.location == place)
-            if self.busy_ms[place] > 0:
-                worked = (
-                    regressed.ms_per_record * here[records]
-                    if regressed
-                    else self._share_ms(place, here)
-                )
-                waited += max(0.0, here["busy_ms"] - worked)
+        for place in sorted({t.location for t in measured if t.location is not None}):
+            for minute in self.starved.get((operator, place), ()):
+                # A window may be busy in a minute without records.
+                if told and minute.records > 0:
+                    worked = told.ms_per_record * minute.records
+                else:
+                    worked = minute.dealt_ms
+                waited += max(0.0, minute.busy_ms - worked)
         return 1 - waited / busy if busy > 0 else 1.0
 
-    def _share_ms(self, place: str, here: Total) -> float:
-        return self.cpu_ms[place] * here["busy_ms"] / self.busy_ms[place]
+    def _by_minutes(self, operator: str, node_class: str) -> CpuCost | None:
+        key = operator, node_class
+        return self.regressed.get(key) or self.dealt.get(key)
 
 
 def _regressed(slices: Slices, choice: CpuChoice, names: Mapping[str, str]) -> dict[str, CpuCost]:
@@ -183,21 +197,3 @@ def _background_ends(choice: CpuChoice) -> tuple[float, float] | None:
         return None
     low, high = choice.ends[choice.fit.groups.index((BACKGROUND,))]
     return float(low), float(high)
-
-
-def _starved(
-    totals: Mapping[str, Total], tasks: Sequence[QuarterTotals], cluster: Cluster
-) -> frozenset[str]:
-    """Return the TaskManagers of nodes whose cores were all in use."""
-    node_of = {tm.id: tm.node for tm in cluster.task_managers}
-    node = {
-        t.location: node_of[t.task_manager]
-        for t in tasks
-        if t.location in totals and t.task_manager is not None
-    }
-    used: dict[str, float] = {}
-    for place, name in node.items():
-        if place is not None and (cores := totals[place].ratio("cpu_ns", "dt_ms")) is not None:
-            used[name] = used.get(name, 0.0) + cores / 1e6
-    full = {n.id for n in cluster.nodes if used.get(n.id, 0.0) >= STARVED_SHARE * n.cores}
-    return frozenset(place for place, name in node.items() if place is not None and name in full)

@@ -1,6 +1,6 @@
 """From the sums of each minute to the rows of the regressions."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,7 @@ def slices_by_class(
     ids: Mapping[str, str],
     measured: Mapping[str, Sequence[QuarterTotals]],
     sources: Collection[str],
+    full: Mapping[str, Collection[int]],
 ) -> dict[str, Slices]:
     """Return the rows of each node class whose TaskManagers have their CPU time in the log.
 
@@ -110,11 +111,13 @@ def slices_by_class(
         Totals with their node class, by operator.
     sources
         Operators whose records out count.
+    full
+        TaskManager as the log names it -> start of each minute in which its node had no free core.
     """
     class_of = {t.location: t.node_class for ts in measured.values() for t in ts if t.node_class}
     shared = {m.location for m in minutes if m.kind == r.TASK and m.job != job}
     tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
-    at_home = _located(tasks)
+    at_home = located(tasks)
     observed: dict[tuple[str, int], set[int]] = {}
     for t in tasks:
         observed.setdefault((t.vertex, t.subtask), set()).update(t.minutes)
@@ -140,11 +143,13 @@ def slices_by_class(
             if work is not None:
                 cores = sums.cpu_ns / 1e6 / sums.dt_ms
                 found.setdefault(own_class, []).append((place, minute, cores, work))
-    return {name: _slices(rows) for name, rows in sorted(found.items())}
+    return {name: _slices(rows, full) for name, rows in sorted(found.items())}
 
 
-def _located(tasks: Sequence[SubtaskMinutes]) -> Any:
-    """Return a function from a subtask's minutes to their place, also before the log tells it."""
+def located(tasks: Sequence[SubtaskMinutes]) -> Callable[[SubtaskMinutes], str | None]:
+    """Return a function from a subtask's minutes to their TaskManager, also before the log tells
+    it; None where it is not known.
+    """
     known: dict[tuple[str, int], set[str]] = {}
     for t in tasks:
         if t.location is not None:
@@ -184,7 +189,10 @@ def _work(
     return work
 
 
-def _slices(rows: Sequence[tuple[str, int, float, dict[str, tuple[float, float]]]]) -> Slices:
+def _slices(
+    rows: Sequence[tuple[str, int, float, dict[str, tuple[float, float]]]],
+    full: Mapping[str, Collection[int]],
+) -> Slices:
     operators = tuple(sorted({op for *_, work in rows for op in work}))
     places = sorted({place for place, *_ in rows})
     none = (0.0, 0.0)
@@ -195,4 +203,5 @@ def _slices(rows: Sequence[tuple[str, int, float, dict[str, tuple[float, float]]
         np.array([cores for _, _, cores, _ in rows]),
         np.array([[work.get(op, none)[0] for op in operators] for *_, work in rows]),
         np.array([[work.get(op, none)[1] for op in operators] for *_, work in rows]),
+        np.array([minute in full.get(place, ()) for place, minute, *_ in rows]),
     )

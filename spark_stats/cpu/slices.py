@@ -7,6 +7,9 @@ import numpy as np
 
 from edgeplace.spark_stats.arrays import Bools, Floats, Ints
 
+ENOUGH_FREE = 0.25
+"""Share of the records from which the rows with a free core alone divide CPU time."""
+
 
 @dataclass(frozen=True)
 class Slices:
@@ -26,6 +29,8 @@ class Slices:
         Records/s into the subtasks of each operator there (out of them, for sources), shape (n, k).
     busy
         Busy time of these subtasks divided by time, shape (n, k).
+    full
+        Whether the node had no free core, shape (n,): threads waited, which counts as busy time.
     """
 
     operators: tuple[str, ...]
@@ -34,6 +39,7 @@ class Slices:
     cores: Floats
     per_s: Floats
     busy: Floats
+    full: Bools
 
     def only(self, rows: Bools) -> "Slices":
         """Return some of the rows."""
@@ -44,12 +50,27 @@ class Slices:
             self.cores[rows],
             self.per_s[rows],
             self.busy[rows],
+            self.full[rows],
         )
+
+    @property
+    def enough_free(self) -> bool:
+        """Whether some rows are full, and those that are not have enough of the records."""
+        free = float(self.per_s[~self.full].sum())
+        return bool(self.full.any()) and free >= ENOUGH_FREE * float(self.per_s.sum()) > 0
 
     def dealt_s(self) -> Floats:
         """Return core-seconds a record if each TaskManager's CPU time is divided by busy time,
-        shape (k,); 0 where there is no busy time or no record.
+        shape (k,); 0 where there is no busy time or no record. Full rows count only where others
+        have too few records.
         """
+        dealt = self._dealt_s()
+        if self.enough_free:
+            free = self.only(~self.full)._dealt_s()
+            return np.where(free > 0, free, dealt)
+        return dealt
+
+    def _dealt_s(self) -> Floats:
         cpu, records = np.zeros(len(self.operators)), np.zeros(len(self.operators))
         for place in np.unique(self.place):
             here = self.only(self.place == place)

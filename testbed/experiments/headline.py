@@ -48,6 +48,7 @@ from testbed.experiments.policies import (
     half_and_half,
     over,
     sustained_per_subtask,
+    without_background,
     without_state,
 )
 from testbed.experiments.workloads import HEADLINE, WORKLOADS, Workload, compile_workloads
@@ -58,6 +59,8 @@ WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _WATCHED_SHARE = 0.6
 """The common rate, as a share of the rate that the slowest policy should sustain."""
 _MAX = "max"
+_SHARES = (2 / 3, 1 / 3)
+"""Rates beside full speed at which processor costs are measured, as shares of it."""
 _START_S = 90.0
 
 
@@ -173,9 +176,10 @@ def _experiment(
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
-    busy, fast = _measured_busy(run, stock)
+    busy, fast, background = _measured_busy(run, stock)
+    bare = without_background(busy.cluster, background)
     for mbit in mbit_per_s:
-        cluster = over(busy.cluster, mbit)
+        cluster = over(bare, mbit)
         # The size of the state at that rate is not known yet, and at full speed the state is far
         # larger.
         rate = _bearable(_planned(without_state(busy.job), cluster, flink))
@@ -190,6 +194,7 @@ def _experiment(
                     "policies": each.policies,
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
+                    "background_cores": background,
                     **watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
@@ -197,29 +202,56 @@ def _experiment(
         yield busy.cluster, job, cells
 
 
-def _measured_busy(run: HeadlineRun, stock: FoundCase) -> tuple[FoundCase, JobGraph]:
-    """Return the job with processor costs measured at full speed, and the same job with everything
-    at the edge, where most records came, for the streams. The busier a processor is, the less time
-    it spends on a record. In the first placement few bytes leave the sites, so the Pis are fully
-    busy. In the second one half of the job is in the cloud, so both classes of machine are
-    measured, but the Pis wait for the WAN. So the second placement counts only for costs that the
-    first one does not show.
+def _measured_busy(
+    run: HeadlineRun, stock: FoundCase
+) -> tuple[FoundCase, JobGraph, dict[str, float]]:
+    """Return the job with processor costs, the same job at full speed with everything at the edge,
+    for the streams, and the cores that a TaskManager of each node class uses without records.
+
+    Two placements run at three rates each. In the first one few bytes leave the sites, so the Pis
+    are fully busy at full speed; in the second one half of the job is in the cloud, so both classes
+    of machine are measured. Together they tell by a regression what a record costs. Where it is
+    refused, the second placement counts only for costs that the first one does not show, because
+    its Pis wait for the WAN.
     """
-    seen: dict[tuple[str, str], ClassCost] = {}
-    jobs = []
+    logs = []
     for placement in (at_the_edge, half_and_half):
         run.rate(TRICKLE)
         run.loop.apply(placement(stock.job), stock.cluster)
-        log = _recorded(run, placement.__name__, _MAX, run.schedule.warm_up_s)
-        job = run.loop.costs([log], stock)
-        jobs.append(job)
-        for op in job.operators:
-            for cost in op.cost.classes if op.cost else ():
-                seen.setdefault((op.id, cost.node_class), cost)
-    costs: dict[str, tuple[ClassCost, ...]] = {}
-    for (op_id, _), cost in seen.items():
-        costs[op_id] = (*costs.get(op_id, ()), cost)
-    return FoundCase(born_at_sites(_with_classes(job, costs)), stock.cluster), jobs[0]
+        logs.append(_at_several_rates(run, stock, placement.__name__))
+    fast = run.loop.costs(logs[0][:1], stock)
+    both, *each = (run.loop.measured(own, stock) for own in ([*logs[0], *logs[1]], *logs))
+    regressed = {
+        c.node_class for op in both.operators for c in op.classes if c.cpu_by == "regression"
+    }
+    seen: dict[tuple[str, str], ClassCost] = {}
+    for costs, kept in (
+        (both, lambda c: c.origin == "measured" and c.node_class in regressed),
+        *((own, lambda c: c.origin == "measured") for own in each),
+        (both, lambda c: c.origin == "estimated"),
+    ):
+        for op in costs.operators:
+            for cost in filter(kept, op.classes):
+                seen.setdefault((op.operator, cost.node_class), cost)
+    classes: dict[str, tuple[ClassCost, ...]] = {}
+    for (operator, _), cost in seen.items():
+        classes[operator] = (*classes.get(operator, ()), cost)
+    job = born_at_sites(_with_classes(stock.job.with_costs(both), classes))
+    background = {b.node_class: b.cores for b in both.background}
+    return FoundCase(job, stock.cluster), fast, background
+
+
+def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[Path]:
+    """Return a log at full speed, and one at each of some shares of it."""
+    logs = [_recorded(run, f"{name}-100", _MAX, run.schedule.warm_up_s, run.schedule.rate_s)]
+    sources = run.loop.costs(logs, stock).sources()
+    demands = [source.cost.demand for source in sources if source.cost and source.cost.demand]
+    slowest = min(rate for demand in demands for rate in demand.rates_per_s)
+    for share in _SHARES:
+        rate = f"{share * slowest:.4f}"
+        log = f"{name}-{100 * share:.0f}"
+        logs.append(_recorded(run, log, rate, run.schedule.settle_s, run.schedule.rate_s))
+    return logs
 
 
 def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> JobGraph:
@@ -245,7 +277,8 @@ def _measured_at(run: HeadlineRun, busy: FoundCase, rate: float) -> JobGraph:
     run.loop.apply(half_and_half(busy.job), busy.cluster)
     for trial in range(1, TRIALS + 1):
         # What one end's metrics are too old by weighs less in a longer log.
-        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s, trial)
+        seconds = run.schedule.measure_s * trial
+        log = _recorded(run, "at-rate", f"{rate:.4f}", run.schedule.state_s, seconds)
         job = run.loop.costs([log], busy)
         # The JobManager may have fetched the metrics of recently moved tasks too rarely.
         if all(s.cost and _is_told(s.cost) for s in job.streams):
@@ -258,11 +291,11 @@ def _is_told(cost: StreamCost) -> bool:
     return cost.bytes_per_record is not None and not any(ONE_END_IS_OLDER in n for n in cost.notes)
 
 
-def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float, times: int = 1) -> Path:
-    """Return a log at a rate of each source subtask, some times as long as the schedule says."""
+def _recorded(run: HeadlineRun, name: str, rate: str, settle_s: float, seconds: int) -> Path:
+    """Return a log of some seconds at a rate of each source subtask."""
     run.rate(rate)
     time.sleep(settle_s)
-    return run.loop.record(name, run.schedule.measure_s * times)
+    return run.loop.record(name, seconds)
 
 
 @dataclass(frozen=True)

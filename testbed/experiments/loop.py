@@ -94,10 +94,14 @@ class Loop:
 
     def costs(self, logs: Sequence[Path], found: FoundCase) -> JobGraph:
         """Return a job with the costs of its logs."""
+        return found.job.with_costs(self.measured(logs, found))
+
+    def measured(self, logs: Sequence[Path], found: FoundCase) -> Costs:
+        """Return the costs of logs of one job."""
         cluster, costs = self._folder / "measured-cluster.json", self._folder / "costs.json"
         write(found.cluster, cluster)
         self._edgeplace("costs", *map(str, logs), "--cluster", str(cluster), "-o", str(costs))
-        return found.job.with_costs(read(costs, Costs))
+        return read(costs, Costs)
 
     def apply(self, plan: Plan, cluster: Cluster) -> None:
         """Move the jobs of a plan, verified.

@@ -44,7 +44,11 @@ class Schedule:
     idle_s: float = 30.0
     """Measurement of Flink without jobs."""
     measure_s: int = 20
-    """Duration of `edgeplace flink collect`."""
+    """Duration of `edgeplace flink collect` for streams and state."""
+    rate_s: int = 61
+    """Duration of `collect` at each rate for the costs of processors: six logs, each in two minutes
+    of the clock at least, as a regression needs ten.
+    """
     warm_up_s: float = 30.0
     """Warm-up at full speed before costs are measured, because the JVM compiles frequent code."""
     settle_s: float = 3.0

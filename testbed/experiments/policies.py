@@ -75,6 +75,21 @@ def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
     return cluster.model_copy(update={"links": links, "cpu_target": 1.0, "link_target": 1.0})
 
 
+def without_background(cluster: Cluster, background_cores: Mapping[str, float]) -> Cluster:
+    """Return the cluster with what its TaskManagers leave of the cores: one runs on each node.
+
+    Parameters
+    ----------
+    background_cores
+        Node class -> cores that a TaskManager uses without records.
+    """
+    nodes = tuple(
+        n.model_copy(update={"cores": n.cores - background_cores.get(n.node_class, 0.0)})
+        for n in cluster.nodes
+    )
+    return cluster.model_copy(update={"nodes": nodes})
+
+
 def born_at_sites(job: JobGraph) -> JobGraph:
     """Return the job with the data of source subtask i produced at site i, modulo the number of
     sites.

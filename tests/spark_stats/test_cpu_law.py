@@ -33,6 +33,7 @@ def slices(per_s, *, noise=0.0, alpha=ALPHA, beta=BETA_S, waits=WAITS, places=1,
         cores=(alpha + cpu.sum(axis=1)) * drawn,
         per_s=rows,
         busy=cpu * waits,
+        full=np.zeros(len(rows), bool),
     )
 
 
@@ -187,7 +188,9 @@ def test_rates_that_are_next_to_nothing_have_an_answer(rare):
     rates[3, 0] = rare
     rates[:, 1] = np.linspace(10, 20, 24)
     found = Slices(
-        ("map", "join"), np.zeros(24, int), np.arange(24), np.full(24, 0.5), rates, rates**2
+        ("map", "join"),
+        *(np.zeros(24, int), np.arange(24), np.full(24, 0.5), rates, rates**2),
+        np.zeros(24, bool),
     )
     assert learn(found).reason
 
@@ -199,7 +202,9 @@ def test_rates_that_are_next_to_nothing_have_an_answer(rare):
 )
 def test_any_minutes_have_an_answer(rates, cores):
     found = Slices(
-        ("map", "join"), np.zeros(24, int), np.arange(24), cores, rates, np.minimum(rates, 1.0)
+        ("map", "join"),
+        *(np.zeros(24, int), np.arange(24), cores, rates, np.minimum(rates, 1.0)),
+        np.zeros(24, bool),
     )
     choice = learn(found)
     assert (choice.fit is None) is bool(choice.reason)
