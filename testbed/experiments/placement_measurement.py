@@ -1,10 +1,13 @@
 """Measurement of one placement of a running job: at a rate that it sustains, then overloaded."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from edgeplace import Cluster, Plan
 from testbed.errors import TestbedError
@@ -41,6 +44,11 @@ class Schedule:
     """Length of a window; each contains a checkpoint, which is taken every 5 s."""
     records_a_window: float = 10.0
     """Least records of a source subtask in a window. Windows are longer if records are few."""
+    most_windows: int = 20
+    rate_error: float = 0.04
+    """Standard error of the mean rate under overload, as a share of it, above which further windows
+    follow, up to `most_windows`. On thin links, rates of windows differ by a factor of two.
+    """
     idle_s: float = 30.0
     """Measurement of Flink without jobs."""
     measure_s: int = 20
@@ -111,8 +119,7 @@ def watched(
             # One source may take what the other needs, so both are offered an equal share.
             run.rate(f"{sum(sources) / len(sources):.4f}")
             time.sleep(schedule.settle_s)
-            full = windows(run.world, schedule.windows, full[0].end_s - full[0].begin_s)
-            equal = _summary(run, full)
+            full, equal = _precisely(run, full[0].end_s - full[0].begin_s)
             overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
         run.rate(TRICKLE)
         busy = max(w.machine_busy for w in [*steady, *full])
@@ -141,11 +148,23 @@ def _overloaded(run: HeadlineRun, sustained: float) -> tuple[list[Window], dict[
     while True:
         run.rate(f"{offered:.4f}")
         time.sleep(schedule.settle_s)
-        full = windows(run.world, schedule.windows, length)
-        seen = _summary(run, full)
+        full, seen = _precisely(run, length)
         if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
             return full, seen, offered
         offered *= 2
+
+
+def _precisely(run: HeadlineRun, length_s: float) -> tuple[list[Window], dict[str, Any]]:
+    """Return so many windows that the mean of their rates is known, and their summary."""
+    schedule = run.schedule
+    seen = windows(run.world, schedule.windows, length_s)
+    while True:
+        summary = _summary(run, seen)
+        each = np.array(summary["per_subtask_each"])
+        error = each.std(ddof=1) / math.sqrt(len(each))
+        if error <= schedule.rate_error * each.mean() or len(seen) >= schedule.most_windows:
+            return seen, summary
+        seen += windows(run.world, schedule.windows, length_s)
 
 
 def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
