@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,7 @@ from testbed.world import World
 WAN_MBIT_PER_S = (50.0, 4.0, 0.5)
 _WATCHED_SHARE = 0.6
 """The common rate, as a share of the rate that the slowest policy should sustain."""
+BY_LOG = "costs_by_log.jsonl"
 _MAX = "max"
 _SHARES = (2 / 3, 1 / 3)
 """Rates beside full speed at which processor costs are measured, as shares of it."""
@@ -78,6 +79,12 @@ class Results:
         cells = [json.loads(line) for line in lines]
         done = {c["mbit_per_s"] for c in cells if c["workload"] == workload.name}
         return [mbit for mbit in mbit_per_s if mbit not in done]
+
+    def add_alone(self, costs: Iterable[Mapping[str, Any]]) -> None:
+        """Store processor costs by single logs."""
+        lines = "".join(json.dumps(cost) + "\n" for cost in costs)
+        with (self.folder / BY_LOG).open("a") as file:
+            file.write(lines)
 
     def add(self, cluster: Cluster, job: JobGraph, cells: Sequence[Mapping[str, Any]]) -> None:
         """Store all measurements of a workload over a WAN, and its costs."""
@@ -133,8 +140,7 @@ def headline(
         )
         for workload, left in missing:
             with _running(world, jar, workload, schedule) as run:
-                for found in _experiment(run, left):
-                    results.add(*found)
+                _experiment(run, left, results)
     print(report(folder))
 
 
@@ -167,16 +173,16 @@ def _running(
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
-def _experiment(
-    run: HeadlineRun, mbit_per_s: Sequence[float]
-) -> Iterator[tuple[Cluster, JobGraph, list[dict[str, Any]]]]:
-    """Yield for each WAN the cluster, the job with its costs, and the measurements."""
+def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results) -> None:
+    """Measure the costs of a job, and then its placements over each WAN."""
     stock = run.loop.discover()
     seen: dict[str, list[str]] = {}
     for subtask in run.world.cluster.rest.subtasks(run.job_id):
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
-    busy, fast, background = _measured_busy(run, stock)
+    logs = _busy_logs(run, stock)
+    busy, fast, background = _measured_busy(run, stock, logs)
+    results.add_alone(_each_alone(run, stock, logs, busy.job))
     bare = without_background(busy.cluster, background)
     for mbit in mbit_per_s:
         cluster = over(bare, mbit)
@@ -199,26 +205,37 @@ def _experiment(
                 }
             )
             say(_line(cells[-1], each))
-        yield busy.cluster, job, cells
+        results.add(busy.cluster, job, cells)
 
 
-def _measured_busy(
-    run: HeadlineRun, stock: FoundCase
-) -> tuple[FoundCase, JobGraph, dict[str, float]]:
-    """Return the job with processor costs, the same job at full speed with everything at the edge,
-    for the streams, and the cores that a TaskManager of each node class uses without records.
+_BusyLogs = Sequence[Sequence[Path]]
+"""For each of two placements, a log at full speed and one at each share of it."""
 
-    Two placements run at three rates each. In the first one few bytes leave the sites, so the Pis
-    are fully busy at full speed; in the second one half of the job is in the cloud, so both classes
-    of machine are measured. Together they tell by a regression what a record costs. Where it is
-    refused, the second placement counts only for costs that the first one does not show, because
-    its Pis wait for the WAN.
+
+def _busy_logs(run: HeadlineRun, stock: FoundCase) -> _BusyLogs:
+    """Return the logs that tell processor costs.
+
+    In the first placement few bytes leave the sites, so the Pis are fully busy at full speed. In
+    the second one half of the job is in the cloud, so both classes of machine are measured, but the
+    Pis wait for the WAN.
     """
     logs = []
     for placement in (at_the_edge, half_and_half):
         run.rate(TRICKLE)
         run.loop.apply(placement(stock.job), stock.cluster)
         logs.append(_at_several_rates(run, stock, placement.__name__))
+    return logs
+
+
+def _measured_busy(
+    run: HeadlineRun, stock: FoundCase, logs: _BusyLogs
+) -> tuple[FoundCase, JobGraph, dict[str, float]]:
+    """Return the job with processor costs, the same job at full speed with everything at the edge,
+    for the streams, and the cores that a TaskManager of each node class uses without records.
+
+    All logs together tell by a regression what a record costs. Where it is refused, the second
+    placement counts only for costs that the first one does not show.
+    """
     fast = run.loop.costs(logs[0][:1], stock)
     both, *each = (run.loop.measured(own, stock) for own in ([*logs[0], *logs[1]], *logs))
     regressed = {
@@ -252,6 +269,33 @@ def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[Pat
         log = f"{name}-{100 * share:.0f}"
         logs.append(_recorded(run, log, rate, run.schedule.settle_s, run.schedule.rate_s))
     return logs
+
+
+def _each_alone(
+    run: HeadlineRun, stock: FoundCase, logs: _BusyLogs, job: JobGraph
+) -> Iterator[dict[str, Any]]:
+    """Yield the CPU time of a record by each log alone, and as it is kept."""
+    kept = {
+        (op.id, cost.node_class): cost
+        for op in job.operators
+        for cost in (op.cost.classes if op.cost else ())
+    }
+    for log in (log for of_placement in logs for log in of_placement):
+        for op in run.loop.measured([log], stock).operators:
+            for cost in op.classes:
+                by_all = kept.get((op.operator, cost.node_class))
+                if by_all and cost.origin == "measured" and cost.cpu_ms_per_record:
+                    yield {
+                        "workload": run.workload.name,
+                        "log": log.name.split(".")[0],
+                        "operator": op.name,
+                        "node_class": cost.node_class,
+                        "cpu_ms_per_record": cost.cpu_ms_per_record,
+                        "busy_share": cost.busy_share,
+                        "weak": cost.weak,
+                        "kept_ms_per_record": by_all.cpu_ms_per_record,
+                        "kept_by": by_all.cpu_by,
+                    }
 
 
 def _with_classes(job: JobGraph, costs: Mapping[str, tuple[ClassCost, ...]]) -> JobGraph:
