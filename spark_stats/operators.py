@@ -111,6 +111,7 @@ def _class_cost(
     steady = variance >= -1e-9 * per_ms**2
     faster = 1000.0 / cpu.working_share(operator, node_class, measured)
     cpu_cost = cpu.cost(operator, node_class, measured, f"timed_{kind}")
+    full, minutes = cpu.full_minutes(measured)
     return ClassCost(
         node_class=node_class,
         true_rate_per_s=faster * per_ms,
@@ -122,7 +123,8 @@ def _class_cost(
         busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
         relative_spread=math.sqrt(max(variance, 0.0)) / per_ms if steady else None,
-        stationary=not _drifts(quarters, kind, total["busy_ms"]),
+        # Busy time with and without waiting cannot be compared.
+        stationary=0 < full < minutes or not _drifts(quarters, kind, total["busy_ms"]),
         by_quarter_per_s=tuple(None if x is None else faster * x for x in by_quarter),
     )
 
@@ -219,12 +221,10 @@ def _notes(
             "measure when its state no longer changes, or state its final size"
         )
     for cost in classes:
-        here = {t.location for t in measured if t.node_class == cost.node_class}
-        known = [full for place, full in cpu.full.items() if place in here]
+        here = [t for t in measured if t.node_class == cost.node_class]
         regressed = (operator, cost.node_class) in cpu.regressed
-        full = sum(len(k.full) for k in known), sum(k.observed for k in known)
         when_free = cost.node_class in cpu.dealt_when_free
-        notes += _class_notes(cost, regressed, full, when_free)
+        notes += _class_notes(cost, regressed, cpu.full_minutes(here), when_free)
     return (*notes, *_rate_notes(total, bool(classes))) if seen else tuple(notes)
 
 

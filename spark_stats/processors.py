@@ -159,6 +159,14 @@ class CpuTime:
                 waited += max(0.0, minute.busy_ms - worked)
         return 1 - waited / busy if busy > 0 else 1.0
 
+    def full_minutes(self, measured: Sequence[QuarterTotals]) -> tuple[int, int]:
+        """Return the number of minutes without a free core, and of all, on the TaskManagers of
+        some subtasks; both are 0 where it is not known.
+        """
+        places = {t.location for t in measured}
+        known = [full for place, full in self.full.items() if place in places]
+        return sum(len(k.full) for k in known), sum(k.observed for k in known)
+
     def _by_minutes(self, operator: str, node_class: str) -> CpuCost | None:
         key = operator, node_class
         return self.regressed.get(key) or self.dealt.get(key)

@@ -284,7 +284,8 @@ def _each_alone(
         for op in run.loop.measured([log], stock).operators:
             for cost in op.classes:
                 by_all = kept.get((op.operator, cost.node_class))
-                if by_all and cost.origin == "measured" and cost.cpu_ms_per_record:
+                known = by_all and by_all.cpu_ms_per_record and cost.cpu_ms_per_record
+                if by_all and known and cost.origin == "measured":
                     yield {
                         "workload": run.workload.name,
                         "log": log.name.split(".")[0],

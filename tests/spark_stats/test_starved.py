@@ -65,6 +65,8 @@ def test_minutes_with_a_free_core_say_what_a_record_costs(engine, cluster, recor
         [said] = [n for n in operator(found, name).notes if "all cores" in n]
         assert "on pi were busy in 3 of 9 minutes" in said
         assert "uncertain" not in said
+        # Waiting is no drift.
+        assert cost.stationary
 
 
 def test_a_pi_that_is_always_full_divides_by_busy_time_and_says_so(engine, cluster, recording):
