@@ -4,8 +4,9 @@ import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
-from edgeplace.model import Rules, refuse_demand
+from edgeplace.model import Rules, address_fault, refuse_demand
 from edgeplace.model.base import Frozen, Id, NonNegative, Share, Whole, number
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -77,6 +78,15 @@ def _an_address(text: str) -> str:
     return text
 
 
+def _a_rest_api(text: str) -> str:
+    fault = address_fault(text)
+    if fault:
+        # It may hold a password, so it is not shown.
+        told = {"cure": fault.cure, "secret": True}
+        raise PydanticCustomError("address", f"the address {fault.what}", told)
+    return text
+
+
 def numbers(text: str) -> tuple[int, ...]:
     """Return the numbers of subtasks that a text such as `1..8` stands for.
 
@@ -96,6 +106,7 @@ def _a_range(text: str) -> str:
     return text
 
 
+RestApi = Annotated[Id, AfterValidator(_a_rest_api)]
 Numbers = Annotated[str, AfterValidator(_a_range)]
 Freeze = Annotated[str, AfterValidator(_a_freeze)]
 Listen = Annotated[str, AfterValidator(_an_address)]
@@ -128,7 +139,7 @@ class ControlSettings(Frozen):
 
     format: Literal["edgeplace/control"] = "edgeplace/control"
     version: Literal[1] = 1
-    jobmanager: Id
+    jobmanager: RestApi
     """Flink's REST API, such as `http://localhost:8081`."""
     job: Id
     """Name of the job; it is followed when it is submitted again."""

@@ -146,9 +146,10 @@ def _said(
         return "Field required", f"add {field!r} there"
     if name == "extra_forbidden":
         return _unknown_field(kind, found["loc"], field, value)
-    said = f"{found['msg']} (got {shown(value)})"
-    if "cure" in found.get("ctx", {}):
-        return said, found["ctx"]["cure"]
+    context = found.get("ctx", {})
+    said = found["msg"] if "secret" in context else f"{found['msg']} (got {shown(value)})"
+    if "cure" in context:
+        return said, context["cure"]
     if name in ("float_parsing", "int_parsing") and (measured := _dimension_at(where)):
         return said, how_to_write(measured)
     if name == _TEXT_NEEDED and not isinstance(value, dict | list | tuple) and value is not None:

@@ -49,7 +49,7 @@ def test_the_page_has_each_key_and_its_default():
 
 
 WRONG = {
-    "jobmanager": (["8081", "[]"], "jobmanager"),
+    "jobmanager": (["8081", "[]", "localhost:8081", "http://", "http://h:99999"], "jobmanager"),
     "job": (["1", ""], "job"),
     "cluster": (["{}", "7"], "cluster"),
     "costs": (["3", "''"], "costs"),
@@ -86,6 +86,15 @@ def test_a_wrong_value_is_said_with_its_key(tmp_path, key, value):
     assert key in str(e.value)
     assert str(tmp_path / "control.yaml") in str(e.value)
     assert e.value.cure
+
+
+def test_an_address_with_a_password_is_not_repeated(tmp_path):
+    least = "".join(line for line in LEAST.splitlines(True) if not line.startswith("jobmanager:"))
+    with pytest.raises(InvalidInputError, match="jobmanager .line .*: .*user or a password") as e:
+        reading(tmp_path, "jobmanager: http://me:geheim@h:8081\n", least)
+    assert "geheim" not in str(e.value)
+    assert "geheim" not in e.value.cure
+    assert "credentials" in e.value.cure
 
 
 def test_every_key_is_tried():
