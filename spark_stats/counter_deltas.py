@@ -21,6 +21,9 @@ from edgeplace.spark_stats.sums_table import (
     TIMES_FELL,
 )
 
+_TOLD = {"task_manager": "told_task_manager", "attempt": "told_attempt"}
+"""Column -> its name when answers about vertices are filled in."""
+
 
 def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOINTS) -> DataFrame:
     """Return the counter differences of each subtask between one sample and the next.
@@ -53,16 +56,11 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     all_of_it = by_time.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     of_task = F.col("kind") == r.TASK
     # Answers about vertices say where a subtask runs from then on. They are not needed afterwards,
-    # and neither are checkpoints in progress.
-    told = ("task_manager", "attempt")
-    placed = samples.withColumns(
-        {c: F.last(c, ignorenulls=True).over(so_far) for c in told}
-    ).filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
-    remembered = ["ts_ms", "attempt", "task_manager", "file_hash", "pos", "state"]
-    remembered += [*SUMMED, "checkpointed_bytes"]
-    paired = (
-        placed.select(
-            *(c for c in placed.columns if c not in ("records_out", "records_out_per_s")),
+    # and neither are checkpoints in progress. Columns that the order of time depends on keep their
+    # names and values until the last window, or Spark would sort again for it.
+    placed = (
+        samples.select(
+            *(c for c in samples.columns if c not in ("records_out", "records_out_per_s")),
             # A chain that ends in its own sink has no output. The records that its source emits
             # count instead.
             *(
@@ -76,18 +74,23 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         )
         .select(
             "*",
-            F.lag(F.struct(*remembered)).over(by_time).alias("before"),
-            F.lead("ts_ms").over(by_time).alias("next_ms"),
-            F.min("ts_ms").over(all_of_it).alias("first_ms"),
-            F.max("ts_ms").over(all_of_it).alias("last_ms"),
-            (
-                F.lit(None)
-                if recent_checkpoints is None
-                else F.lead(F.lit(True), recent_checkpoints).over(by_time)
-            ).alias("is_old"),
+            *(F.last(c, ignorenulls=True).over(so_far).alias(told) for c, told in _TOLD.items()),
         )
-        .filter(~F.col("carried") & ((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull()))
+        .filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
     )
+    remembered = ["ts_ms", "file_hash", "pos", "state", *SUMMED, "checkpointed_bytes"]
+    paired = placed.select(
+        "*",
+        F.lag(F.struct(*_TOLD.values(), *remembered)).over(by_time).alias("before"),
+        F.lead("ts_ms").over(by_time).alias("next_ms"),
+        F.min("ts_ms").over(all_of_it).alias("first_ms"),
+        F.max("ts_ms").over(all_of_it).alias("last_ms"),
+        (
+            F.lit(None)
+            if recent_checkpoints is None
+            else F.lead(F.lit(True), recent_checkpoints).over(by_time)
+        ).alias("is_old"),
+    ).filter(~F.col("carried") & ((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull()))
 
     def step(column: str) -> Column:
         return F.col(column) - F.col(f"before.{column}")
@@ -111,7 +114,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         F.coalesce(
             step("ts_ms"), F.when(of_task & meters_only, F.col("next_ms") - F.col("ts_ms"))
         ).alias("dt_ms"),
-        (fell | lost | differs("attempt") | differs("task_manager")).alias("reset"),
+        (fell | lost | differs(_TOLD["attempt"]) | differs(_TOLD["task_manager"])).alias("reset"),
         # In one file, lines are in the order they were written. Documents are in no order of time.
         _any(F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0)).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
@@ -136,7 +139,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         & ~F.col("reset")
         & ~F.col("clock_jump"),
     ).select(
-        *KEYS,
+        *(F.col(_TOLD.get(c, c)).alias(c) for c in KEYS),
         "at_ms",
         _quarter().alias("quarter"),
         _bin().alias("bin_ms"),

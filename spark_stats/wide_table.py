@@ -1,6 +1,6 @@
 """The wide table: one row for each subtask and time, made of the readings."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from edgeplace.spark_stats import long_table as r
@@ -36,7 +36,7 @@ def wide_rows(long: DataFrame) -> DataFrame:
         F.col("ts_ms").alias("at_ms"),
         "attempt",
         "metric",
-        _slot(F.col("metric")).alias("slot"),
+        F.expr(_slots()).alias("slot"),
         "value",
         F.isnan(value).alias("not_a_number"),
         infinite.alias("infinite"),
@@ -70,9 +70,10 @@ def wide_rows(long: DataFrame) -> DataFrame:
     )
 
 
-def _slot(metric: Column) -> Column:
-    """Return the number of the column of a metric, null if the metric is not used."""
-    slot = F.lit(None).cast("int")
-    for number, names in reversed(list(enumerate(r.METRICS.values()))):
-        slot = F.when(metric.isin(*names), number).otherwise(slot)
-    return slot
+def _slots() -> str:
+    """Return, in SQL, the number of the column of a metric, null if the metric is not used."""
+    cases = (
+        f"WHEN metric IN ({', '.join(map(repr, names))}) THEN {slot}"
+        for slot, names in enumerate(r.METRICS.values())
+    )
+    return f"CASE {' '.join(cases)} END"
