@@ -66,7 +66,9 @@ def local_session(
         **_LOOPBACK,
         **_quiet(scratch),
         "spark.local.dir": str(scratch),
-        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.shuffle.partitions": "16",
+        # The table that a task fills with samples must not outgrow its part of the heap.
+        "spark.sql.files.maxPartitionBytes": "32m",
     }
     return _started({**own, **(settings or {})})
 
@@ -204,6 +206,8 @@ def _quiet(folder: Path) -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path}",
+        # Java compiles no method of more than 8,000 bytes unless it is told to; Spark makes such.
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path} "
+        "-XX:-DontCompileHugeMethods",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
