@@ -90,7 +90,7 @@ def test_a_wrong_value_is_said_with_its_key(tmp_path, key, value):
 
 def test_an_address_with_a_password_is_not_repeated(tmp_path):
     least = "".join(line for line in LEAST.splitlines(True) if not line.startswith("jobmanager:"))
-    with pytest.raises(InvalidInputError, match="jobmanager .line .*: .*user or a password") as e:
+    with pytest.raises(InvalidInputError, match=r"jobmanager .line .*: .*user or a password") as e:
         reading(tmp_path, "jobmanager: http://me:geheim@h:8081\n", least)
     assert "geheim" not in str(e.value)
     assert "geheim" not in e.value.cure
