@@ -60,8 +60,6 @@ _WATCHED_SHARE = 0.6
 """The common rate, as a share of the rate that the slowest policy should sustain."""
 BY_LOG = "costs_by_log.jsonl"
 _MAX = "max"
-_SHARES = (2 / 3, 1 / 3)
-"""Rates beside full speed at which processor costs are measured, as shares of it."""
 _START_S = 90.0
 
 
@@ -264,7 +262,7 @@ def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[Pat
     sources = run.loop.costs(logs, stock).sources()
     demands = [source.cost.demand for source in sources if source.cost and source.cost.demand]
     slowest = min(rate for demand in demands for rate in demand.rates_per_s)
-    for share in _SHARES:
+    for share in run.schedule.shares:
         rate = f"{share * slowest:.4f}"
         log = f"{name}-{100 * share:.0f}"
         logs.append(_recorded(run, log, rate, run.schedule.settle_s, run.schedule.rate_s))

@@ -57,6 +57,8 @@ class Schedule:
     """Duration of `collect` at each rate for the costs of processors: six logs, each in two minutes
     of the clock at least, as a regression needs ten.
     """
+    shares: tuple[float, ...] = (2 / 3, 1 / 3)
+    """Rates beside full speed for these logs, as shares of it."""
     warm_up_s: float = 30.0
     """Warm-up at full speed before costs are measured, because the JVM compiles frequent code."""
     settle_s: float = 3.0

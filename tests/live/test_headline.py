@@ -20,7 +20,8 @@ SCHEDULE = headline.Schedule(
     records_a_window=1.0,
     idle_s=10.0,
     measure_s=20,
-    rate_s=15,
+    rate_s=12,
+    shares=(2 / 3,),
     # What a record costs a processor need not be exact, and no state here is sized by a rate. But
     # Flink's metrics are up to 4.5 s old, and older on a busy machine.
     warm_up_s=8.0,
