@@ -27,7 +27,10 @@ def main() -> None:
         "folder", type=Path, nargs="?", default=ROOT / "benchmarks" / "headline", metavar="FOLDER"
     )
     folder = parser.parse_args().folder
-    lines = (folder / "costs_by_log.jsonl").read_text().splitlines()
+    file = folder / "costs_by_log.jsonl"
+    if not file.is_file():
+        parser.error(f"no {file}: `make headline` writes it; cells of 22 November 2026 have none")
+    lines = file.read_text().splitlines()
     # A job that was measured again is there twice; the last one counts.
     logs = {
         (c["workload"], c["operator"], c["node_class"], c["log"]): c for c in map(json.loads, lines)

@@ -99,7 +99,7 @@ BY_HAND = {
     "bin/jobmanager.sh ": "a Flink that is installed (the live tests end and start JobManagers)",
     "kubectl ": "a Kubernetes cluster (kubectl reads it here; tests/deploy renders the folder)",
     "kinit ": "a Kerberos server",
-    "make headline": "root and 2.5 hours (tests/live/test_headline.py has two of its cells)",
+    "make headline": "root and about 3.5 hours (tests/live/test_headline.py has two of its cells)",
     "sudo .venv/bin/python -m testbed ": "root and minutes (tests/testbed has their parts)",
     "(sudo )?edgeplace control rehearse ": "root and minutes (test_rehearse.py has its --check)",
 }
