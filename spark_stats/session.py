@@ -207,7 +207,8 @@ def _quiet(folder: Path) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         # Java compiles no method of more than 8,000 bytes unless it is told to; Spark makes such.
+        # The JVM is killed with this process and cannot remove its temporary files: the folder is.
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path} "
-        "-XX:-DontCompileHugeMethods",
+        f"-Djava.io.tmpdir={folder} -XX:-DontCompileHugeMethods",
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }
