@@ -180,9 +180,11 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
     logs = _busy_logs(run, stock)
-    background = _background(run, stock.cluster)
-    busy, fast, watched_background = _measured_busy(run, stock, logs)
+    idle = _idle_cores(run, stock.cluster)
+    busy, fast, by_regression = _measured_busy(run, stock, logs)
     results.add_alone(_each_alone(run, stock, logs, busy.job))
+    # Where CPU time is divided by busy time, the costs of records have the background.
+    background = {name: idle[name] for name in by_regression}
     bare = without_background(busy.cluster, background)
     for mbit in mbit_per_s:
         cluster = over(bare, mbit)
@@ -201,7 +203,7 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
                     "background_cores": background,
-                    "background_cores_by_regression": watched_background,
+                    "background_by_regression": by_regression,
                     **watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
@@ -228,7 +230,7 @@ def _busy_logs(run: HeadlineRun, stock: FoundCase) -> _BusyLogs:
     return logs
 
 
-def _background(run: HeadlineRun, cluster: Cluster) -> dict[str, float]:
+def _idle_cores(run: HeadlineRun, cluster: Cluster) -> dict[str, float]:
     """Return the cores that a TaskManager of each node class uses at a trickle of records.
 
     Placements are measured while nobody asks for metrics, and answering takes processor time, too.
@@ -248,21 +250,22 @@ def _measured_busy(
 ) -> tuple[FoundCase, JobGraph, dict[str, float]]:
     """Return the job with processor costs, the same job at full speed with everything at the edge,
     for the streams, and the cores that a TaskManager of each node class uses without records while
-    its metrics are collected.
+    its metrics are collected, where they are known apart.
 
-    All logs together tell by a regression what a record costs. Where it is refused, the second
-    placement counts only for costs that the first one does not show.
+    All logs together tell by a regression what a record costs beside the background. On a node
+    class whose background cannot be told, CPU time is divided by busy time. The share of the
+    background is least at full speed; the second placement counts only for costs that the first one
+    does not show.
     """
-    fast = run.loop.costs(logs[0][:1], stock)
-    both, *each = (run.loop.measured(own, stock) for own in ([*logs[0], *logs[1]], *logs))
-    regressed = {
-        c.node_class for op in both.operators for c in op.classes if c.cpu_by == "regression"
-    }
+    whole = run.loop.measured([*logs[0], *logs[1]], stock)
+    fast, apart = (run.loop.measured(own[:1], stock) for own in logs)
+    background = {each.node_class: each.cores for each in whole.background}
     seen: dict[tuple[str, str], ClassCost] = {}
     for costs, kept in (
-        (both, lambda c: c.origin == "measured" and c.node_class in regressed),
-        *((own, lambda c: c.origin == "measured") for own in each),
-        (both, lambda c: c.origin == "estimated"),
+        (whole, lambda c: c.origin == "measured" and c.node_class in background),
+        (fast, lambda c: c.origin == "measured"),
+        (apart, lambda c: c.origin == "measured"),
+        (whole, lambda c: c.origin == "estimated"),
     ):
         for op in costs.operators:
             for cost in filter(kept, op.classes):
@@ -270,9 +273,8 @@ def _measured_busy(
     classes: dict[str, tuple[ClassCost, ...]] = {}
     for (operator, _), cost in seen.items():
         classes[operator] = (*classes.get(operator, ()), cost)
-    job = born_at_sites(_with_classes(stock.job.with_costs(both), classes))
-    background = {b.node_class: b.cores for b in both.background}
-    return FoundCase(job, stock.cluster), fast, background
+    job = born_at_sites(_with_classes(stock.job.with_costs(whole), classes))
+    return FoundCase(job, stock.cluster), stock.job.with_costs(fast), background
 
 
 def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[Path]:
