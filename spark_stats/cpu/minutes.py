@@ -16,7 +16,7 @@ SAME_TIME = 0.25
 one was observed where the other was not."""
 
 
-@dataclass
+@dataclass(slots=True)
 class MinuteTotals:
     """The sums of one subtask, or of one TaskManager, in one minute."""
 

@@ -112,10 +112,10 @@ def _added(sums: "pd.DataFrame") -> list[SumRow]:
 
 def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     """Return what each subtask and TaskManager did in each minute."""
-    used = sums[sums.dt_ms.notna() | (sums.resets > 0)]
     keys = ["kind", "job", "vertex", "subtask", "task_manager"]
-    columns = used[[*keys, "bin_ms", *OF_MINUTE]].astype(object)
-    rows = columns.where(columns.notna(), None).itertuples(index=False)
+    columns = sums[[*keys, "bin_ms", *OF_MINUTE]]
+    used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
+    rows = used.where(used.notna(), None).itertuples(index=False)
     return minutes_of((row, (row,)) for row in rows)
 
 

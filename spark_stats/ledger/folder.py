@@ -183,7 +183,7 @@ class LedgerFolder:
 
         path = self._folder / f"{name}.parquet"
         try:
-            return pq.read_table(path)
+            return pq.ParquetFile(path).read(use_threads=False)
         except (OSError, pa.ArrowException) as e:
             raise InvalidInputError(
                 f"{path}, which the manifest names, is "
