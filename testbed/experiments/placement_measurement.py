@@ -71,8 +71,8 @@ class Schedule:
     fill_s: float = 6.0
     """Time until the buffers before a thin link are full."""
     busy_limit: float = 0.95
-    """Share of this machine's processors above which a measurement is rejected: with two cores, the
-    testbed alone takes up to 87 % where both Pis and the server are at their quotas.
+    """Share of this machine's processors above which a measurement is rejected. Of two cores, the
+    quotas of Flink's machines are 70 %, and the WAN takes processor time, too.
     """
 
 

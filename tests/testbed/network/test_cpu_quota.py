@@ -1,5 +1,6 @@
-"""What the kernel would take for another quota is refused before it is asked."""
+"""Quotas that the kernel would misread are refused, and the machine's own use is counted."""
 
+import time
 from math import nan
 from pathlib import Path
 
@@ -22,3 +23,11 @@ def test_a_quota_of_too_few_cores_is_refused(cores: float, tmp_path: Path) -> No
     quotas.limit("pi", 0.01)
     period, quota = ((tmp_path / "pi" / f"cpu.cfs_{n}_us").read_text() for n in ("period", "quota"))
     assert (period, quota) == ("100000", "1000")
+
+
+def test_the_machine_is_busy_while_a_process_works() -> None:
+    busy, own = cpu_quota.machine_busy_s(), time.process_time()
+    while time.process_time() - own < 0.5:
+        pass
+    # Counted at ticks, a part may be missed.
+    assert cpu_quota.machine_busy_s() - busy >= 0.4
