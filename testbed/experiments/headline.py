@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from edgeplace import Cluster, JobGraph, Plan
@@ -180,11 +179,8 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
         seen.setdefault(subtask.vertex_id, []).append(subtask.task_manager)
     flink = between_data_and_use(stock.job, seen)
     logs = _busy_logs(run, stock)
-    idle = _idle_cores(run, stock.cluster)
-    busy, fast, by_regression = _measured_busy(run, stock, logs)
+    busy, fast, background = _measured_busy(run, stock, logs)
     results.add_alone(_each_alone(run, stock, logs, busy.job))
-    # Where CPU time is divided by busy time, the costs of records have the background.
-    background = {name: idle[name] for name in by_regression}
     bare = without_background(busy.cluster, background)
     for mbit in mbit_per_s:
         cluster = over(bare, mbit)
@@ -203,7 +199,6 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
                     "background_cores": background,
-                    "background_by_regression": by_regression,
                     **watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
@@ -230,29 +225,15 @@ def _busy_logs(run: HeadlineRun, stock: FoundCase) -> _BusyLogs:
     return logs
 
 
-def _idle_cores(run: HeadlineRun, cluster: Cluster) -> dict[str, float]:
-    """Return the cores that a TaskManager of each node class uses at a trickle of records.
-
-    Placements are measured while nobody asks for metrics, and answering takes processor time, too.
-    So this is not taken from the logs.
-    """
-    run.rate(TRICKLE)
-    time.sleep(run.schedule.settle_s)
-    [window] = windows(run.world, 1, run.schedule.idle_s)
-    found: dict[str, list[float]] = {}
-    for node in cluster.nodes:
-        found.setdefault(node.node_class, []).append(window.cores[node.id])
-    return {name: fmean(cores) for name, cores in found.items()}
-
-
 def _measured_busy(
     run: HeadlineRun, stock: FoundCase, logs: _BusyLogs
 ) -> tuple[FoundCase, JobGraph, dict[str, float]]:
     """Return the job with processor costs, the same job at full speed with everything at the edge,
-    for the streams, and the cores that a TaskManager of each node class uses without records while
-    its metrics are collected, where they are known apart.
+    for the streams, and the background cores of a TaskManager of each node class, where they are
+    known apart.
 
-    All logs together tell by a regression what a record costs beside the background. On a node
+    All logs together tell by a regression what a record costs beside the background. (What is used
+    at a trickle of records is much less: threads wake up more often for more records.) On a node
     class whose background cannot be told, CPU time is divided by busy time. The share of the
     background is least at full speed; the second placement counts only for costs that the first one
     does not show.
