@@ -208,7 +208,7 @@ def _quiet(folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Java compiles no method of more than 8,000 bytes unless it is told to; Spark makes such.
         # The JVM is killed with this process and cannot remove its temporary files: the folder is.
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={path} "
-        f"-Djava.io.tmpdir={folder} -XX:-DontCompileHugeMethods",
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={path}" '
+        f'"-Djava.io.tmpdir={folder}" -XX:-DontCompileHugeMethods',
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }

@@ -183,7 +183,8 @@ class LedgerFolder:
 
         path = self._folder / f"{name}.parquet"
         try:
-            return pq.ParquetFile(path).read(use_threads=False)
+            with pq.ParquetFile(path) as file:
+                return file.read(use_threads=False)
         except (OSError, pa.ArrowException) as e:
             raise InvalidInputError(
                 f"{path}, which the manifest names, is "

@@ -70,10 +70,8 @@ class Schedule:
     """
     fill_s: float = 6.0
     """Time until the buffers before a thin link are full."""
-    busy_limit: float = 0.95
-    """Share of this machine's processors above which a measurement is rejected. Of two cores, the
-    quotas of Flink's machines are 70 %, and the WAN takes processor time, too.
-    """
+    busy_limit: float = 0.85
+    """Share of this machine's processors above which a measurement is rejected."""
 
 
 @dataclass(frozen=True)

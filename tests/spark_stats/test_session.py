@@ -9,20 +9,22 @@ WORK = """
 from edgeplace.spark_stats.session import local_session
 
 session = local_session("1")
-# What is sorted by a window is spilled and packed by a native library.
+# What is shuffled is packed, by a native library that Java unpacks for it.
 assert session.range(1000).repartition(3).count() == 1000
 print(session._jvm.java.lang.System.getProperty("java.io.tmpdir"))
 """
 
 
 def test_a_session_leaves_no_temporary_files(needs_spark: None, tmp_path: Path):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
     ran = subprocess.run(
         [sys.executable, "-c", WORK],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
-    assert Path(ran.stdout.strip()).is_relative_to(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert Path(ran.stdout.strip()).is_relative_to(folder)
+    assert list(folder.iterdir()) == []
