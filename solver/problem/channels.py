@@ -120,7 +120,8 @@ def _carried(traffic: Traffic, cluster: Cluster, share: Floats | float) -> OnWir
     """Return the bytes on the wire of a share of the records."""
     return on_wire(
         share * traffic.bytes_per_s,
-        share * traffic.records_per_s + traffic.watermarks_per_s,
+        share * traffic.records_per_s,
+        traffic.watermarks_per_s,
         traffic.timeout_ms,
         traffic.flushes_per_s,
         cluster.buffer_bytes,

@@ -2,9 +2,10 @@
 
 Measured on Flink 2.3 packet by packet; the sizes of its messages are those of `NettyMessage`
 (flink-runtime, org.apache.flink.runtime.io.network.netty). A channel sends a buffer when it is
-full, and at each tick of the buffer timeout whatever is in it. Records that come in bursts, as a
-window sends them, are there at few ticks. Every buffer is one frame; the receiver answers each
-with the credit it gives back, and TCP acknowledges both.
+full, and at each tick of the buffer timeout whatever is in it. Records and watermarks that meet in
+one tick share a buffer. Records that come in bursts, as a window sends them, are there at few
+ticks. Every buffer is one frame; the receiver answers each with the credit it gives back, and TCP
+acknowledges both.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class OnWire:
 
 def on_wire(
     bytes_per_s: Floats,
-    elements_per_s: Floats,
+    records_per_s: Floats,
+    watermarks_per_s: Floats,
     timeout_ms: Floats,
     flushes_per_s: Floats,
     buffer_bytes: int,
@@ -50,12 +52,12 @@ def on_wire(
 
     Parameters
     ----------
-    bytes_per_s, elements_per_s, timeout_ms
-        Serialised records, the number of records and watermarks, and the buffer timeout of each
+    bytes_per_s, records_per_s, watermarks_per_s, timeout_ms
+        Serialised records, their number, that of watermarks, and the buffer timeout of each
         channel, shape (n_channels,).
     flushes_per_s
         Ticks a second at which a channel has something to send, at most, shape (n_channels,);
-        infinite: as many as records that are spread evenly meet.
+        infinite: as many as records meet that come independently of each other.
     buffer_bytes
         `taskmanager.memory.segment-size`.
     mtu_bytes
@@ -63,11 +65,8 @@ def on_wire(
     """
     if mtu_bytes is None:
         return OnWire(bytes_per_s, np.zeros_like(bytes_per_s))
-    with np.errstate(divide="ignore"):
-        ticks_per_s = np.where(timeout_ms > 0, 1000 / timeout_ms, np.inf)
-    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(
-        np.minimum(elements_per_s, ticks_per_s), flushes_per_s
-    )
+    ticks_per_s = _ticks_in_use(records_per_s, watermarks_per_s, timeout_ms)
+    buffers_per_s = bytes_per_s / buffer_bytes + np.minimum(ticks_per_s, flushes_per_s)
     framed = bytes_per_s + FRAME_BYTES * buffers_per_s
     full = framed / (mtu_bytes - HEADER_BYTES)
     # The last packet of a buffer is full or not: half of one more on average, or the only one.
@@ -77,6 +76,18 @@ def on_wire(
         forward=framed + HEADER_BYTES * (packets + buffers_per_s),
         back=(CREDIT_BYTES + HEADER_BYTES) * buffers_per_s + HEADER_BYTES * acks_of_packets,
     )
+
+
+def _ticks_in_use(records_per_s: Floats, watermarks_per_s: Floats, timeout_ms: Floats) -> Floats:
+    """Return the ticks a second at which each channel has something to send.
+
+    Watermarks come at regular times, at most one in a tick. Records come independently of each
+    other (Poisson), so a tick of length t has none with probability exp(-r t).
+    """
+    every_s = np.where(timeout_ms > 0, timeout_ms / 1000, 1.0)
+    without = np.maximum(1 - watermarks_per_s * every_s, 0) * np.exp(-records_per_s * every_s)
+    one_each: Floats = records_per_s + watermarks_per_s
+    return np.where(timeout_ms > 0, (1 - without) / every_s, one_each)
 
 
 def checkpoint_on_wire(bytes_: float, is_source: bool, mtu_bytes: int | None) -> float:

@@ -232,7 +232,8 @@ def _bytes_of_a_record(p: Problem, base: Traffic, highest: Floats) -> tuple[Floa
     """Return the bytes on the wire of a record on each channel, forth and back, at these rates."""
     wire = on_wire(
         highest * base.record_bytes,
-        highest + base.watermarks_per_s,
+        highest,
+        base.watermarks_per_s,
         base.timeout_ms,
         base.flushes_per_s,
         p.cluster.buffer_bytes,

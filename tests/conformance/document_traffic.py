@@ -134,8 +134,13 @@ class WithTraffic(Indexed):
         """Return the bytes/s of a channel in both directions, as a packet capture shows."""
         if self.cluster.mtu_bytes is None:
             return flow, 0.0
-        seen = records + self._watermarks(self.subtasks[k].job)
-        ticks = min(seen, seldom, 1 / timeout if timeout > 0 else math.inf)
+        watermarks = self._watermarks(self.subtasks[k].job)
+        if timeout > 0:
+            # A tick is not used if it has neither a watermark nor a record.
+            empty = max(0.0, 1 - watermarks * timeout) * math.exp(-records * timeout)
+            ticks = min((1 - empty) / timeout, seldom)
+        else:
+            ticks = min(records + watermarks, seldom)
         buffers = flow / float(self.cluster.buffer_bytes) + ticks
         payload = flow + FRAME * buffers
         room = self.cluster.mtu_bytes - IP_TCP
