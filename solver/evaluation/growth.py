@@ -20,6 +20,8 @@ _DOUBLINGS = 30
 """Steps in which a factor is looked for at which a limit is reached, or none is exceeded."""
 _STEPS = 60
 """Most steps between the two; some six suffice."""
+_NEVER_MS = 1e12
+"""A buffer timeout at which buffers are sent only when they are full."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def first_limit(usage: Usage) -> FirstLimit | None:
     """
     if _proportional(usage.problem) or not 0 < usage.utilisation < np.inf:
         return None
-    low, high = _bracket(usage, lambda grown: grown.utilisation)
+    growth = _Growth(usage, lambda grown: grown.utilisation)
+    low, high = growth.bracket(_At(1.0, usage, usage.utilisation - 1))
     fullest = max((high or low).usage.rated, key=lambda use: use.share.max(initial=0.0))
     factor = low.factor if high else float("inf")
     return FirstLimit(factor, fullest.kind, int(fullest.share.argmax()))
@@ -64,8 +67,8 @@ def first_limit(usage: Usage) -> FirstLimit | None:
 def sustained_factor(usage: Usage, headroom: float) -> float:
     """Return the factor of all rates at which sources are held back; infinite if at none.
 
-    It is the headroom, but where checkpoints fill a link. Beyond the headroom they take longer
-    than their interval, and records still flow.
+    It is the headroom where a processor is the limit. Beyond the headroom of a link, buffers that
+    wait for it are sent full, with fewer frames, and checkpoints take longer than their interval.
 
     Parameters
     ----------
@@ -79,15 +82,12 @@ def sustained_factor(usage: Usage, headroom: float) -> float:
     """
     if not 0 < usage.utilisation < np.inf or headroom == np.inf:
         return headroom
-    at_limit = usage if headroom == 0 else _at(usage, headroom, _sustained).usage
-    if not at_limit.late_checkpoints:
+    growth = _Growth(usage, lambda grown: grown.sustained_utilisation, full_buffers=True)
+    at_limit = growth.at(headroom or 1.0)
+    if headroom and at_limit.over >= -HEADROOM_GAP:
         return headroom
-    _, high = found = _bracket(usage, _sustained)
-    return float("inf") if high is None else found[0].factor
-
-
-def _sustained(usage: Usage) -> float:
-    return usage.sustained_utilisation
+    low, high = growth.bracket(at_limit)
+    return float("inf") if high is None else low.factor
 
 
 def _proportional(p: Problem) -> bool:
@@ -108,15 +108,62 @@ class _At:
     over: float
 
 
-_Share = Callable[[Usage], float]
-"""The largest share in use."""
+@dataclass(frozen=True)
+class _Growth:
+    """A placement at other rates.
 
+    Attributes
+    ----------
+    share
+        The largest share in use of what counts.
+    full_buffers
+        Whether buffers are sent only when they are full.
+    """
 
-def _at(usage: Usage, factor: float, share: _Share) -> _At:
-    p = usage.problem
-    then = with_jobs(p, [grown(job, factor) for job in p.subtasks.jobs])
-    found = measure_usage(then, usage.assignment)
-    return _At(factor, found, share(found) - 1)
+    usage: Usage
+    share: Callable[[Usage], float]
+    full_buffers: bool = False
+
+    def at(self, factor: float) -> _At:
+        """Return the use at a factor of the rates."""
+        p = self.usage.problem
+        jobs = [grown(job, factor) for job in p.subtasks.jobs]
+        if self.full_buffers:
+            jobs = [job.model_copy(update={"buffer_timeout_ms": _NEVER_MS}) for job in jobs]
+        found = measure_usage(with_jobs(p, jobs), self.usage.assignment)
+        return _At(factor, found, self.share(found) - 1)
+
+    def bracket(self, start: _At) -> tuple[_At, _At | None]:
+        """Return the use at the largest factor that holds, and next to it; None: not found."""
+        last = start
+        step = 0.5 if last.over > 0 else 2.0
+        for _ in range(_DOUBLINGS):
+            found = self.at(step * last.factor)
+            if (found.over > 0) != (last.over > 0):
+                return self._between(*((found, last) if last.over > 0 else (last, found)))
+            last = found
+        return (_At(0.0, last.usage, 0.0), last) if last.over > 0 else (last, None)
+
+    def _between(self, low: _At, high: _At) -> tuple[_At, _At]:
+        """Return what is nearest to the first limit, on both sides of it.
+
+        By the Illinois method (Dowell and Jarratt, BIT 11, 1971): a secant whose end that stays
+        counts half.
+        """
+        below, above = low.over, high.over
+        stayed = 0
+        for _ in range(_STEPS):
+            width = high.factor - low.factor
+            if low.factor == 0 or low.over == 0 or width <= HEADROOM_GAP * high.factor:
+                break
+            found = self.at(low.factor + width * below / (below - above))
+            if found.over > 0:
+                high, above = found, found.over
+                below, stayed = (below / 2 if stayed < 0 else below), -1
+            else:
+                low, below = found, found.over
+                above, stayed = (above / 2 if stayed > 0 else above), 1
+        return low, high
 
 
 def grown(job: JobGraph, factor: float) -> JobGraph:
@@ -139,38 +186,3 @@ def _grown_operator(op: Operator, factor: float) -> Operator:
         written = written and factor * written
     changes = {"demand": demand, "checkpointed_bytes": written}
     return op.model_copy(update={"cost": op.cost.model_copy(update=changes)})
-
-
-def _bracket(usage: Usage, share: _Share) -> tuple[_At, _At | None]:
-    """Return the use at the largest factor that holds, and next to it; None: not found."""
-    last = _At(1.0, usage, share(usage) - 1)
-    step = 0.5 if last.over > 0 else 2.0
-    for _ in range(_DOUBLINGS):
-        found = _at(usage, step * last.factor, share)
-        if (found.over > 0) != (last.over > 0):
-            ends = (found, last) if last.over > 0 else (last, found)
-            return _between(usage, *ends, share)
-        last = found
-    return (_At(0.0, last.usage, 0.0), last) if last.over > 0 else (last, None)
-
-
-def _between(usage: Usage, low: _At, high: _At, share: _Share) -> tuple[_At, _At]:
-    """Return what is nearest to the first limit, on both sides of it.
-
-    By the Illinois method (Dowell and Jarratt, BIT 11, 1971): a secant whose end that stays counts
-    half.
-    """
-    below, above = low.over, high.over
-    stayed = 0
-    for _ in range(_STEPS):
-        width = high.factor - low.factor
-        if low.factor == 0 or low.over == 0 or width <= HEADROOM_GAP * high.factor:
-            break
-        found = _at(usage, low.factor + width * below / (below - above), share)
-        if found.over > 0:
-            high, above = found, found.over
-            below, stayed = (below / 2 if stayed < 0 else below), -1
-        else:
-            low, below = found, found.over
-            above, stayed = (above / 2 if stayed > 0 else above), 1
-    return low, high

@@ -5,7 +5,7 @@ allow `TOLERANCE` for the rounding of sums of floats, and nothing for slots and 
 what is used of which limit; `evaluate.evaluation_of` gives the names to it, for people.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,6 @@ from edgeplace.model import (
     HOUR_S,
     JOB_BOUNDS,
     MONTH_S,
-    RATED,
     LimitKind,
     ObjectiveName,
 )
@@ -177,7 +176,6 @@ class Usage:
             Use(LimitKind.NODE_CPU, self.cores, p.tms.node_cores, TOLERANCE),
             Use(LimitKind.SUBTASK_BUSY, self.busy, np.ones(p.n), TOLERANCE),
             Use(LimitKind.CREDIT_WINDOW, self.far_bytes, self.window_room, TOLERANCE),
-            *self._bounds(kind for kind in BOUNDS if kind in RATED),
         )
 
     @cached_property
@@ -201,12 +199,6 @@ class Usage:
         must = replace(links, used=links.used - late)
         return float(max(use.share.max(initial=0.0) for use in (must, *others)))
 
-    @property
-    def late_checkpoints(self) -> bool:
-        """Whether the checkpoints on some link would take more than a full link gives them."""
-        most = LATE_CHECKPOINTS_SHARE * self.problem.network.capacity_bytes_per_s
-        return bool((self.checkpoint_bytes > most).any())
-
     @cached_property
     def fixed(self) -> tuple[Use, ...]:
         """The use of all other limits; for rules, the number of subtasks that break them."""
@@ -219,13 +211,13 @@ class Usage:
                 for kind, taken, has in zip(AMOUNTS, self.taken.T, p.tms.has.T, strict=True)
             ),
             _none_allowed(LimitKind.RULE, [wrong for _, wrong in self.rules]),
-            *self._bounds(kind for kind in BOUNDS if kind not in RATED),
+            *self._bounds(),
             *self._bounds_of_jobs(),
         )
 
-    def _bounds(self, kinds: Iterable[LimitKind]) -> Iterator[Use]:
+    def _bounds(self) -> Iterator[Use]:
         """Yield the use of bounds on terms of the objective."""
-        for kind in kinds:
+        for kind in BOUNDS:
             most, term = kind.bound(self.problem.rules), kind.facts.bounds
             if most is not None:
                 # A missing route counts nothing: it is a limit of its own.

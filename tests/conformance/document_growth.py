@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from edgeplace.model import JobGraph, Plan
+from edgeplace.model import JobGraph, Plan, StreamCost
 from tests.conformance.document_day import documents_of
 from tests.conformance.document_oracle import Document, Plans
 from tests.conformance.parsed import Parsed
@@ -60,8 +60,11 @@ def _fullest(parsed: Parsed, plan: Plan, factor: float) -> float:
 
 
 def _fullest_held_back(parsed: Parsed, plan: Plan, factor: float) -> float:
-    """Return the same where late checkpoints have at most their share of a link."""
-    return max(_held_back(document, row) for document, row in _grown(parsed, plan, factor))
+    """Return the same where links send full buffers only, and late checkpoints have at most their
+    share of a link.
+    """
+    each = _grown(parsed, plan, factor, _without_ticks)
+    return max(_held_back(document, row) for document, row in each)
 
 
 def _held_back(document: Document, row: Plans) -> float:
@@ -81,9 +84,21 @@ def _held_back(document: Document, row: Plans) -> float:
     return most
 
 
-def _grown(parsed: Parsed, plan: Plan, factor: float) -> list[tuple[Document, Plans]]:
+def _without_ticks(job: JobGraph) -> JobGraph:
+    """Return a job whose streams have something to send once in a very long time."""
+    streams = []
+    for stream in job.streams:
+        cost = stream.cost or StreamCost(source=stream.source, target=stream.target)
+        seldom = cost.model_copy(update={"flushes_per_s": 1e-12})
+        streams.append(stream.model_copy(update={"cost": seldom}))
+    return job.model_copy(update={"streams": tuple(streams)})
+
+
+def _grown(
+    parsed: Parsed, plan: Plan, factor: float, as_sent: Callable[[JobGraph], JobGraph] = lambda j: j
+) -> list[tuple[Document, Plans]]:
     """Return the documents at the rates of all sources times a factor, and the plan as a row."""
-    jobs = [_faster(job, factor) for job in parsed.jobs]
+    jobs = [as_sent(_faster(job, factor)) for job in parsed.jobs]
     each = documents_of(jobs, parsed.cluster, parsed.rules, parsed.current)
     return [(document, np.asarray(document.as_row(plan))) for document in each]
 

@@ -5,6 +5,7 @@ Written from docs/formulation.md with plain loops over the model's objects, shar
 """
 
 import itertools
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -148,18 +149,20 @@ class Oracle:
         c = op.cost.on(self.node[self.tms[tm].node].node_class)
         return 1 / c.true_rate_per_s, (c.cpu_ms_per_record or 1000 / c.true_rate_per_s) / 1000
 
-    def packed(self, records, payload, seldom):
-        """Bytes per second on the wire there and back: docs/formulation.md, the wire."""
+    def packed(self, records, payload, seldom, full=False):
+        """Bytes per second on the wire there and back: docs/formulation.md, the wire. Behind a
+        full link all buffers are full."""
         mtu = self.cluster.mtu_bytes
         if mtu is None:
             return payload, 0.0
-        timeout = self.job.buffer_timeout_ms
-        ticks = 1000 / timeout if timeout else float("inf")
         marks = 0.0
         if self.job.watermark_interval_ms:
             fastest = max(max(s.cost.demand.rates_per_s) for s in self.job.sources())
             marks = min(1000 / self.job.watermark_interval_ms, fastest)
-        buffers = payload / self.cluster.buffer_bytes + min(records + marks, ticks, seldom)
+        ticks = records + marks
+        if t := self.job.buffer_timeout_ms / 1000:
+            ticks = (1 - max(1 - marks * t, 0) * math.exp(-records * t)) / t
+        buffers = payload / self.cluster.buffer_bytes + (0 if full else min(ticks, seldom))
         framed = payload + 47 * buffers
         packets = max(framed / (mtu - 52) + buffers / 2, buffers)
         return framed + 52 * (packets + buffers), 81 * buffers + 26 * (packets - buffers)
@@ -261,15 +264,17 @@ class Oracle:
                 broken.add("moves of a job")
 
     def links_in_use(self, place, state):
-        """[share of each link], [the same if checkpoints may take longer than their interval]"""
-        least = defaultdict(float)
+        """[share of each link], [the same if it is full: full buffers, and checkpoints that may
+        take longer than their interval]"""
+        least, full = defaultdict(float), defaultdict(float)
         for k, j, rec, w, _size, stream in self.held_back:
             a, b = self.site_of[place[k]], self.site_of[place[j]]
-            sent, answered = self.packed(rec, w, self.seldom[stream])
-            for hop in self.path.get((a, b), ()):
-                least[hop] += sent
-            for hop in self.path.get((b, a), ()):
-                least[hop] += answered
+            for of, waits in ((least, False), (full, True)):
+                sent, answered = self.packed(rec, w, self.seldom[stream], waits)
+                for hop in self.path.get((a, b), ()):
+                    of[hop] += sent
+                for hop in self.path.get((b, a), ()):
+                    of[hop] += answered
         rho, late = [0.0], [0.0]
         for hop, link in self.links.items():
             if link.bandwidth_bytes_per_s is not None:
@@ -277,7 +282,7 @@ class Oracle:
                 room -= link.background_bytes_per_s
                 if least[hop] + state[hop] > 0:
                     rho.append((least[hop] + state[hop]) / room)
-                    late.append((least[hop] + min(state[hop], room / 3)) / room)
+                    late.append((full[hop] + min(state[hop], room / 3)) / room)
         return rho, late
 
     def state(self, oid):

@@ -6,7 +6,16 @@ out is worked out by hand: 10 equally frequent keys, so nearly 10 records a flus
 
 import pytest
 
-from edgeplace.model import Cluster, JobGraph, LimitKind, Plan, Rules, Status, parse
+from edgeplace.model import (
+    Cluster,
+    JobGraph,
+    LimitKind,
+    Plan,
+    Rules,
+    Status,
+    StreamCost,
+    parse,
+)
 from edgeplace.solver import evaluate, solve
 
 AT_EDGE = Plan(jobs={"words": {"source": ("pi",), "combine": ("pi",), "count": ("server",)}})
@@ -169,6 +178,35 @@ def test_checkpoints_that_keep_their_interval_leave_the_headroom_as_it_is():
     little = {"state_bytes": 50.0, "checkpointed_bytes": 50.0}
     found = evaluate(job({"records": 1000}, combine=little), cluster(600), AT_EDGE)
     assert found.sustained == found.headroom == pytest.approx(600 / (50 + BY_COUNT), rel=1e-3)
+
+
+@pytest.mark.parametrize("bytes_per_s", [5_000.0, 50_000.0])
+def test_a_full_link_has_full_buffers(bytes_per_s):
+    """All is at the edge but `count`, which gets records of 100 bytes."""
+    stated = job({"records": 1000})
+    onward = StreamCost(source="combine", target="count", selectivity=1, bytes_per_record=100)
+    into, out = stated.streams
+    streams = into, out.model_copy(update={"cost": onward})
+    stated = stated.revised(streams=streams, checkpoint_interval_ms=None)
+    thin = cluster(bytes_per_s).model_copy(update={"mtu_bytes": 1500})
+    found = evaluate(stated, thin, AT_EDGE)
+    # Of each byte of records: frames of 47 bytes a buffer, and packets of 1448, half of one more.
+    buffers = 1 / thin.buffer_bytes
+    payload = 1 + 47 * buffers
+    of_a_byte = payload + 52 * (payload / 1448 + buffers / 2) + 52 * buffers
+    assert 100 * found.sustained == pytest.approx(bytes_per_s / 100 / of_a_byte, rel=1e-4)
+    # With parts of buffers at the ticks of the timer, the link is full before.
+    assert found.headroom < 0.98 * found.sustained
+    grown = stated.with_source_rate("source", 100 * 1.0001 * found.headroom)
+    assert evaluate(grown, thin, AT_EDGE).links[0].used > bytes_per_s
+
+
+def test_a_full_processor_sends_as_its_timer_says():
+    slow = job(
+        {"records": 1000}, combine={"classes": [{"node_class": "any", "true_rate_per_s": 50}]}
+    )
+    found = evaluate(slow, cluster(None).model_copy(update={"mtu_bytes": 1500}), AT_EDGE)
+    assert found.sustained == found.headroom == pytest.approx(0.5)
 
 
 def test_state_follows_its_law():
