@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from edgeplace.model import Cluster, JobGraph, read
 from edgeplace.solver.problem.traffic import Traffic
 from edgeplace.spark_stats.cpu.choice import CpuChoice, learn
-from edgeplace.spark_stats.cpu.regression import BACKGROUND
 from edgeplace.spark_stats.cpu.slices import Slices
 
 ROOT = Path(__file__).parents[1]
@@ -133,15 +132,10 @@ def _show(job: JobGraph, node_class: str, slices: Slices, choice: CpuChoice) -> 
         return
     recorded = recorded_s(job, slices.operators, node_class)
     print(f"  background {choice.fit.background:.4f} cores")
-    for group in choice.fit.groups:
-        members = [i for i in group if i != BACKGROUND]
-        if members:
-            said = ", ".join(
-                f"{job.operator(slices.operators[i]).name.split('[')[0]} "
-                f"{1e6 * choice.fit.cost_s[i]:.2f} µs (was {1e6 * recorded[i]:.2f})"
-                for i in members
-            )
-            print(f"  {'together: ' if len(members) > 1 else ''}{said}")
+    for i, operator in enumerate(slices.operators):
+        cost, told = 1e6 * choice.fit.cost_s[i], choice.fit.resolution[i]
+        name = job.operator(operator).name.split("[")[0]
+        print(f"  {name}: {cost:.2f} µs (was {1e6 * recorded[i]:.2f}), {told:.0%} by the rates")
 
 
 def main() -> None:

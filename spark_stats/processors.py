@@ -8,7 +8,6 @@ from typing import Literal
 
 from edgeplace.model.cost import Background
 from edgeplace.spark_stats.cpu.choice import CpuChoice
-from edgeplace.spark_stats.cpu.regression import BACKGROUND
 from edgeplace.spark_stats.cpu.slices import Slices
 from edgeplace.spark_stats.cpu.starved import FullMinutes, StarvedMinute
 from edgeplace.spark_stats.totals import QuarterTotals, Total
@@ -107,9 +106,13 @@ class CpuTime:
             dealt=dealt,
             dealt_when_free=frozenset(c for c, (own, _) in choices.items() if own.enough_free),
             background=tuple(
-                Background(node_class=name, cores=choice.fit.background, interval_cores=ends)
+                Background(
+                    node_class=name,
+                    cores=choice.fit.background,
+                    interval_cores=(float(choice.ends[0, 0]), float(choice.ends[0, 1])),
+                )
                 for name, (_, choice) in choices.items()
-                if choice.fit and (ends := _background_ends(choice))
+                if choice.fit
             ),
             reasons={name: choice.reason for name, (_, choice) in choices.items() if choice.reason},
         )
@@ -176,32 +179,21 @@ def _regressed(slices: Slices, choice: CpuChoice, names: Mapping[str, str]) -> d
     """Return operator -> cost, where a regression holds."""
     if choice.fit is None:
         return {}
-    found: dict[str, CpuCost] = {}
-    cost_ms = (1000.0 * choice.fit.cost_s).tolist()
-    weights_ms = 1000.0 * choice.fit.weights_s
-    for group, ends in zip(choice.fit.groups, choice.ends, strict=True):
-        members = [i for i in group if i != BACKGROUND]
-        called = [names[slices.operators[i]] for i in members]
-        if BACKGROUND in group:
-            called.append("the background of the JVM")
-        for i in members:
-            if cost_ms[i] <= 0:
-                continue
-            if len(called) == 1:
-                low, high = (float(end * weights_ms[i]) for end in ends)
-                found[slices.operators[i]] = CpuCost(cost_ms[i], "regression", (low, high))
-            else:
-                reason = (
-                    f"not identifiable: the rates in this log cannot tell {', '.join(called[:-1])} "
-                    f"and {called[-1]} apart; what they have together is by regression"
-                )
-                found[slices.operators[i]] = CpuCost(cost_ms[i], "busy time", reason=reason)
-    return found
-
-
-def _background_ends(choice: CpuChoice) -> tuple[float, float] | None:
-    """Return the interval of the background, None if it is not known apart."""
-    if choice.fit is None or (BACKGROUND,) not in choice.fit.groups:
-        return None
-    low, high = choice.ends[choice.fit.groups.index((BACKGROUND,))]
-    return float(low), float(high)
+    known = choice.identified
+    costs_ms = (1000.0 * choice.fit.cost_s).tolist()
+    ends_ms = (1000.0 * choice.ends[1:]).tolist()
+    seen = [i for i, cost in enumerate(costs_ms) if cost > 0]
+    unclear = [names[slices.operators[i]] for i in seen if not known[i]]
+    them = f"{', '.join(unclear[:-1])} and {unclear[-1]}" if unclear[1:] else "it and others"
+    reason = (
+        f"not identifiable: the rates in this log cannot tell {them} apart; what they have "
+        "together is by regression"
+    )
+    return {
+        slices.operators[i]: (
+            CpuCost(costs_ms[i], "regression", (ends_ms[i][0], ends_ms[i][1]))
+            if known[i]
+            else CpuCost(costs_ms[i], "busy time", reason=reason)
+        )
+        for i in seen
+    }

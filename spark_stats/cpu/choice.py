@@ -8,15 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.arrays import Floats, Ints
-from edgeplace.spark_stats.cpu.regression import (
-    BACKGROUND,
-    Fit,
-    Group,
-    fit,
-    groups_of,
-    intervals,
-)
+from edgeplace.spark_stats.arrays import Bools, Floats, Ints
+from edgeplace.spark_stats.cpu.regression import SHRINKAGES, Fit, NormalEquations, intervals
 from edgeplace.spark_stats.cpu.slices import Slices
 
 FEWEST_MINUTES = 10
@@ -24,7 +17,10 @@ FEWEST_MINUTES = 10
 PARTS = 5
 """Number of blocks of time, and of rates."""
 WIN = 0.9
-"""Largest error of a regression that is kept, as a share of the error by busy time."""
+"""Largest error of a regression that is kept, as a share of the error by busy time; likewise of
+one that is pulled less towards busy time, as a share of the error of one that is pulled more."""
+RESOLVED = 0.5
+"""Least resolution of a cost that is said to be by regression: more of it is by the minutes."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +44,7 @@ class HeldOutCores:
 
     def error(self, predicted: Floats) -> float:
         """Return the mean error in cores."""
-        return float(np.abs(predicted - self.measured).mean())
+        return float(np.abs(predicted - self.measured).mean()) if len(predicted) else 0.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class CpuChoice:
     fit
         None if CPU time is divided by busy time.
     ends
-        Lower and upper end of the scale of each group, shape (groups, 2).
+        Lower and upper end of the background and of each cost, shape (1 + k, 2).
     reason
         Why there is no fit; empty if there is one.
     held_out
@@ -71,6 +67,13 @@ class CpuChoice:
     ends: Floats
     reason: str
     held_out: Mapping[str, HeldOutCores]
+
+    @property
+    def identified(self) -> Bools:
+        """Which costs the minutes tell from those of the other operators, shape (k,)."""
+        if self.fit is None:
+            return np.zeros(0, dtype=bool)
+        return (self.fit.resolution >= RESOLVED) & (self.ends[1:, 0] > 0)
 
 
 def learn(
@@ -99,37 +102,39 @@ def learn(
     if parts is None:
         parts = {"time": slices.time_blocks(PARTS), "rate": slices.rate_blocks(PARTS)}
     dealt = dealt_s(slices)
-    groups = groups_of(slices, dealt)
-    if (BACKGROUND,) not in groups and len(groups) == 1:
+    tries = {name: held_out(slices, part, dealt_s) for name, part in parts.items()}
+    of_each = zip(*tries.values(), strict=True)
+    errors = [sum(h.error(h.by_regression) for h in tried) for tried in of_each]
+    best = max(i for i, error in enumerate(errors) if WIN * error <= min(errors))
+    tried = {name: each[best] for name, each in tries.items()}
+    found = NormalEquations.of(slices, dealt).fit(SHRINKAGES[best])
+    if found.steady(slices):
         return _refused(
-            "the rates hardly change, so the background of the JVM cannot be told from the cost "
-            "of records"
+            "the rates hardly change, or CPU time does not follow them, so the background of the "
+            "JVM cannot be told from the cost of records"
         )
-    tried = {name: held_out(slices, groups, part, dealt_s) for name, part in parts.items()}
-    for name, found in tried.items():
-        if not len(found.measured):
+    for name, seen in tried.items():
+        if not len(seen.measured):
             return _refused("no operator ran here in more than a part of the time", tried)
-        if not found.wins:
+        if not seen.wins:
             return _refused(
-                f"the regression is off by {found.error(found.by_regression):.3f} cores in minutes "
+                f"the regression is off by {seen.error(seen.by_regression):.3f} cores in minutes "
                 f"of a {name} that it has not seen, busy time by "
-                f"{found.error(found.by_busy_time):.3f}",
+                f"{seen.error(seen.by_busy_time):.3f}",
                 tried,
             )
-    return CpuChoice(fit(slices, groups, dealt), intervals(slices, groups, dealt), "", tried)
+    return CpuChoice(found, intervals(slices, SHRINKAGES[best], dealt), "", tried)
 
 
 def held_out(
-    slices: Slices,
-    groups: tuple[Group, ...],
-    part: Ints,
-    dealt_s: Callable[[Slices], Floats] = Slices.dealt_s,
-) -> HeldOutCores:
-    """Return the prediction of each part from the others, by both ways.
+    slices: Slices, part: Ints, dealt_s: Callable[[Slices], Floats] = Slices.dealt_s
+) -> list[HeldOutCores]:
+    """Return the prediction of each part from the others, by busy time and by a regression with
+    each of `SHRINKAGES`.
 
     Rows with an operator that the others do not have are left out: nobody can predict them.
     """
-    figures: list[tuple[Floats, Floats, Floats]] = []
+    figures: list[tuple[Floats, ...]] = []
     for number in np.unique(part):
         others = slices.only(part != number)
         unknown = others.per_s.sum(axis=0) == 0
@@ -137,10 +142,14 @@ def held_out(
         own = own.only(own.per_s[:, unknown].sum(axis=1) == 0)
         if len(own.cores) and len(others.cores):
             dealt = dealt_s(others)
-            learned = fit(others, groups, dealt)
-            figures.append((own.cores, own.per_s @ dealt, learned.cores(own)))
-    none = (np.zeros(0),) * 3
-    return HeldOutCores(*(np.concatenate(x) for x in zip(none, *figures, strict=True)))
+            equations = NormalEquations.of(others, dealt)
+            learned = (equations.fit(weight).cores(own) for weight in SHRINKAGES)
+            figures.append((own.cores, own.per_s @ dealt, *learned))
+    none = (np.zeros(0),) * (2 + len(SHRINKAGES))
+    measured, by_busy_time, *learned = (
+        np.concatenate(each) for each in zip(none, *figures, strict=True)
+    )
+    return [HeldOutCores(measured, by_busy_time, each) for each in learned]
 
 
 def _refused(reason: str, tried: Mapping[str, HeldOutCores] | None = None) -> CpuChoice:
