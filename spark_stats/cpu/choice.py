@@ -19,8 +19,8 @@ PARTS = 5
 WIN = 0.9
 """Largest error of a regression that is kept, as a share of the error by busy time; likewise of
 one that is pulled less towards busy time, as a share of the error of one that is pulled more."""
-RESOLVED = 0.5
-"""Least resolution of a cost that is said to be by regression: more of it is by the minutes."""
+RESOLVED = 0.9
+"""Least resolution of a cost that is said to be by regression: a tenth is by busy time, at most."""
 
 
 @dataclass(frozen=True)
