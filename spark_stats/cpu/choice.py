@@ -143,13 +143,11 @@ def held_out(
         if len(own.cores) and len(others.cores):
             dealt = dealt_s(others)
             equations = NormalEquations.of(others, dealt)
-            learned = (equations.fit(weight).cores(own) for weight in SHRINKAGES)
+            learned = [equations.fit(weight).cores(own) for weight in SHRINKAGES]
             figures.append((own.cores, own.per_s @ dealt, *learned))
     none = (np.zeros(0),) * (2 + len(SHRINKAGES))
-    measured, by_busy_time, *learned = (
-        np.concatenate(each) for each in zip(none, *figures, strict=True)
-    )
-    return [HeldOutCores(measured, by_busy_time, each) for each in learned]
+    columns = [np.concatenate(each) for each in zip(none, *figures, strict=True)]
+    return [HeldOutCores(columns[0], columns[1], learned) for learned in columns[2:]]
 
 
 def _refused(reason: str, tried: Mapping[str, HeldOutCores] | None = None) -> CpuChoice:

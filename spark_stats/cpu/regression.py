@@ -8,6 +8,7 @@ division of CPU time by busy time: where minutes say nothing, it stands, and whe
 it hardly counts.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +57,7 @@ class Fit:
         length = float(np.linalg.norm(cores))
         if not length > 0:
             return True
-        alike = float(cores.sum()) / (length * np.sqrt(len(cores)))
+        alike = float(cores.sum()) / (length * math.sqrt(len(cores)))
         return 1 + alike >= STEADY**2 * (1 - alike)
 
 
