@@ -196,8 +196,8 @@ def _show_plan(
         )
     if evaluation.headroom < min(1.0, evaluation.sustained):
         console.text(
-            "a link is full: Flink sends fuller buffers over it, and waits with the next checkpoint "
-            "where one takes longer than its interval",
+            "a link is full: Flink sends fuller buffers over it, and waits with the next "
+            "checkpoint where one takes longer than its interval",
             style="bold yellow",
         )
 
