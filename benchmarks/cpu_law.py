@@ -169,9 +169,10 @@ def _show(job: JobGraph, node_class: str, slices: Slices, choice: CpuChoice) -> 
     recorded = recorded_s(job, slices.operators, node_class)
     print(f"  background {choice.fit.background:.4f} cores")
     for i, operator in enumerate(slices.operators):
-        cost, told = 1e6 * choice.fit.cost_s[i], choice.fit.resolution[i]
+        cost = 1e6 * choice.fit.cost_s[i]
         name = job.operator(operator).name.split("[")[0]
-        print(f"  {name}: {cost:.2f} µs (was {1e6 * recorded[i]:.2f}), {told:.0%} by the rates")
+        told = "" if choice.identified[i] else ", not identifiable"
+        print(f"  {name}: {cost:.2f} µs (was {1e6 * recorded[i]:.2f}){told}")
 
 
 def main() -> None:

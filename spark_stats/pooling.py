@@ -11,11 +11,11 @@ Journal of the American Statistical Association 74, 1979).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from edgeplace.spark_stats.arrays import Floats
+from edgeplace.spark_stats.student import students_t
 
 CONFIDENCE = 0.9
 """Probability with which a cost lies in its interval."""
@@ -109,7 +109,7 @@ class Pool:
             return None
         log_cost = float(row @ self._effects)
         error = math.sqrt(float(row @ self._inverse @ row) + self._tau2)
-        reach = _student(self._freedom) * error
+        reach = students_t(self._freedom, CONFIDENCE) * error
         return Estimate(math.exp(log_cost), math.exp(log_cost - reach), math.exp(log_cost + reach))
 
     def _of(self, operator: str, node_class: str) -> list[int]:
@@ -138,24 +138,3 @@ class Pool:
             else:
                 high = middle
         return (low + high) / 2
-
-
-def _student(freedom: int) -> float:
-    """Return the quantile of Student's t for `CONFIDENCE`, two-sided.
-
-    One and two degrees of freedom have closed forms; the others are expanded (Abramowitz and
-    Stegun, Handbook of Mathematical Functions, 26.7.5; error below 0.3 % from 3 on).
-    """
-    p = (1 + CONFIDENCE) / 2
-    if freedom == 1:
-        return math.tan(math.pi * (p - 0.5))
-    if freedom == 2:
-        return (2 * p - 1) * math.sqrt(2 / (4 * p * (1 - p)))
-    z = NormalDist().inv_cdf(p)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / float(freedom) ** (i + 1) for i, term in enumerate(terms))

@@ -184,10 +184,10 @@ def _regressed(slices: Slices, choice: CpuChoice, names: Mapping[str, str]) -> d
     ends_ms = (1000.0 * choice.ends[1:]).tolist()
     seen = [i for i, cost in enumerate(costs_ms) if cost > 0]
     unclear = [names[slices.operators[i]] for i in seen if not known[i]]
-    them = f"{', '.join(unclear[:-1])} and {unclear[-1]}" if unclear[1:] else "it and others"
+    them = f"{', '.join(unclear[:-1])} and {unclear[-1]}" if unclear[1:] else "".join(unclear)
     reason = (
-        f"not identifiable: the rates in this log cannot tell {them} apart; what they have "
-        "together is by regression"
+        f"not identifiable: the rates in this log do not tell the CPU time of {them} better than "
+        "busy time does; what all have together is by regression"
     )
     return {
         slices.operators[i]: (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgeplace.spark_stats.arrays import Bools, Floats, Ints
-from edgeplace.spark_stats.cpu.regression import SHRINKAGES, Fit, NormalEquations, intervals
+from edgeplace.spark_stats.cpu.regression import SHRINKAGES, Fit, fits, intervals
 from edgeplace.spark_stats.cpu.slices import Slices
 
 FEWEST_MINUTES = 10
@@ -19,8 +19,8 @@ PARTS = 5
 WIN = 0.9
 """Largest error of a regression that is kept, as a share of the error by busy time; likewise of
 one that is pulled less towards busy time, as a share of the error of one that is pulled more."""
-RESOLVED = 0.9
-"""Least resolution of a cost that is said to be by regression: a tenth is by busy time, at most."""
+MOST_BY_BUSY_TIME = 0.1
+"""Largest part of a cost that is said to be by regression by which it changes with busy time."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class CpuChoice:
         """Which costs the minutes tell from those of the other operators, shape (k,)."""
         if self.fit is None:
             return np.zeros(0, dtype=bool)
-        return (self.fit.resolution >= RESOLVED) & (self.ends[1:, 0] > 0)
+        little = self.fit.by_busy_time_s <= MOST_BY_BUSY_TIME * self.fit.cost_s
+        return little & (self.ends[1:, 0] > 0)
 
 
 def learn(
@@ -107,8 +108,9 @@ def learn(
     errors = [sum(h.error(h.by_regression) for h in tried) for tried in of_each]
     best = max(i for i, error in enumerate(errors) if WIN * error <= min(errors))
     tried = {name: each[best] for name, each in tries.items()}
-    found = NormalEquations.of(slices, dealt).fit(SHRINKAGES[best])
-    if found.steady(slices):
+    shrinkage = SHRINKAGES[best]
+    [found] = fits(slices, dealt, [shrinkage])
+    if found.steady(slices) or not _follows(slices, dealt):
         return _refused(
             "the rates hardly change, or CPU time does not follow them, so the background of the "
             "JVM cannot be told from the cost of records"
@@ -123,7 +125,7 @@ def learn(
                 f"{seen.error(seen.by_busy_time):.3f}",
                 tried,
             )
-    return CpuChoice(found, intervals(slices, SHRINKAGES[best], dealt), "", tried)
+    return CpuChoice(found, intervals(slices, dealt, shrinkage, found), "", tried)
 
 
 def held_out(
@@ -142,12 +144,17 @@ def held_out(
         own = own.only(own.per_s[:, unknown].sum(axis=1) == 0)
         if len(own.cores) and len(others.cores):
             dealt = dealt_s(others)
-            equations = NormalEquations.of(others, dealt)
-            learned = [equations.fit(weight).cores(own) for weight in SHRINKAGES]
+            learned = [found.cores(own) for found in fits(others, dealt, SHRINKAGES)]
             figures.append((own.cores, own.per_s @ dealt, *learned))
     none = (np.zeros(0),) * (2 + len(SHRINKAGES))
     columns = [np.concatenate(each) for each in zip(none, *figures, strict=True)]
     return [HeldOutCores(columns[0], columns[1], learned) for learned in columns[2:]]
+
+
+def _follows(slices: Slices, dealt_s: Floats) -> bool:
+    """Return whether CPU time grows with work by busy time, if there is any busy time."""
+    work = slices.per_s @ dealt_s
+    return not work.any() or float((work - work.mean()) @ slices.cores) > 0
 
 
 def _refused(reason: str, tried: Mapping[str, HeldOutCores] | None = None) -> CpuChoice:

@@ -9,16 +9,22 @@ it hardly counts.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
-from edgeplace.spark_stats.arrays import Bools, Floats
+from edgeplace.spark_stats.arrays import Floats
 from edgeplace.spark_stats.cpu.non_negative import non_negative_least_squares
 from edgeplace.spark_stats.cpu.slices import Slices
+from edgeplace.spark_stats.student import students_t
 
 SHRINKAGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Weights of busy time that are tried; `choice` takes the one that predicts left-out minutes."""
+LEAST_UNIT = 0.1
+"""Least unit of a cost, as a part of an even share of the cores: busy time may say next to nothing
+of an operator that works in other threads."""
 STEADY = 30.0
 """Condition index from which costs cannot be told from the background (Belsley, Kuh, Welsch)."""
 RESAMPLES = 200
@@ -37,14 +43,14 @@ class Fit:
         Cores that a TaskManager uses without records.
     cost_s
         Core-seconds a record, shape (k,); 0 where it is not known.
-    resolution
-        How much of each cost the minutes say, from 0 (all of it is by busy time) to 1, shape (k,):
-        the diagonal of the resolution matrix.
+    by_busy_time_s
+        How much each cost changes if busy time is wrong, of each operator by itself, core-seconds a
+        record, shape (k,).
     """
 
     background: float
     cost_s: Floats
-    resolution: Floats
+    by_busy_time_s: Floats
 
     def cores(self, slices: Slices) -> Floats:
         """Return the predicted cores, shape (n,)."""
@@ -62,98 +68,154 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class NormalEquations:
-    """Sums over the minutes of one node class, from which its coefficients follow.
-
-    .. math::
-        \\min \\sum (c - \\alpha - \\sum_i \\beta_i r_i)^2
-        + \\lambda \\sum (\\kappa \\sum_i d_i r_i)^2 \\sum_i (\\beta_i / \\kappa d_i - 1)^2
-
-    with d_i the core-seconds a record by busy time, and their part :math:`\\kappa` that is not
-    background, by least squares of the cores. Where d_i is 0, a cost is pulled nowhere.
+class Sums:
+    """Sums over minutes of one node class, from which its coefficients follow. They add up.
 
     Attributes
     ----------
-    unit_s
-        Core-seconds a record that a coefficient of 1 stands for, shape (k,).
-    pulled
-        Which coefficients are pulled towards 1, shape (1 + k,), the background's first.
-    work
-        The square of the cores for records by busy time.
-    gram, moment
-        Products of the columns with each other and with the cores, shapes (1 + k, 1 + k), (1 + k,).
-
-    References
-    ----------
-    H. Theil, A. S. Goldberger: On pure and mixed statistical estimation in economics.
-    International Economic Review 2, 1961.
-    A. E. Hoerl, R. W. Kennard: Ridge regression: biased estimation for nonorthogonal problems.
-    Technometrics 12, 1970.
+    gram, moment, square
+        Products of the columns with each other and with the cores, and of the cores, shapes
+        (1 + k, 1 + k), (1 + k,) and (): a column of ones for the background, and records/s of each
+        operator in its `unit_per_s`.
     """
 
-    unit_s: Floats
-    pulled: Bools
-    work: float
     gram: Floats
     moment: Floats
+    square: float
 
     @classmethod
-    def of(cls, slices: Slices, dealt_s: Floats) -> "NormalEquations":
-        """Return the sums, given the core-seconds a record by busy time, shape (k,)."""
-        work = slices.per_s @ dealt_s
-        whole = np.column_stack([np.ones(len(work)), work])
-        _, part = _least_squares(whole.T @ whole, whole.T @ slices.cores)
-        pulled = part * dealt_s > 0
-        unit_s = np.where(pulled, part * dealt_s, 1.0)
-        columns = _columns(slices, unit_s)
-        return cls(
-            unit_s,
-            np.concatenate([[False], pulled]),
-            part**2 * float(work @ work),
-            columns.T @ columns,
-            columns.T @ slices.cores,
-        )
+    def of(cls, slices: Slices, unit_per_s: Floats) -> "Sums":
+        """Return the sums over all rows."""
+        columns = np.column_stack([np.ones(len(slices.cores)), slices.per_s / unit_per_s])
+        cores = slices.cores
+        return cls(columns.T @ columns, columns.T @ cores, float(cores @ cores))
 
-    def fit(self, shrinkage: float) -> Fit:
-        """Return the coefficients, with costs by busy time where they would not be positive.
+    def fit(self, dealt: Floats, shrinkage: float) -> "Coefficients":
+        """Return the coefficients.
+
+        .. math::
+            \\min \\sum (c - \\alpha - \\sum_i \\beta_i r_i)^2
+            + \\lambda \\sum (c - \\bar c)^2 \\sum_i ((\\beta_i - \\kappa d_i) / u_i)^2
+
+        with d_i the cost by busy time, and their part :math:`\\kappa` that is not background, by
+        least squares of the cores. The unit u_i is :math:`\\kappa d_i`, or what makes `LEAST_UNIT`
+        of an even share of the cores if that is more.
 
         Parameters
         ----------
+        dealt
+            Cost by busy time, cores for one unit of the rate, shape (k,).
         shrinkage
             :math:`\\lambda`, the weight of busy time.
-        """
-        weight = self.weight(shrinkage)
-        found = _least_squares(self.gram + np.diag(weight), self.moment + weight)
-        units = np.where((found <= 0) & self.pulled, 1.0, found)[1:]
-        resolution = self._resolution(weight, found > 0)[1:]
-        return Fit(float(found[0]), units * self.unit_s, resolution)
-
-    def weight(self, shrinkage: float) -> Floats:
-        """Return the weight of the square of each coefficient's way from 1, shape (1 + k,)."""
-        return np.where(self.pulled, shrinkage * self.work, 0.0)
-
-    def _resolution(self, weight: Floats, free: Bools) -> Floats:
-        """Return how much of each coefficient that is not 0 comes from the minutes, (1 + k,).
 
         References
         ----------
-        W. Menke: Geophysical Data Analysis: Discrete Inverse Theory. Academic Press 1984 (ch. 4).
+        H. Theil, A. S. Goldberger: On pure and mixed statistical estimation in economics.
+        International Economic Review 2, 1961.
+        A. E. Hoerl, R. W. Kennard: Ridge regression: biased estimation for nonorthogonal problems.
+        Technometrics 12, 1970.
         """
-        found = np.zeros(len(free))
-        both = np.ix_(free, free)
-        whole = (self.gram + np.diag(weight))[both]
-        length = np.sqrt(np.diag(whole))
-        scale = np.outer(length, length)
-        inverse = np.linalg.pinv(whole / scale, hermitian=True)
-        found[free] = np.diag(inverse @ (self.gram[both] / scale))
+        of_busy_time = np.zeros((len(self.moment), 2))
+        of_busy_time[0, 0], of_busy_time[1:, 1] = 1.0, dealt
+        _, part = _least_squares(
+            of_busy_time.T @ self.gram @ of_busy_time, of_busy_time.T @ self.moment
+        )
+        count = max(float(self.gram[0, 0]), 1.0)
+        spread = max(self.square - float(self.moment[0]) ** 2 / count, 0.0)
+        usual = np.sqrt(np.diag(self.gram)[1:] / count)
+        seen = usual > 0
+        share = LEAST_UNIT * math.sqrt(spread / count) / max(int(seen.sum()), 1)
+        towards = part * dealt
+        unit = np.maximum(towards, np.divide(share, usual, out=np.zeros_like(usual), where=seen))
+        weight = np.zeros(len(self.moment))
+        # The root first: a square of units may overflow.
+        root = math.sqrt(shrinkage * spread)
+        weight[1:] = np.divide(root, unit, out=np.zeros_like(unit), where=unit > 0) ** 2
+        return Coefficients(self, np.concatenate([[0.0], towards]), weight, unit)
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """A background and costs that are pulled towards busy time.
+
+    Attributes
+    ----------
+    towards, weight
+        Where each coefficient is pulled, and the weight of the square of its way from there, shape
+        (1 + k,), the background's first.
+    unit
+        By how much busy time is wrong at least, as far as known, shape (k,).
+    """
+
+    sums: Sums
+    towards: Floats
+    weight: Floats
+    unit: Floats
+
+    def values(self) -> Floats:
+        """Return the coefficients, not negative, shape (1 + k,)."""
+        gram, moment = self._pulled()
+        return _least_squares(gram, moment)
+
+    def positive(self) -> Floats:
+        """Return them with costs by busy time where they would be 0, and the others given these."""
+        gram, moment = self._pulled()
+        fixed = np.zeros(len(moment), dtype=bool)
+        found = _least_squares(gram, moment)
+        while (more := (found <= 0) & (self.towards > 0) & ~fixed).any():
+            fixed |= more
+            found = np.where(fixed, self.towards, 0.0)
+            left = moment - gram @ found
+            found[~fixed] = _least_squares(gram[np.ix_(~fixed, ~fixed)], left[~fixed])
         return found
 
+    def by_busy_time(self, found: Floats) -> Floats:
+        """Return how much each cost changes if busy time is wrong, of each operator by itself,
+        shape (k,): by a unit, or by as much as the cost found is away from it.
+        """
+        gram, _ = self._pulled()
+        length = np.sqrt(np.diag(gram))
+        length[length == 0] = 1.0
+        inverse = np.linalg.pinv(gram / np.outer(length, length), rcond=1e-12, hermitian=True)
+        change = inverse / np.outer(length, length) * self.weight
+        wrong = np.maximum(self.unit, np.abs(found - self.towards)[1:])
+        changes: Floats = np.sqrt(((change[1:, 1:] * wrong) ** 2).sum(axis=1))
+        return changes
 
-def intervals(slices: Slices, shrinkage: float, dealt_s: Floats) -> Floats:
+    def _pulled(self) -> tuple[Floats, Floats]:
+        return (
+            self.sums.gram + np.diag(self.weight),
+            self.sums.moment + self.weight * self.towards,
+        )
+
+
+def fits(slices: Slices, dealt_s: Floats, shrinkages: Sequence[float]) -> list[Fit]:
+    """Return the coefficients of one node class for each weight of busy time.
+
+    Parameters
+    ----------
+    dealt_s
+        Core-seconds a record by busy time, shape (k,).
+    """
+    unit_per_s = _units(slices)
+    sums = Sums.of(slices, unit_per_s)
+    found = []
+    for shrinkage in shrinkages:
+        pulled = sums.fit(dealt_s * unit_per_s, shrinkage)
+        values = pulled.positive()
+        found.append(
+            Fit(float(values[0]), values[1:] / unit_per_s, pulled.by_busy_time(values) / unit_per_s)
+        )
+    return found
+
+
+def intervals(slices: Slices, dealt_s: Floats, shrinkage: float, found: Fit) -> Floats:
     """Return the lower and upper end of the background and of each cost, shape (1 + k, 2).
 
     n minutes are cut into blocks of the cube root of n consecutive ones, which are drawn with
-    replacement (fixed seed): a block keeps what the minutes in it have in common.
+    replacement (fixed seed): a block keeps what the minutes in it have in common. The ends of the
+    draws are moved away from the fit as Student's t of so many blocks is wider than a normal
+    distribution.
 
     References
     ----------
@@ -162,33 +224,39 @@ def intervals(slices: Slices, shrinkage: float, dealt_s: Floats) -> Floats:
     P. Hall, J. L. Horowitz, B.-Y. Jing: On blocking rules for the bootstrap with dependent data.
     Biometrika 82, 1995 (length of blocks).
     """
-    equations = NormalEquations.of(slices, dealt_s)
-    columns, weight = _columns(slices, equations.unit_s), equations.weight(shrinkage)
     minutes = len(np.unique(slices.minute))
-    count = max(1, round(minutes / max(1, round(minutes ** (1 / 3)))))
+    count = max(2, round(minutes / max(1, round(minutes ** (1 / 3)))))
     block = slices.time_blocks(count)
-    grams = np.array([columns[block == b].T @ columns[block == b] for b in range(count)])
-    moments = np.array([columns[block == b].T @ slices.cores[block == b] for b in range(count)])
+    unit_per_s = _units(slices)
+    parts = [Sums.of(slices.only(block == b), unit_per_s) for b in range(count)]
+    grams = np.array([part.gram for part in parts])
+    moments = np.array([part.moment for part in parts])
+    squares = np.array([part.square for part in parts])
     draws = np.random.default_rng(_SEED).multinomial(
         count, np.full(count, 1 / count), size=RESAMPLES
     )
-    found = [
-        _least_squares(
-            np.tensordot(times, grams, 1) + np.diag(weight),
-            np.tensordot(times, moments, 1) + weight,
-        )
+    drawn = [
+        Sums(np.tensordot(times, grams, 1), times @ moments, float(times @ squares))
+        .fit(dealt_s * unit_per_s, shrinkage)
+        .values()
         for times in draws.astype(float)
     ]
     outside = (1 - LEVEL) / 2
-    low, high = np.quantile(found, (outside, 1 - outside), axis=0)
-    ends: Floats = np.stack([low, high], axis=1)
-    ends[1:] *= equations.unit_s[:, None]
-    return ends
+    ends = np.quantile(drawn, (outside, 1 - outside), axis=0).T
+    ends[1:] /= unit_per_s[:, None]
+    middle = np.concatenate([[found.background], found.cost_s])[:, None]
+    normal = NormalDist().inv_cdf(1 - outside)
+    wider = students_t(count - 1, LEVEL) / normal * math.sqrt(count / (count - 1))
+    away = np.maximum(np.stack([middle[:, 0] - ends[:, 0], ends[:, 1] - middle[:, 0]]), 0.0)
+    low, high = middle[:, 0] - wider * away[0], middle[:, 0] + wider * away[1]
+    both: Floats = np.stack([np.maximum(low, 0.0), high], axis=1)
+    return both
 
 
-def _columns(slices: Slices, unit_s: Floats) -> Floats:
-    """Return the cores of the background and of each operator at one unit, shape (n, 1 + k)."""
-    return np.column_stack([np.ones(len(slices.cores)), slices.per_s * unit_s])
+def _units(slices: Slices) -> Floats:
+    """Return the highest rate of each operator, records/s, shape (k,); 1 if it has none."""
+    top = slices.per_s.max(axis=0, initial=0.0)
+    return np.where(top > 0, top, 1.0)
 
 
 def _least_squares(gram: Floats, moment: Floats) -> Floats:
