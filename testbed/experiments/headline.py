@@ -14,11 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from edgeplace import Cluster, JobGraph, Plan
 from edgeplace.model import ClassCost, StreamCost, write
 from edgeplace.spark_stats.streams import ONE_END_IS_OLDER
+from testbed.core_speed import CoreSpeed
 from testbed.errors import TestbedError
 from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.headline_report import (
@@ -130,21 +132,21 @@ def headline(
         print(report(folder))
         return
     home = flink_home()
-    with World(home, WIDE) as world:
+    with World(home, WIDE) as world, CoreSpeed(world.cluster.scratch) as core_speed:
         say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
         jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
         (folder / ENVIRONMENT).write_text(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
         )
         for workload, left in missing:
-            with _running(world, jar, workload, schedule) as run:
+            with _running(world, jar, workload, schedule, core_speed) as run:
                 _experiment(run, left, results)
     print(report(folder))
 
 
 @contextmanager
 def _running(
-    world: World, jar: str, workload: Workload, schedule: Schedule
+    world: World, jar: str, workload: Workload, schedule: Schedule, core_speed: CoreSpeed
 ) -> Iterator[HeadlineRun]:
     """Submit a workload, wait until stock Flink runs it, and cancel it at the end."""
     out = world.cluster.scratch / workload.name
@@ -164,7 +166,7 @@ def _running(
 
     world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
     try:
-        yield HeadlineRun(world, workload, job_id, out, Loop(world, out), schedule)
+        yield HeadlineRun(world, workload, job_id, out, Loop(world, out), schedule, core_speed)
     finally:
         world.set_wan(WIDE)
         world.cluster.rest.cancel(job_id)
@@ -182,6 +184,7 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
     busy, fast, background = _measured_busy(run, stock, logs)
     results.add_alone(_each_alone(run, stock, logs, busy.job))
     bare = without_background(busy.cluster, background)
+    core_speed = _core_speed(logs)
     for mbit in mbit_per_s:
         cluster = over(bare, mbit)
         # The size of the state at that rate is not known yet, and at full speed the state is far
@@ -199,6 +202,7 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
                     "placement": each.plan.of(job.name),
                     "per_subtask": rate,
                     "background_cores": background,
+                    "core_speed_of_costs": core_speed,
                     **watched(run, cluster, mbit, each.plan, rate, max(each.sustained, rate)),
                 }
             )
@@ -206,8 +210,31 @@ def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results)
         results.add(busy.cluster, job, cells)
 
 
-_BusyLogs = Sequence[Sequence[Path]]
+@dataclass(frozen=True)
+class _Recorded:
+    """A metric log.
+
+    Attributes
+    ----------
+    share
+        Its rate, as a share of full speed.
+    core_speed
+        Speed of this machine's cores meanwhile.
+    """
+
+    log: Path
+    share: float
+    core_speed: float
+
+
+_BusyLogs = Sequence[Sequence[_Recorded]]
 """For each of two placements, a log at full speed and one at each share of it."""
+
+
+def _core_speed(logs: _BusyLogs) -> float:
+    """Return the speed of the cores at which costs were measured: more work tells more of them."""
+    each = [recorded for of_placement in logs for recorded in of_placement]
+    return fmean([r.core_speed for r in each], weights=[r.share for r in each])
 
 
 def _busy_logs(run: HeadlineRun, stock: FoundCase) -> _BusyLogs:
@@ -238,8 +265,8 @@ def _measured_busy(
     background is least at full speed; the second placement counts only for costs that the first one
     does not show.
     """
-    whole = run.loop.measured([*logs[0], *logs[1]], stock)
-    fast, apart = (run.loop.measured(own[:1], stock) for own in logs)
+    whole = run.loop.measured([r.log for own in logs for r in own], stock)
+    fast, apart = (run.loop.measured([own[0].log], stock) for own in logs)
     background = {each.node_class: each.cores for each in whole.background}
     seen: dict[tuple[str, str], ClassCost] = {}
     for costs, kept in (
@@ -258,16 +285,21 @@ def _measured_busy(
     return FoundCase(job, stock.cluster), stock.job.with_costs(fast), background
 
 
-def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[Path]:
+def _at_several_rates(run: HeadlineRun, stock: FoundCase, name: str) -> list[_Recorded]:
     """Return a log at full speed, and one at each of some shares of it."""
-    logs = [_recorded(run, f"{name}-100", _MAX, run.schedule.warm_up_s, run.schedule.rate_s)]
-    sources = run.loop.costs(logs, stock).sources()
+
+    def recorded(share: float, rate: str, settle_s: float) -> _Recorded:
+        log = _recorded(run, f"{name}-{100 * share:.0f}", rate, settle_s, run.schedule.rate_s)
+        end_s = time.time()
+        speed = run.core_speed.between(end_s - run.schedule.rate_s, end_s)
+        return _Recorded(log, share, speed)
+
+    logs = [recorded(1.0, _MAX, run.schedule.warm_up_s)]
+    sources = run.loop.costs([logs[0].log], stock).sources()
     demands = [source.cost.demand for source in sources if source.cost and source.cost.demand]
     slowest = min(rate for demand in demands for rate in demand.rates_per_s)
     for share in run.schedule.shares:
-        rate = f"{share * slowest:.4f}"
-        log = f"{name}-{100 * share:.0f}"
-        logs.append(_recorded(run, log, rate, run.schedule.settle_s, run.schedule.rate_s))
+        logs.append(recorded(share, f"{share * slowest:.4f}", run.schedule.settle_s))
     return logs
 
 
@@ -280,15 +312,16 @@ def _each_alone(
         for op in job.operators
         for cost in (op.cost.classes if op.cost else ())
     }
-    for log in (log for of_placement in logs for log in of_placement):
-        for op in run.loop.measured([log], stock).operators:
+    for recorded in (recorded for of_placement in logs for recorded in of_placement):
+        for op in run.loop.measured([recorded.log], stock).operators:
             for cost in op.classes:
                 by_all = kept.get((op.operator, cost.node_class))
                 known = by_all and by_all.cpu_ms_per_record and cost.cpu_ms_per_record
                 if by_all and known and cost.origin == "measured":
                     yield {
                         "workload": run.workload.name,
-                        "log": log.name.split(".")[0],
+                        "log": recorded.log.name.split(".")[0],
+                        "core_speed": recorded.core_speed,
                         "operator": op.name,
                         "node_class": cost.node_class,
                         "cpu_ms_per_record": cost.cpu_ms_per_record,
@@ -296,6 +329,7 @@ def _each_alone(
                         "weak": cost.weak,
                         "kept_ms_per_record": by_all.cpu_ms_per_record,
                         "kept_by": by_all.cpu_by,
+                        "kept_core_speed": _core_speed(logs),
                     }
 
 

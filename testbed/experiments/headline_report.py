@@ -14,6 +14,7 @@ from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.policies import (
     EDGEPLACE,
     FLINK,
+    at_core_speed,
     over,
     sustained_per_subtask,
     with_rate,
@@ -65,6 +66,7 @@ class Errors:
 
     wan: tuple[Error, ...]
     sustained: tuple[Error, ...]
+    sustained_at_speed_of_costs: tuple[Error, ...]
     latency: tuple[Error, ...]
 
 
@@ -81,12 +83,12 @@ def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
     """
     job = _job(folder, cell["workload"], cell["mbit_per_s"])
     whole = read(folder / CLUSTER, Cluster)
-    # The cells of 2026-11-22 do not tell it.
-    bare = without_background(whole, cell.get("background_cores", {}))
-    cluster = over(bare, cell["mbit_per_s"])
+    cluster = _there(whole, cell, 1.0)
     plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
     verdict = evaluate(with_rate(job, cell["per_subtask"]), cluster, plan)
-    sustained, _ = sustained_per_subtask(job, cluster, plan)
+    relative = core_speed_of(cell)
+    sustained, _ = sustained_per_subtask(job, _there(whole, cell, relative), plan)
+    unaware, _ = sustained_per_subtask(job, cluster, plan)
     # If checkpoints alone exceed a link, the link is full.
     idle = json.loads((folder / ENVIRONMENT).read_text())["idle_link_bytes_per_s"]
     room = {link.where: (link.capacity or math.inf) - idle[link.where] for link in verdict.links}
@@ -96,7 +98,21 @@ def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
         "latency_ms": verdict.latency_ms,
         "utilisation": verdict.utilisation,
         "sustained_per_subtask": sustained,
+        "sustained_at_speed_of_costs": unaware,
     }
+
+
+def core_speed_of(cell: Mapping[str, Any]) -> float:
+    """Return the speed of the cores under overload, over that at which costs were measured."""
+    speed = cell["full"].get("core_speed")
+    # The cells of 22 November 2026 do not tell it.
+    return float(speed / cell["core_speed_of_costs"]) if speed else 1.0
+
+
+def _there(whole: Cluster, cell: Mapping[str, Any], core_speed: float) -> Cluster:
+    """Return the cluster as it was for a cell, with cores of a relative speed."""
+    fast = at_core_speed(whole, core_speed)
+    return over(without_background(fast, cell.get("background_cores", {})), cell["mbit_per_s"])
 
 
 def _job(folder: Path, workload: str, mbit_per_s: float) -> JobGraph:
@@ -141,22 +157,27 @@ def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Error
             cell["workload"], cell["mbit_per_s"], tuple(cell["policies"]), predicted, measured
         )
 
-    wan, sustained, latency = [], [], []
+    wan: list[Error] = []
+    sustained: list[Error] = []
+    unaware: list[Error] = []
+    latency: list[Error] = []
     for cell in cells:
         said, steady = cell["predicted"], cell["steady"]
         wan.append(of(cell, said["wan_bytes_per_s"] + idle_bytes_per_s, steady["wan_bytes_per_s"]))
-        sustained.append(of(cell, _of_offered(cell), cell["full"]["per_subtask"]))
+        for found, name in (
+            (sustained, "sustained_per_subtask"),
+            (unaware, "sustained_at_speed_of_costs"),
+        ):
+            found.append(of(cell, _of_offered(cell, said[name]), cell["full"]["per_subtask"]))
         with_room = said["utilisation"] <= _MOST_UTILISED
         if steady["latency"] and cell["workload"] not in _HOLDING_BACK and with_room:
             latency.append(of(cell, said["latency_ms"], steady["latency"]["p95_ms"]))
-    return Errors(tuple(wan), tuple(sustained), tuple(latency))
+    return Errors(tuple(wan), tuple(sustained), tuple(unaware), tuple(latency))
 
 
-def _of_offered(cell: Mapping[str, Any]) -> float:
-    """Return the predicted sustained rate; at most the offered rate, if all of it was
-    sustained.
-    """
-    said, full = float(cell["predicted"]["sustained_per_subtask"]), cell["full"]
+def _of_offered(cell: Mapping[str, Any], said: float) -> float:
+    """Return a predicted sustained rate; at most the offered rate, if all of it was sustained."""
+    full = cell["full"]
     if _all_of_it(full):
         return min(said, float(max(full["offered_per_subtask"], full["per_subtask"])))
     return said
@@ -264,6 +285,10 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
     for name, each in (
         ("WAN bytes per second", found.wan),
         ("sustained rate", found.sustained),
+        (
+            "sustained rate, if cores were as fast as when costs were measured",
+            found.sustained_at_speed_of_costs,
+        ),
         (
             "worst path against p95 latency, no limit used beyond 70 %, jobs without windows",
             found.latency,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeplace import Cluster, Plan
+from testbed.core_speed import CoreSpeed
 from testbed.errors import TestbedError
 from testbed.experiments.headline_report import AS_OFFERED
 from testbed.experiments.loop import Loop
@@ -84,6 +85,7 @@ class HeadlineRun:
     out: Path
     loop: Loop
     schedule: Schedule
+    core_speed: CoreSpeed
 
     def rate(self, text: str) -> None:
         """Set the records per second of each source subtask."""
@@ -192,6 +194,7 @@ def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
         },
         "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
         "machine_busy": max(w.machine_busy for w in watched),
+        "core_speed": run.core_speed.between(whole.begin_s, whole.end_s),
         "dropped_packets": sum(w.dropped for w in watched),
         "seconds": whole.end_s - whole.begin_s,
     }

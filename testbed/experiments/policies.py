@@ -75,6 +75,19 @@ def over(cluster: Cluster, mbit_per_s: float) -> Cluster:
     return cluster.model_copy(update={"links": links, "cpu_target": 1.0, "link_target": 1.0})
 
 
+def at_core_speed(cluster: Cluster, relative: float) -> Cluster:
+    """Return the cluster with the work of its cores, in core-seconds of the cores on which costs
+    were measured.
+
+    Parameters
+    ----------
+    relative
+        Speed of the cores over that of those.
+    """
+    nodes = tuple(n.model_copy(update={"cores": relative * n.cores}) for n in cluster.nodes)
+    return cluster.model_copy(update={"nodes": nodes})
+
+
 def without_background(cluster: Cluster, background_cores: Mapping[str, float]) -> Cluster:
     """Return the cluster with what its TaskManagers leave of the cores: one runs on each node.
 
