@@ -88,9 +88,10 @@ class Evaluation(Frozen):
     """Factor by which all sources can grow before the first limit; infinite if no limit grows with
     them. 1 / `utilisation` where what is used is proportional to the rates."""
     sustained: float = Field(default=0.0, allow_inf_nan=True)
-    """Factor at which sources are held back. It is the headroom, but where a link is full: then it
-    is more, since Flink sends fuller buffers, with fewer frames, and waits with the next checkpoint
-    until the last one is done."""
+    """Factor at which sources are held back. It is the headroom but for two cases. Where a link is
+    full it is more, since Flink sends fuller buffers, with fewer frames, and waits with the next
+    checkpoint until the last one is done. Where a credit window and a processor are nearly full it
+    is less, since buffers of the window wait for the processor."""
     binding: Limit | None
     """The limit behind `headroom`: the one that grown rates reach first."""
     links: tuple[Limit, ...]

@@ -6,7 +6,7 @@ looked for by the evaluator's own figures at the grown rates.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,8 +67,9 @@ def first_limit(usage: Usage) -> FirstLimit | None:
 def sustained_factor(usage: Usage, headroom: float) -> float:
     """Return the factor of all rates at which sources are held back; infinite if at none.
 
-    It is the headroom where a processor is the limit. Beyond the headroom of a link, buffers that
-    wait for it are sent full, with fewer frames, and checkpoints take longer than their interval.
+    It is about the headroom where a processor is the limit. Beyond the headroom of a link, buffers
+    that wait for it are sent full, with fewer frames, and checkpoints take longer than their
+    interval. Where a credit window and a processor are near their limits, it is less.
 
     Parameters
     ----------
@@ -80,11 +81,11 @@ def sustained_factor(usage: Usage, headroom: float) -> float:
     OutOfTimeError
         If the time of the call that runs is over.
     """
-    if not 0 < usage.utilisation < np.inf or headroom == np.inf:
+    if not 0 < usage.utilisation < np.inf:
         return headroom
     growth = _Growth(usage, lambda grown: grown.sustained_utilisation, full_buffers=True)
-    at_limit = growth.at(headroom or 1.0)
-    if headroom and at_limit.over >= -HEADROOM_GAP:
+    at_limit = growth.at(headroom if 0 < headroom < np.inf else 1.0)
+    if headroom and abs(at_limit.over) <= HEADROOM_GAP:
         return headroom
     low, high = growth.bracket(at_limit)
     return float("inf") if high is None else low.factor
@@ -126,12 +127,25 @@ class _Growth:
 
     def at(self, factor: float) -> _At:
         """Return the use at a factor of the rates."""
-        p = self.usage.problem
+        found = self._used(factor)
+        return _At(factor, found, self.share(found) - 1)
+
+    def _used(self, factor: float) -> Usage:
+        u, p = self.usage, self.usage.problem
+        if _proportional(p):
+            return replace(
+                u,
+                link_bytes=factor * u.link_bytes,
+                checkpoint_bytes=factor * u.checkpoint_bytes,
+                least_bytes=factor * u.least_bytes,
+                cores=factor * u.cores,
+                busy=factor * u.busy,
+                far_bytes=factor * u.far_bytes,
+            )
         jobs = [grown(job, factor) for job in p.subtasks.jobs]
         if self.full_buffers:
             jobs = [job.model_copy(update={"buffer_timeout_ms": _NEVER_MS}) for job in jobs]
-        found = measure_usage(with_jobs(p, jobs), self.usage.assignment)
-        return _At(factor, found, self.share(found) - 1)
+        return measure_usage(with_jobs(p, jobs), u.assignment)
 
     def bracket(self, start: _At) -> tuple[_At, _At | None]:
         """Return the use at the largest factor that holds, and next to it; None: not found."""

@@ -21,6 +21,7 @@ from edgeplace.model import (
     ObjectiveName,
 )
 from edgeplace.solver.arrays import Bools, Floats, Ints
+from edgeplace.solver.evaluation.credit_loops import windows_in_use
 from edgeplace.solver.evaluation.latency import LongestPaths
 from edgeplace.solver.problem import Problem
 from edgeplace.solver.problem.constraints import (
@@ -189,15 +190,20 @@ class Usage:
 
     @cached_property
     def sustained_utilisation(self) -> float:
-        """Largest share in use if checkpoints may take longer than their interval.
+        """Largest share in use as far as it holds sources back.
 
-        Records and a checkpoint that is late share a link; see `LATE_CHECKPOINTS_SHARE`.
+        Records and a checkpoint that is late share a link; see `LATE_CHECKPOINTS_SHARE`. Buffers
+        of a credit window wait for busy processors; see `windows_in_use`.
         """
-        links, *others = self.rated
+        links, cpu, threads, windows = self.rated
         most = np.where(np.isfinite(links.room), LATE_CHECKPOINTS_SHARE * links.room, np.inf)
         late = np.maximum(self.checkpoint_bytes - most, 0.0)
         must = replace(links, used=links.used - late)
-        return float(max(use.share.max(initial=0.0) for use in (must, *others)))
+        loops = windows_in_use(
+            self.problem, self.assignment, self.far, windows.share, self.cores, self.busy
+        )
+        shares = (must.share, cpu.share, threads.share, loops)
+        return float(max(share.max(initial=0.0) for share in shares))
 
     @cached_property
     def fixed(self) -> tuple[Use, ...]:

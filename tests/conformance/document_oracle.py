@@ -108,6 +108,11 @@ class Document(WithWishes):
         }
         return Judged(values, ~(fixed | rated), ~fixed, near, broken)
 
+    def judge_cores(self, plans: Plans) -> Floats:
+        """Return the cores of each subtask, a row a plan."""
+        self._limits = []
+        return self._cores(plans)
+
     def _cores(self, plans: Plans) -> Floats:
         n = len(plans)
         cores = np.zeros((n, len(self.subtasks)))
@@ -305,26 +310,30 @@ class Document(WithWishes):
 
     def _credit(self, plans: Plans) -> None:
         sites = self.tm_site[plans]
-        buffer = float(self.cluster.buffer_bytes)
         for c in self.channels:
             if c.bytes_per_s <= 0:
                 continue
-            window = np.full((self.n_sites, self.n_sites), np.inf)
-            credits = (
-                self.cluster.buffers_per_channel + self.cluster.floating_buffers_per_gate / c.gate
-            )
-            for (a, b), path in self.route.items():
-                back = self.route.get((b, a))
-                if not path or back is None:
-                    continue  # Without a way back the round trip is not known.
-                trip = sum(self.links[e].delay_ms for e in [*path, *back]) / 1000
-                transfer = sum(
-                    buffer / (self.links[e].bandwidth_bytes_per_s or math.inf) for e in path
-                )
-                if trip + transfer > 0:
-                    window[a, b] = credits * buffer / (trip + transfer)
-            cap = window[sites[:, c.source], sites[:, c.target]]
+            cap = np.array([self.let_through(c, a, b) for a, b in self._pairs])
+            cap = cap.reshape(self.n_sites, self.n_sites)[sites[:, c.source], sites[:, c.target]]
             self._limits.append(("credit window", np.full(len(plans), c.bytes_per_s), cap, True))
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        return [(a, b) for a in range(self.n_sites) for b in range(self.n_sites)]
+
+    def credits(self, c: Channel) -> float:
+        """Return how many buffers the receiver of a channel grants."""
+        return self.cluster.buffers_per_channel + self.cluster.floating_buffers_per_gate / c.gate
+
+    def let_through(self, c: Channel, a: int, b: int) -> float:
+        """Return the bytes/s that credit lets through from site a to site b."""
+        path, back = self.route.get((a, b)), self.route.get((b, a))
+        if not path or back is None:
+            return math.inf  # Without a way back the round trip is not known.
+        buffer = float(self.cluster.buffer_bytes)
+        trip = sum(self.links[e].delay_ms for e in [*path, *back]) / 1000
+        transfer = sum(buffer / (self.links[e].bandwidth_bytes_per_s or math.inf) for e in path)
+        return self.credits(c) * buffer / (trip + transfer) if trip + transfer > 0 else math.inf
 
     def _rules(self, plans: Plans, broken: dict[str, NDArray[np.bool_]]) -> None:
         out = np.zeros(len(plans), bool)

@@ -172,7 +172,7 @@ class Oracle:
         broken = set()
         load = defaultdict(float)
         state = defaultdict(float)
-        windows = [0.0]
+        windows = {}
         cl = self.cluster
         for k, j, rec, w, _size, stream in self.channels:
             a, b = self.site_of[place[k]], self.site_of[place[j]]
@@ -191,10 +191,11 @@ class Oracle:
                 trip = sum(self.links[h].delay_ms for h in self.path[a, b] + self.path[b, a])
                 rates = [self.links[h].bandwidth_bytes_per_s for h in self.path[a, b]]
                 trip += sum(1000 * cl.buffer_bytes / rate for rate in rates if rate)
-                size = cl.buffer_bytes * (
-                    cl.buffers_per_channel + cl.floating_buffers_per_gate / self.fan[j, stream]
+                granted = cl.buffers_per_channel + (
+                    cl.floating_buffers_per_gate / self.fan[j, stream]
                 )
-                windows.append(w * trip / 1000 / size)
+                used = w * trip / 1000 / (cl.buffer_bytes * granted)
+                windows[k, j, stream] = used, w / granted
         interval = self.job.checkpoint_interval_ms
         for k in self.subtasks:
             written = self.state(k[0])[1] / self.ops[k[0]].parallelism
@@ -223,7 +224,8 @@ class Oracle:
             if tier[self.site_of[place[k]]] == "cloud":
                 server += self.rate[k] * cpu
         rho += [c / (self.node[n].cores * cl.cpu_target) for n, c in cores.items()]
-        rho += windows
+        queues = self.with_queues(place, windows, cores)
+        rho += [used for used, _ in windows.values()]
         if max(rho) > 1 + EPS:
             broken.add("rates")
         self._places(place, broken)
@@ -252,8 +254,33 @@ class Oracle:
                 ),
             },
             broken,
-            max(late + rho[links:]),
+            max(late + rho[links:] + queues),
         )
+
+    def with_queues(self, place, windows, cores):
+        """[share of a credit window on the way or waiting for a processor at one of its ends]"""
+        passing = defaultdict(float)
+        for k, j, rec, w, _size, stream in self.channels:
+            if rec > 0 and self.site_of[place[k]] != self.site_of[place[j]]:
+                sent, _ = self.packed(rec, w, self.seldom[stream], True)
+                for end in (k, j):
+                    passing[end] += sent
+                    passing[self.tms[place[end]].node] += sent
+        shares = []
+        for (k, j, _stream), (used, each) in windows.items():
+            for end in (k, j) if used > 0 else ():
+                node = self.tms[place[end]].node
+                busy = {
+                    end: self.rate[end] * self.cost(end, place[end])[0],
+                    node: cores[node] / self.node[node].cores,
+                }
+                waits = []
+                for station, u in busy.items():
+                    u, n = min(u, 1.0), passing[station] / each
+                    waits.append(u / (n * (1 - u) + u))
+                used += max(waits)
+            shares.append(used)
+        return shares
 
     def _limits_of_the_job(self, latency, moves, broken):
         for own in self.rules.jobs:

@@ -188,7 +188,14 @@ def _show_plan(
             show_split(console, case.jobs, case.cluster, weighted)
     # `explain` has all of them, with what is missing or would not pay.
     show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
-    if evaluation.sustained < 1:
+    if evaluation.sustained < 1 <= evaluation.headroom:
+        console.text(
+            f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand, though each "
+            "limit holds: buffers between the sites wait for busy processors. More buffers for "
+            "each gate, or more cores, would let all of it through",
+            style="bold yellow",
+        )
+    elif evaluation.sustained < 1:
         console.text(
             f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand; without "
             "throughput in --objective, edgeplace solve says what would let all of it through",

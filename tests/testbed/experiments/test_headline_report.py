@@ -8,6 +8,7 @@ import pytest
 
 from edgeplace import JobGraph
 from edgeplace.model import (
+    ClassCost,
     Cluster,
     Link,
     Node,
@@ -78,6 +79,7 @@ def cell(mbit_per_s: float, per_subtask: float = 100) -> dict[str, object]:
         "policies": ["edgeplace"],
         "placement": PLACEMENT,
         "per_subtask": per_subtask,
+        "full": {"per_subtask": per_subtask},
     }
 
 
@@ -98,7 +100,27 @@ def test_what_a_combiner_puts_out_is_known_at_the_rates_of_all_wans(folder: Path
         "latency_ms": pytest.approx(predicted(folder, cell(0.5))["latency_ms"]),
         "utilisation": pytest.approx(0.16),
         "sustained_per_subtask": pytest.approx(12_500),
+        "sustained_at_speed_of_costs": pytest.approx(12_500),
     }
+
+
+def test_cores_do_the_work_of_their_speed(folder: Path):
+    job = combining(100, 1e-6)
+    [source, *others] = job.operators
+    slow = ClassCost(node_class="pi", true_rate_per_s=1_000, cpu_ms_per_record=1)
+    cost = source.cost.model_copy(update={"classes": (slow,)})
+    operators = (source.model_copy(update={"cost": cost}), *others)
+    write(job.model_copy(update={"operators": operators}), folder / job_file("word-count", 50))
+    full = {"per_subtask": 100, "core_speed": 12.0}
+    at_work = {**cell(50), "core_speed_of_costs": 20.0, "full": full}
+
+    said = predicted(folder, {**at_work, "background_cores": {"pi": 0.1}})
+
+    # One core of 1 ms a record, of which Flink has a tenth when nothing is to do.
+    assert said["sustained_at_speed_of_costs"] == pytest.approx(900)
+    assert said["sustained_per_subtask"] == pytest.approx(500)
+    # A cell that does not tell its speed counts as one of the same speed.
+    assert predicted(folder, cell(50))["sustained_per_subtask"] == pytest.approx(1_000)
 
 
 def test_a_link_carries_no_more_than_it_can(folder: Path):
@@ -113,7 +135,12 @@ def test_a_link_carries_no_more_than_it_can(folder: Path):
 
 @pytest.mark.parametrize(("utilisation", "counted"), [(0.7, 1), (0.71, 0)])
 def test_latency_is_compared_where_there_is_room(utilisation, counted):
-    said = {"wan_bytes_per_s": 10.0, "latency_ms": 90.0, "sustained_per_subtask": 400.0}
+    said = {
+        "wan_bytes_per_s": 10.0,
+        "latency_ms": 90.0,
+        "sustained_per_subtask": 400.0,
+        "sustained_at_speed_of_costs": 400.0,
+    }
     seen = {
         **cell(4),
         "workload": "q1-map",
@@ -147,6 +174,7 @@ def test_what_was_sustained_as_offered_is_no_limit(sustained, offered, error):
             "wan_bytes_per_s": 10.0,
             "latency_ms": 1.0,
             "sustained_per_subtask": 400.0,
+            "sustained_at_speed_of_costs": 500.0,
             "utilisation": 0.5,
         },
         "steady": {"wan_bytes_per_s": 10.0, "latency": None},
