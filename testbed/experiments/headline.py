@@ -173,6 +173,16 @@ def _running(
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
+def _last_failure(world: World, job_id: str) -> str:
+    """Return why a job has restarted last, for people; moves are such restarts, too."""
+    history = world.cluster.rest.get(f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+    if not history:
+        return "The job has not restarted."
+    last = history[0]
+    at = time.strftime("%H:%M:%S", time.localtime(last["timestamp"] / 1000))
+    return f"The job has restarted at {at}: {last['stacktrace'].splitlines()[0]}"
+
+
 def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results) -> None:
     """Measure the costs of a job, and then its placements over each WAN."""
     stock = run.loop.discover()

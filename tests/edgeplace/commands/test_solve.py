@@ -19,6 +19,7 @@ from edgeplace.model import (
     read,
     write,
 )
+from tests.support import credit_loop
 from tests.support.saturated import RAN, saturated
 from tests.support.seeds import filter_cluster
 
@@ -135,6 +136,20 @@ def test_throughput_first_says_which_share_is_sustained(edgeplace, job, cluster)
     assert "this plan sustains 14.3 % of the demand" in ran.out
     # Smaller is better: it is not called throughput without a word.
     assert "optimal, proved" in ran.out and ": throughput (1 / headroom), wan\n" in ran.out
+
+
+def test_a_plan_that_sustains_less_than_its_limits_allow_says_so(edgeplace, answer, tmp_path):
+    # The window lets 1,000 records/s through, and so does the server: 950 fit both, one by one.
+    write(credit_loop.job(1e-6, 10.0, 950.0), tmp_path / "loop.json")
+    write(credit_loop.cluster(10), tmp_path / "loop.yaml")
+    pinned = Rules(rules=(Pin(operators=("sink",), to="cloud"),))
+    write(pinned, tmp_path / "rules.json")
+    files = [tmp_path / "loop.json", tmp_path / "loop.yaml", "--rules", tmp_path / "rules.json"]
+    found = answer("solve", *files)["evaluation"]
+    ran = edgeplace("solve", *files)
+    assert found["headroom"] > 1 > found["sustained"]
+    assert f"this plan sustains {100 * found['sustained']:.3g} % of the demand" in ran.out
+    assert "each limit holds: buffers between the sites wait for busy processors" in ran.out
 
 
 def test_a_gap_that_is_good_enough_exits_0(answer, edgeplace, job, cluster):
