@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed import errors
 from testbed.core_speed import CoreSpeed
-from testbed.errors import TestbedError
 
 ALL_CORES = len(os.sched_getaffinity(0))
 
@@ -42,5 +42,7 @@ def test_the_speed_is_that_of_the_time_and_the_mean_of_the_cores(tmp_path):
         file.write_text(f"10.0 {8 + number}\n11.0 {12 + number}\n12.0 99\n")
 
     assert speed.between(10.0, 12.0) == pytest.approx(10 + (ALL_CORES - 1) / 2)
-    with pytest.raises(TestbedError, match=r"core-.*no speed was clocked between 20\.0 and 21\.0"):
+    with pytest.raises(
+        errors.TestbedError, match=r"core-.*no speed was clocked between 20\.0 and 21\.0"
+    ):
         speed.between(20.0, 21.0)
