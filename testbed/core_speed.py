@@ -8,11 +8,12 @@ shows it. So a process on each core repeats a piece of work, and clocks the CPU 
 
 import os
 import sys
-from contextlib import ExitStack
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import fmean
-from types import TracebackType
-from typing import Self
+from typing import TextIO
 
 from testbed.errors import TestbedError
 from testbed.process import launch, stop
@@ -21,7 +22,52 @@ _CLOCK = Path(__file__).with_name("core_clock.py")
 
 
 class CoreSpeed:
-    """The speed of the cores for the time of the ``with`` block.
+    """What the clocks of all cores say.
+
+    Parameters
+    ----------
+    clocks
+        Of each core, the open file to which its clock writes.
+    """
+
+    def __init__(self, clocks: Sequence[TextIO]) -> None:
+        self._clocks = [_Clock(clock) for clock in clocks]
+
+    def between(self, begin_s: float, end_s: float) -> float:
+        """Return steps of work per µs of CPU time between two times of the clock, all cores' mean.
+
+        Raises
+        ------
+        TestbedError
+            If nothing was clocked on a core meanwhile.
+        """
+        return fmean(clock.mean(begin_s, end_s) for clock in self._clocks)
+
+
+class _Clock:
+    """The clock of one core. Each line is read once: reading must not be work beside a job's."""
+
+    def __init__(self, written: TextIO) -> None:
+        self._written = written
+        self._at_s: list[float] = []
+        self._speed: list[float] = []
+
+    def mean(self, begin_s: float, end_s: float) -> float:
+        for line in self._written:
+            at, speed = line.split()
+            self._at_s.append(float(at))
+            self._speed.append(float(speed))
+        first, after = (bisect_left(self._at_s, end) for end in (begin_s, end_s))
+        if first == after:
+            raise TestbedError(
+                f"{self._written.name}: no speed was clocked between {begin_s:.1f} and {end_s:.1f}"
+            )
+        return fmean(self._speed[first:after])
+
+
+@contextmanager
+def clocked_cores(folder: Path) -> Iterator[CoreSpeed]:
+    """Clock the cores for the time of the ``with`` block.
 
     Parameters
     ----------
@@ -33,44 +79,11 @@ class CoreSpeed:
     TestbedError
         As for `launch`.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._files: list[Path] = []
-        self._cleanup = ExitStack()
-
-    def __enter__(self) -> Self:
-        with ExitStack() as cleanup:
-            for core in sorted(os.sched_getaffinity(0)):
-                file = self._folder / f"core-{core}.clocked"
-                process = launch([sys.executable, str(_CLOCK), str(core)], file, os.environ)
-                cleanup.callback(stop, process)
-                self._files.append(file)
-            self._cleanup = cleanup.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._cleanup.close()
-
-    def between(self, begin_s: float, end_s: float) -> float:
-        """Return steps of work per µs of CPU time between two times of the clock, all cores' mean.
-
-        Raises
-        ------
-        TestbedError
-            If nothing was clocked on a core meanwhile.
-        """
-        return fmean(_mean(file, begin_s, end_s) for file in self._files)
-
-
-def _mean(file: Path, begin_s: float, end_s: float) -> float:
-    clocked = (line.split() for line in file.read_text().splitlines())
-    speeds = [float(speed) for at, speed in clocked if begin_s <= float(at) < end_s]
-    if not speeds:
-        raise TestbedError(f"{file}: no speed was clocked between {begin_s:.1f} and {end_s:.1f}")
-    return fmean(speeds)
+    with ExitStack() as cleanup:
+        clocks = []
+        for core in sorted(os.sched_getaffinity(0)):
+            file = folder / f"core-{core}.clocked"
+            process = launch([sys.executable, str(_CLOCK), str(core)], file, os.environ)
+            cleanup.callback(stop, process)
+            clocks.append(cleanup.enter_context(file.open()))
+        yield CoreSpeed(clocks)

@@ -20,7 +20,7 @@ from typing import Any
 from edgeplace import Cluster, JobGraph, Plan
 from edgeplace.model import ClassCost, StreamCost, write
 from edgeplace.spark_stats.streams import ONE_END_IS_OLDER
-from testbed.core_speed import CoreSpeed
+from testbed.core_speed import CoreSpeed, clocked_cores
 from testbed.errors import TestbedError
 from testbed.experiments.at_rates import at_all_rates
 from testbed.experiments.headline_report import (
@@ -132,7 +132,7 @@ def headline(
         print(report(folder))
         return
     home = flink_home()
-    with World(home, WIDE) as world, CoreSpeed(world.cluster.scratch) as core_speed:
+    with World(home, WIDE) as world, clocked_cores(world.cluster.scratch) as core_speed:
         say(f"Flink {FLINK_VERSION} is up, {world.cluster.rest.url}")
         jar = world.cluster.rest.upload(compile_workloads(home, world.cluster.scratch))
         (folder / ENVIRONMENT).write_text(
@@ -167,13 +167,15 @@ def _running(
     world.cluster.wait_until(runs, f"start of {workload.name}", _START_S)
     try:
         yield HeadlineRun(world, workload, job_id, out, Loop(world, out), schedule, core_speed)
+    except TestbedError as error:
+        raise TestbedError(f"{error}\n{_last_restart(world, job_id)}") from error
     finally:
         world.set_wan(WIDE)
         world.cluster.rest.cancel(job_id)
         world.cluster.wait_until(ended, f"end of {workload.name}", _START_S)
 
 
-def _last_failure(world: World, job_id: str) -> str:
+def _last_restart(world: World, job_id: str) -> str:
     """Return why a job has restarted last, for people; moves are such restarts, too."""
     history = world.cluster.rest.get(f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
     if not history:

@@ -33,6 +33,9 @@ def growth_differences(parsed: Parsed, plan: Plan) -> Iterator[tuple[str, str]]:
         yield "evaluator headroom", f"{theirs.headroom!r}: {said} of {plan.jobs}"
     for said in _reached_first(theirs.sustained, partial(_fullest_held_back, parsed, plan)):
         yield "evaluator sustained", f"{theirs.sustained!r}: {said} of {plan.jobs}"
+    windows = any(any(_windows_with_queues(*at)) for at in _grown(parsed, plan, 1.0))
+    if theirs.sustained < theirs.headroom * (1 - NEAR) and not windows:
+        yield "evaluator sustained", f"{theirs.sustained!r} is less than {theirs.headroom!r}"
 
 
 def _reached_first(factor: float, share: Callable[[float], float]) -> Iterator[str]:

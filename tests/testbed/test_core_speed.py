@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed import errors
-from testbed.core_speed import CoreSpeed
+from testbed.core_speed import CoreSpeed, clocked_cores
 
 ALL_CORES = len(os.sched_getaffinity(0))
 
@@ -25,7 +25,7 @@ def wait_for_lines(folder: Path) -> None:
 
 def test_each_core_is_clocked_until_the_end(tmp_path):
     begin_s = time.time()
-    with CoreSpeed(tmp_path) as speed:
+    with clocked_cores(tmp_path) as speed:
         wait_for_lines(tmp_path)
         end_s = time.time()
         assert len(clocked(tmp_path)) == ALL_CORES
@@ -36,13 +36,21 @@ def test_each_core_is_clocked_until_the_end(tmp_path):
 
 
 def test_the_speed_is_that_of_the_time_and_the_mean_of_the_cores(tmp_path):
-    with CoreSpeed(tmp_path) as speed:
-        wait_for_lines(tmp_path)
-    for number, file in enumerate(clocked(tmp_path)):
+    files = [tmp_path / "core-0.clocked", tmp_path / "core-1.clocked"]
+    for number, file in enumerate(files):
         file.write_text(f"10.0 {8 + number}\n11.0 {12 + number}\n12.0 99\n")
+    with files[0].open() as first, files[1].open() as second:
+        speed = CoreSpeed([first, second])
 
-    assert speed.between(10.0, 12.0) == pytest.approx(10 + (ALL_CORES - 1) / 2)
-    with pytest.raises(
-        errors.TestbedError, match=r"core-.*no speed was clocked between 20\.0 and 21\.0"
-    ):
-        speed.between(20.0, 21.0)
+        assert speed.between(10.0, 12.0) == pytest.approx(10.5)
+        with pytest.raises(
+            errors.TestbedError, match=r"core-0.*no speed was clocked between 20\.0 and 21\.0"
+        ):
+            speed.between(20.0, 21.0)
+
+        # What is clocked later counts, and so does what was read before.
+        for file in files:
+            with file.open("a") as clock:
+                clock.write("20.0 40\n")
+        assert speed.between(20.0, 21.0) == pytest.approx(40)
+        assert speed.between(10.0, 10.5) == pytest.approx(8.5)

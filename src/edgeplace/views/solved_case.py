@@ -31,6 +31,8 @@ from edgeplace.views.worst_path import show_worst_path
 
 _MOST_CHANGES = 8
 """Most rows on what the settings change; `--full` has them all."""
+_ALL_OF_IT = 0.99
+"""Share of the demand from which a plan is not said to sustain less: queues are an estimate."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def _show_plan(
             show_split(console, case.jobs, case.cluster, weighted)
     # `explain` has all of them, with what is missing or would not pay.
     show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
-    if evaluation.sustained < 1 <= evaluation.headroom:
+    if evaluation.sustained < _ALL_OF_IT and evaluation.headroom >= 1:
         console.text(
             f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand, though each "
             "limit holds: buffers between the sites wait for busy processors. More buffers for "
