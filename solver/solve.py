@@ -65,7 +65,7 @@ def solve(
         month for links and machines), `wishes` (subtasks that break wishes of the rules, by
         weight: the last term unless it is named). `wan:5%` lets later terms worsen `wan` by 5 %.
         `PRESETS["money"]` is one of the ready-made lists. With `throughput` first, such limits may
-        be exceeded: the plan then sustains the share `headroom` of the demand.
+        be exceeded: the plan then sustains the share `sustained` of the demand.
     current
         Where the subtasks run now: the answer is never worse.
     time_limit_s

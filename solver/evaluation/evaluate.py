@@ -59,7 +59,7 @@ def assess(problem: Problem, assignment: Ints) -> Evaluation:
 def with_headroom(usage: Usage) -> Evaluation:
     """Return the usage of a plan as an `Evaluation`, with its headroom by figures at grown rates.
 
-    That takes some ten times as long where rates and figures are not proportional.
+    That takes some ten or twenty times as long where rates and figures are not proportional.
 
     Raises
     ------
@@ -95,7 +95,10 @@ def with_headroom_in_time(usage: Usage) -> tuple[Evaluation, tuple[str, ...]]:
     try:
         return with_headroom(usage), ()
     except OutOfTimeError:
-        note = "the headroom is taken to be proportional to the rates, for want of time"
+        note = (
+            "headroom and sustained rate are taken to be proportional to the rates, without queues "
+            "at processors, for want of time"
+        )
         return evaluation_of(usage), (note,)
 
 

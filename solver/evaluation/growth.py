@@ -12,6 +12,7 @@ import numpy as np
 
 from edgeplace.model import JobGraph, LimitKind
 from edgeplace.model.job import Operator
+from edgeplace.solver.clock import look
 from edgeplace.solver.evaluation.usage import Usage, measure_usage
 from edgeplace.solver.problem import Problem, with_jobs
 from edgeplace.solver.tolerances import HEADROOM_GAP
@@ -19,7 +20,7 @@ from edgeplace.solver.tolerances import HEADROOM_GAP
 _DOUBLINGS = 30
 """Steps in which a factor is looked for at which a limit is reached, or none is exceeded."""
 _STEPS = 60
-"""Most steps between the two; some six suffice."""
+"""Most steps between the two; six suffice for most limits, and twenty for a wide credit window."""
 _NEVER_MS = 1e12
 """A buffer timeout at which buffers are sent only when they are full."""
 
@@ -127,6 +128,7 @@ class _Growth:
 
     def at(self, factor: float) -> _At:
         """Return the use at a factor of the rates."""
+        look()
         found = self._used(factor)
         return _At(factor, found, self.share(found) - 1)
 

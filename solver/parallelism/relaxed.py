@@ -384,6 +384,7 @@ def _channels(
     changed = Channels(
         source=channels.source,
         target=channels.target,
+        records_per_s=channels.records_per_s,
         bytes_per_s=channels.bytes_per_s * carried[key],
         least_bytes_per_s=channels.least_bytes_per_s * carried[key],
         n_feeding=channels.n_feeding,

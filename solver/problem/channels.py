@@ -1,6 +1,7 @@
 """Channels between subtasks: bytes on the wire, buffers, delays, credit windows."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class Channels:
     ----------
     source, target
         Subtasks, by index.
+    records_per_s
+        Of the channel; answers have none.
     bytes_per_s
         As a link carries them, see `wire`.
     least_bytes_per_s
@@ -49,6 +52,7 @@ class Channels:
 
     source: Ints
     target: Ints
+    records_per_s: Floats
     bytes_per_s: Floats
     least_bytes_per_s: Floats
     n_feeding: int
@@ -64,6 +68,21 @@ class Channels:
     def feeding(self) -> tuple[Ints, Ints]:
         """Producer and consumer of each channel of records: they form no cycle."""
         return self.source[: self.n_feeding], self.target[: self.n_feeding]
+
+    @cached_property
+    def of_source(self) -> Floats:
+        """Share of the records of its source that each channel has, shape (n_channels,)."""
+        return self._of_subtask(self.source)
+
+    @cached_property
+    def of_target(self) -> Floats:
+        """Share of the records of its target that each channel has, shape (n_channels,)."""
+        return self._of_subtask(self.target)
+
+    def _of_subtask(self, end: Ints) -> Floats:
+        passing = np.bincount(end, weights=self.records_per_s)[end]
+        none = np.zeros(len(end))
+        return np.divide(self.records_per_s, passing, out=none, where=passing > 0)
 
     @classmethod
     def of(cls, traffic: Traffic, cluster: Cluster, answered: Bools | None = None) -> "Channels":
@@ -97,6 +116,7 @@ class Channels:
         return cls(
             source=np.concatenate([traffic.source, traffic.target[back]]),
             target=np.concatenate([traffic.target, traffic.source[back]]),
+            records_per_s=np.concatenate([traffic.records_per_s, none]),
             bytes_per_s=np.concatenate([wire.forward, wire.back[back]]),
             least_bytes_per_s=np.concatenate([least.forward, least.back[back]]),
             n_feeding=len(flow),

@@ -13,6 +13,7 @@ from edgeplace.model import JobGraph, Plan, StreamCost
 from tests.conformance.document_day import documents_of
 from tests.conformance.document_oracle import Document, Plans
 from tests.conformance.parsed import Parsed
+from tests.support.credit_loop import waiting
 
 LATE_SHARE = 1 / 3
 """Of a full link, which records leave to checkpoints that outlast their interval."""
@@ -90,29 +91,38 @@ def _windows_with_queues(document: Document, row: Plans) -> Iterator[float]:
     [plan] = row.tolist()
     site = [document.tm_site[t] for t in plan]
     node = [document.tm_node[t] for t in plan]
-    cores = document.judge_cores(row)[0]
-    through: dict[tuple[str, int], float] = {}
-    far = [c for c in document.channels if c.records_per_s > 0 and site[c.source] != site[c.target]]
-    for c in far:
-        for end in (c.source, c.target):
-            for station in (("thread", end), ("node", node[end])):
-                through[station] = through.get(station, 0.0) + c.forth_bytes_per_s
-    used = {("thread", k): document.busy_table[k, t] for k, t in enumerate(plan)}
-    for v, machine in enumerate(document.cluster.nodes):
-        used["node", v] = sum(cores[k] for k, n in enumerate(node) if n == v) / machine.cores
-    for c in far:
-        let_through = document.let_through(c, site[c.source], site[c.target])
-        if c.bytes_per_s <= 0 or let_through == float("inf"):
-            continue
-        share = c.bytes_per_s / let_through
-        for end in (c.source, c.target):
-            queues = []
-            for station in (("thread", end), ("node", node[end])):
-                u = min(used[station], 1.0)
-                n = document.credits(c) * through[station] / c.bytes_per_s
-                queues.append(u / (n * (1 - u) + u))
-            share += max(queues)
-        yield share
+    own_cores = document.judge_cores(row)[0]
+    cores = [
+        sum(own_cores[k] for k, n in enumerate(node) if n == v)
+        for v in range(len(document.cluster.nodes))
+    ]
+    loops, shares = [], []
+    for c in document.channels:
+        if c.records_per_s > 0 and c.bytes_per_s > 0 and site[c.source] != site[c.target]:
+            let_through = document.let_through(c, site[c.source], site[c.target])
+            if let_through < float("inf"):
+                loops.append(c)
+                shares.append(c.bytes_per_s / let_through)
+    for end_of in (lambda c: c.source, lambda c: c.target):
+        work: dict[tuple[str, int], dict[int, float]] = {}
+        used: dict[tuple[str, int], float] = {}
+        for i, c in enumerate(loops):
+            end = end_of(c)
+            alike = sum(d.records_per_s for d in document.channels if end_of(d) == end)
+            part = c.records_per_s / alike
+            has = document.cluster.nodes[node[end]].cores
+            thread, machine = ("thread", end), ("node", node[end])
+            used[thread] = document.busy_table[end, plan[end]]
+            used[machine] = cores[node[end]] / has
+            work.setdefault(thread, {})[i] = part * min(used[thread], 1.0)
+            work.setdefault(machine, {})[i] = part * own_cores[end] / max(has, cores[node[end]])
+        queues: dict[int, float] = {}
+        for station, own in work.items():
+            windows = [document.credits(loops[i]) for i in own]
+            for i, wait in zip(own, waiting([*own.values()], used[station], windows), strict=True):
+                queues[i] = max(queues.get(i, 0.0), wait)
+        shares = [share + queues[i] for i, share in enumerate(shares)]
+    yield from shares
 
 
 def _without_ticks(job: JobGraph) -> JobGraph:

@@ -1,4 +1,10 @@
-"""One credit window between a Pi and a server: a source, a sink, a round trip of 100 ms."""
+"""One credit window between a Pi and a server: a source, a sink, a round trip of 100 ms; and how
+long buffers wait for a busy processor.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
 
 from edgeplace.model import Cluster, JobGraph, Plan, parse
 
@@ -86,3 +92,25 @@ def job(source_ms: float, sink_ms: float, per_s: float = 1.0) -> JobGraph:
         JobGraph,
         "the job",
     )
+
+
+def waiting(work: Sequence[float], used: float, windows: Sequence[float]) -> list[float]:
+    """Return the share of each window that is at a station, as docs/formulation.md has it.
+
+    Parameters
+    ----------
+    work
+        Share that the station works for each loop.
+    used
+        Share that it works at all.
+    windows
+        Buffers of each loop.
+    """
+    if used >= 1:
+        return [1.0 for _ in work]
+    others = max(used - sum(work), 0.0)
+    v, window = np.array(work) / (1 - others), np.array(windows)
+    # Q = v (1 + sum of Q - Q / W), a linear system.
+    there = np.linalg.solve(np.diag(1 + v / np.maximum(window, 1.0)) - v[:, None], v)
+    shares: list[float] = (there / window).tolist()
+    return shares

@@ -14,6 +14,7 @@ from functools import cache
 
 import networkx as nx
 
+from tests.support.credit_loop import waiting
 from tests.support.oracle_flows import carried
 
 EPS = 1e-9
@@ -195,7 +196,7 @@ class Oracle:
                     cl.floating_buffers_per_gate / self.fan[j, stream]
                 )
                 used = w * trip / 1000 / (cl.buffer_bytes * granted)
-                windows[k, j, stream] = used, w / granted
+                windows[k, j, stream] = used, granted
         interval = self.job.checkpoint_interval_ms
         for k in self.subtasks:
             written = self.state(k[0])[1] / self.ops[k[0]].parallelism
@@ -259,28 +260,30 @@ class Oracle:
 
     def with_queues(self, place, windows, cores):
         """[share of a credit window on the way or waiting for a processor at one of its ends]"""
-        passing = defaultdict(float)
-        for k, j, rec, w, _size, stream in self.channels:
-            if rec > 0 and self.site_of[place[k]] != self.site_of[place[j]]:
-                sent, _ = self.packed(rec, w, self.seldom[stream], True)
-                for end in (k, j):
-                    passing[end] += sent
-                    passing[self.tms[place[end]].node] += sent
-        shares = []
-        for (k, j, _stream), (used, each) in windows.items():
-            for end in (k, j) if used > 0 else ():
-                node = self.tms[place[end]].node
-                busy = {
-                    end: self.rate[end] * self.cost(end, place[end])[0],
-                    node: cores[node] / self.node[node].cores,
-                }
-                waits = []
-                for station, u in busy.items():
-                    u, n = min(u, 1.0), passing[station] / each
-                    waits.append(u / (n * (1 - u) + u))
-                used += max(waits)
-            shares.append(used)
-        return shares
+        shares = {loop: used for loop, (used, _) in windows.items() if used > 0}
+        for side in (0, 1):
+            records, work, used = defaultdict(float), defaultdict(dict), {}
+            for *ends, rec, _w, _size, _stream in self.channels:
+                records[ends[side]] += rec
+            for k, j, rec, _w, _size, stream in self.channels:
+                if (k, j, stream) in shares:
+                    end = (k, j)[side]
+                    node = self.tms[place[end]].node
+                    busy, cpu = (self.rate[end] * c for c in self.cost(end, place[end]))
+                    used[end], used[node] = busy, cores[node] / self.node[node].cores
+                    part = rec / records[end]
+                    work[end][k, j, stream] = part * min(busy, 1.0)
+                    work[node][k, j, stream] = part * cpu / max(cores[node], self.node[node].cores)
+            waits = defaultdict(list)
+            for station, own in work.items():
+                of_loops = [windows[loop][1] for loop in own]
+                for loop, wait in zip(
+                    own, waiting([*own.values()], used[station], of_loops), strict=True
+                ):
+                    waits[loop].append(wait)
+            for loop, both in waits.items():
+                shares[loop] += max(both)
+        return list(shares.values())
 
     def _limits_of_the_job(self, latency, moves, broken):
         for own in self.rules.jobs:

@@ -175,13 +175,18 @@ def headroom(found: Evaluation) -> Markup:
         text = f"The sources cannot grow: {what} is full."
     elif found.headroom < 1:
         text = (
-            f"It sustains {percent(found.headroom)} of the demand: {what} is over its limit. "
+            f"It sustains {percent(found.sustained)} of the demand: {what} is over its limit. "
             "Sources will be held back."
         )
     else:
         text = (
             f"All sources can grow to {factor(found.headroom)} their rate until the first limit: "
             f"{what}."
+        )
+    if found.feasible and found.sustained < 1:
+        text += (
+            f" But it sustains {percent(found.sustained)} of the demand: buffers between the sites "
+            "wait for busy processors."
         )
     return paragraph(text)
 

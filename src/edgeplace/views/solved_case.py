@@ -190,13 +190,15 @@ def _show_plan(
             show_split(console, case.jobs, case.cluster, weighted)
     # `explain` has all of them, with what is missing or would not pay.
     show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
-    if evaluation.sustained < _ALL_OF_IT and evaluation.headroom >= 1:
-        console.text(
-            f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand, though each "
-            "limit holds: buffers between the sites wait for busy processors. More buffers for "
-            "each gate, or more cores, would let all of it through",
-            style="bold yellow",
-        )
+    if evaluation.feasible:
+        if evaluation.sustained < _ALL_OF_IT:
+            console.text(
+                f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand, though each "
+                "limit holds: buffers between the sites wait for busy processors. More buffers "
+                "for each gate, or less work on the fullest thread or node, may let all of it "
+                "through",
+                style="bold yellow",
+            )
     elif evaluation.sustained < 1:
         console.text(
             f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand; without "

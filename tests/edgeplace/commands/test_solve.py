@@ -19,6 +19,7 @@ from edgeplace.model import (
     read,
     write,
 )
+from edgeplace.solver import evaluate
 from tests.support import credit_loop
 from tests.support.saturated import RAN, saturated
 from tests.support.seeds import filter_cluster
@@ -150,6 +151,17 @@ def test_a_plan_that_sustains_less_than_its_limits_allow_says_so(edgeplace, answ
     assert found["headroom"] > 1 > found["sustained"]
     assert f"this plan sustains {100 * found['sustained']:.3g} % of the demand" in ran.out
     assert "each limit holds: buffers between the sites wait for busy processors" in ran.out
+
+
+def test_queues_that_hold_back_next_to_nothing_are_not_told(edgeplace, answer, tmp_path):
+    window = credit_loop.cluster(10)
+    most = 1000 * evaluate(credit_loop.job(1e-6, 10.0, 1000.0), window, credit_loop.APART).sustained
+    write(credit_loop.job(1e-6, 10.0, most / 0.995), tmp_path / "loop.json")
+    write(window, tmp_path / "loop.yaml")
+    write(Rules(rules=(Pin(operators=("sink",), to="cloud"),)), tmp_path / "rules.json")
+    files = [tmp_path / "loop.json", tmp_path / "loop.yaml", "--rules", tmp_path / "rules.json"]
+    assert answer("solve", *files)["evaluation"]["sustained"] == pytest.approx(0.995, rel=1e-4)
+    assert "this plan sustains" not in edgeplace("solve", *files).out
 
 
 def test_a_gap_that_is_good_enough_exits_0(answer, edgeplace, job, cluster):
