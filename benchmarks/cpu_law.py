@@ -2,12 +2,13 @@
 
     python benchmarks/cpu_law.py
 
-A cell has the cores that each TaskManager used at two rates. For each job and node class, the
-script predicts the cores of each rate from the other rates, and those of each placement from the
-others: as the evaluator does, by the costs of the job file, for which CPU time was divided by busy
-time, and by regression. q-error is the larger one of predicted / measured and measured / predicted.
-It is printed for loaded TaskManagers, where a wrong cost matters: half of a Pi's cores in use, or a
-quarter of the server's.
+A cell has the cores that each TaskManager used at two rates, here in cores as fast as when costs
+were measured. For each job and node class, the script predicts the cores of each rate from the
+other rates, and those of each placement from the others, by regression. Beside it stands what the
+evaluator predicts by the costs of the job file. These are from other logs: by regression over them
+where that held, else by busy time. (Here they lack the background, a twentieth of a Pi.) q-error is
+the larger one of predicted / measured and measured / predicted. It is printed for loaded
+TaskManagers, where a wrong cost matters: half of a Pi's cores in use, or a quarter of the server's.
 
 At last it tries a second column for each operator that has an output, its records out: the keys of
 a window that fires. Placements are left out; errors are in cores.
@@ -41,7 +42,7 @@ LOADED = {"pi": 0.15, "server": 0.2}
 
 @dataclass(frozen=True)
 class SliceOfCell:
-    """One TaskManager in one cell at one rate."""
+    """One TaskManager in one cell at one rate; cores as fast as when costs were measured."""
 
     rate: Hashable
     placement: Hashable
@@ -61,6 +62,7 @@ def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Slic
         job = at_all_rates(own, files)
         for mode in ("steady", "full"):
             seen = cell[mode]
+            relative = seen["core_speed"] / cell["core_speed_of_costs"]
             traffic = Traffic.of([with_rate(job, np.mean(seen["per_source"]))])
             rates = iter(traffic.rate_per_s)
             out = iter(np.bincount(traffic.source, traffic.records_per_s, len(traffic.rate_per_s)))
@@ -75,7 +77,7 @@ def rows_of(workload: str, cells: Sequence[dict], cluster: Cluster) -> list[Slic
                     (cell["mbit_per_s"], mode),
                     tuple(cell["policies"]),
                     name,
-                    seen["cores"][tm],
+                    relative * seen["cores"][tm],
                     load[tm],
                     sent[tm],
                 )
@@ -161,7 +163,7 @@ def _show(job: JobGraph, node_class: str, slices: Slices, choice: CpuChoice) -> 
     for left_out, seen in choice.held_out.items():
         print(
             f"  {left_out + ' left out:':20} off by {seen.error(seen.by_busy_time):.4f} cores by "
-            f"busy time, {seen.error(seen.by_regression):.4f} by regression"
+            f"the job file, {seen.error(seen.by_regression):.4f} by regression"
         )
     if choice.fit is None:
         print(f"  refused: {choice.reason}")
@@ -194,7 +196,7 @@ def main() -> None:
                 print(f"  records out of {name}: off by {without:.4f} cores, with {with_out:.4f}")
             for left_out, seen in choice.held_out.items():
                 loaded = seen.measured >= least
-                ways = {"busy time": seen.by_busy_time, "regression": seen.by_regression}
+                ways = {"job file": seen.by_busy_time, "regression": seen.by_regression}
                 for way, predicted in ways.items():
                     found = q(predicted[loaded], seen.measured[loaded])
                     for which in ("all", "kept") if choice.fit else ("all",):

@@ -5,7 +5,8 @@
 The headline stores what each of its logs alone says of an operator's CPU time. On a full Pi threads
 wait for a core, and waiting counts as busy. The script compares costs by the log at full speed, and
 those that are kept (by regression over all rates where it holds), with costs by the log at two
-thirds. q-error is the larger one of a / b and b / a. Weak costs are left out, and counted.
+thirds. Cores are not equally fast in all logs, so costs are first converted to the speed of the log
+at two thirds. q-error is the larger one of a / b and b / a. Weak costs are left out, and counted.
 """
 
 import argparse
@@ -47,8 +48,8 @@ def main() -> None:
             continue
         right = least["cpu_ms_per_record"]
         for name, found in (
-            ("full", full["cpu_ms_per_record"]),
-            ("kept", least["kept_ms_per_record"]),
+            ("full", full["cpu_ms_per_record"] * full["core_speed"] / least["core_speed"]),
+            ("kept", least["kept_ms_per_record"] * least["kept_core_speed"] / least["core_speed"]),
         ):
             errors[name].append(max(found / right, right / found))
         print(

@@ -1,13 +1,12 @@
-"""Sustained rates of the headline's recorded cells: without and with what laws say of full links.
+"""Sustained rates of the headline's recorded cells: without and with laws of flushes and state.
 
     python benchmarks/sustained.py
 
-For each cell the script compares the sustained rate that was measured with the headroom of the plan
-(every timer and every checkpoint keeps its interval) and with its sustained rate (a full link
-delays the timers of combiners, and a checkpoint waits for the last one). State grows with the rate
-by a law that was fitted to three common rates, which are far below the sustained ones. It says,
-too, how often the measured rate was not below the predicted one, by the costs as measured and with
-a confidence of 0.9; and what part of a full link checkpoints took that were late.
+For each cell the script compares the sustained rate that was measured with the predicted one, for
+cores as fast as they were in that cell. Without laws, combiners put out what they did at the
+nearest measured rates, and state is that of the common rate. It says, too, how often the measured
+rate was not below the predicted one, by the costs as measured and with a confidence of 0.9; and
+what part of a full link checkpoints took that were late.
 """
 
 import json
@@ -24,12 +23,14 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from testbed.experiments.at_rates import at_all_rates  # noqa: E402
-from testbed.experiments.headline_report import AS_OFFERED  # noqa: E402
+from testbed.experiments.headline_report import (  # noqa: E402
+    cluster_of,
+    core_speed_of,
+    of_offered,
+)
 from testbed.experiments.policies import (  # noqa: E402
-    over,
     sustained_per_subtask,
     with_rate,
-    without_background,
 )
 
 FOLDER = ROOT / "benchmarks" / "headline"
@@ -71,16 +72,14 @@ def main() -> None:
         name, mbit = cell["workload"], cell["mbit_per_s"]
         files = [read(f, JobGraph) for f in sorted(FOLDER.glob(f"{name}-*.job.json"))]
         job = at_all_rates(read(FOLDER / f"{name}-{mbit:g}.job.json", JobGraph), files)
-        there = over(without_background(cluster, cell.get("background_cores", {})), mbit)
+        there = cluster_of(cluster, cell, core_speed_of(cell))
         plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
         full = cell["full"]
-        measured, offered = full["per_subtask"], full["offered_per_subtask"]
+        measured = full["per_subtask"]
         [sure] = Case((job,), there).at_confidence(0.9).jobs
         for way, tried in (("without laws", plain(job)), ("laws", job), ("confidence 0.9", sure)):
             said, _ = sustained_per_subtask(tried, there, plan)
-            if measured >= AS_OFFERED * offered:
-                said = min(said, max(offered, measured))
-            ways.setdefault(way, []).append(said / measured)
+            ways.setdefault(way, []).append(of_offered(cell, said) / measured)
         seen = evaluate(with_rate(job, measured), there, plan)
         for link in seen.links:
             carried = full["link_bytes_per_s"][link.where]

@@ -139,13 +139,13 @@ def headline(
             json.dumps(_environment(world, schedule.idle_s), indent=1) + "\n"
         )
         for workload, left in missing:
-            with _running(world, jar, workload, schedule, core_speed) as run:
+            with running(world, jar, workload, schedule, core_speed) as run:
                 _experiment(run, left, results)
     print(report(folder))
 
 
 @contextmanager
-def _running(
+def running(
     world: World, jar: str, workload: Workload, schedule: Schedule, core_speed: CoreSpeed
 ) -> Iterator[HeadlineRun]:
     """Submit a workload, wait until stock Flink runs it, and cancel it at the end."""

@@ -83,11 +83,11 @@ def predicted(folder: Path, cell: Mapping[str, Any]) -> dict[str, float]:
     """
     job = _job(folder, cell["workload"], cell["mbit_per_s"])
     whole = read(folder / CLUSTER, Cluster)
-    cluster = _there(whole, cell, 1.0)
+    cluster = cluster_of(whole, cell)
     plan = Plan(jobs={job.name: {op: tuple(tms) for op, tms in cell["placement"].items()}})
     verdict = evaluate(with_rate(job, cell["per_subtask"]), cluster, plan)
     relative = core_speed_of(cell)
-    sustained, _ = sustained_per_subtask(job, _there(whole, cell, relative), plan)
+    sustained, _ = sustained_per_subtask(job, cluster_of(whole, cell, relative), plan)
     unaware, _ = sustained_per_subtask(job, cluster, plan)
     # If checkpoints alone exceed a link, the link is full.
     idle = json.loads((folder / ENVIRONMENT).read_text())["idle_link_bytes_per_s"]
@@ -109,8 +109,16 @@ def core_speed_of(cell: Mapping[str, Any]) -> float:
     return float(speed / cell["core_speed_of_costs"]) if speed else 1.0
 
 
-def _there(whole: Cluster, cell: Mapping[str, Any], core_speed: float) -> Cluster:
-    """Return the cluster as it was for a cell, with cores of a relative speed."""
+def cluster_of(whole: Cluster, cell: Mapping[str, Any], core_speed: float = 1.0) -> Cluster:
+    """Return the cluster as it was for a cell.
+
+    Parameters
+    ----------
+    whole
+        The cluster without WAN and background.
+    core_speed
+        Speed of the cores over that at which costs were measured.
+    """
     fast = at_core_speed(whole, core_speed)
     return over(without_background(fast, cell.get("background_cores", {})), cell["mbit_per_s"])
 
@@ -168,15 +176,17 @@ def errors(cells: Sequence[Mapping[str, Any]], idle_bytes_per_s: float) -> Error
             (sustained, "sustained_per_subtask"),
             (unaware, "sustained_at_speed_of_costs"),
         ):
-            found.append(of(cell, _of_offered(cell, said[name]), cell["full"]["per_subtask"]))
+            found.append(of(cell, of_offered(cell, said[name]), cell["full"]["per_subtask"]))
         with_room = said["utilisation"] <= _MOST_UTILISED
         if steady["latency"] and cell["workload"] not in _HOLDING_BACK and with_room:
             latency.append(of(cell, said["latency_ms"], steady["latency"]["p95_ms"]))
     return Errors(tuple(wan), tuple(sustained), tuple(unaware), tuple(latency))
 
 
-def _of_offered(cell: Mapping[str, Any], said: float) -> float:
-    """Return a predicted sustained rate; at most the offered rate, if all of it was sustained."""
+def of_offered(cell: Mapping[str, Any], said: float) -> float:
+    """Return a predicted sustained rate of a cell; at most the offered rate, if all of it was
+    sustained.
+    """
     full = cell["full"]
     if _all_of_it(full):
         return min(said, float(max(full["offered_per_subtask"], full["per_subtask"])))
