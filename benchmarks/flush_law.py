@@ -66,7 +66,11 @@ def main() -> None:
     """Print the errors of each stream, and their medians."""
     old: dict[bool, list[float]] = {True: [], False: []}
     new: dict[bool, list[float]] = {True: [], False: []}
+    recorded = {_read(file).name for file in FOLDER.glob("*.job.json")}
     for name, _ in GATHERS:
+        if name not in recorded:
+            print(f"\n{name}: the headline has no such job")
+            continue
         gathering, seen = measured(name)
         choice = learn(gathering, seen)
         row(name, gathering, seen, choice)

@@ -79,11 +79,13 @@ class ClassCost(Frozen):
     @property
     def better_log(self) -> str:
         """How long to record, and at which rate, to know this cost better."""
+        if self.cpu_by == "regression":
+            return "10 minutes, at a third, at two thirds and at full speed in turn"
         enough = self.busy_share is None or self.busy_share >= ENOUGH_BUSY_SHARE
         if enough or not self.busy_share:
-            return "20 s at two thirds of full speed"
+            return "60 s at two thirds of full speed"
         times = math.ceil(ENOUGH_BUSY_SHARE / self.busy_share)
-        return f"20 s at {times} times this rate (if it is less: two thirds of full speed)"
+        return f"60 s at {times} times this rate (if it is less: two thirds of full speed)"
 
     @model_validator(mode="after")
     def _interval_ascends(self) -> Self:

@@ -78,7 +78,8 @@ def costs_of(
     damage
         Number of bad lines, and notes on damaged files.
     """
-    job_id = job_of_log(job_names(rows), job)
+    names = job_names(rows)
+    job_id = job_of_log(names, _times_ms(rows), job)
     tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
     task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
     counts = _counts(rows)
@@ -106,7 +107,11 @@ def costs_of(
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
-        notes=(*_notes(counts, damage, facts), *other_names(log_facts, ids, job)),
+        notes=(
+            *_notes(counts, damage, facts),
+            *_earlier_runs(names, job_id),
+            *other_names(log_facts, ids, job),
+        ),
     )
     return costs, counts
 
@@ -115,6 +120,24 @@ def job_names(rows: Sequence[Any]) -> dict[str, str]:
     """Return id -> name of each job that the log has metrics of."""
     jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
     return {job: read_facts(rows, job).job_name or job for job in jobs}
+
+
+def _times_ms(rows: Sequence[Any]) -> dict[str, tuple[int, int]]:
+    """Return id -> first and last time of each job that the log has metrics of."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.kind == r.TASK and row.samples:
+            first, last = found.get(row.job, (row.from_ms, row.to_ms))
+            found[row.job] = min(first, row.from_ms), max(last, row.to_ms)
+    return found
+
+
+def _earlier_runs(names: Mapping[str, str], job_id: str) -> tuple[str, ...]:
+    """Return a note if the job was submitted more than once."""
+    runs = sum(name == names[job_id] for name in names.values())
+    if runs < 2:
+        return ()
+    return (f"{names[job_id]!r} was submitted {runs} times; these are the costs of the last one",)
 
 
 def _operators(

@@ -141,6 +141,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     ).select(
         *(F.col(_TOLD.get(c, c)).alias(c) for c in KEYS),
         "at_ms",
+        "first_at_ms",
         _quarter().alias("quarter"),
         _bin().alias("bin_ms"),
         "good",
@@ -212,7 +213,7 @@ def sums(differences: DataFrame, keys: Sequence[str] = SUM_KEYS) -> DataFrame:
         F.max_by("checkpointed_bytes", "ts_ms").alias("checkpointed_last"),
         F.sum("checkpoint_step").alias("checkpoint_net"),
         F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
-        F.min("ts_ms").alias("from_ms"),
+        F.min(F.coalesce("ts_ms", "first_at_ms")).alias("from_ms"),
         F.max("at_ms").alias("to_ms"),
     )
 

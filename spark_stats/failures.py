@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from edgeplace.model.errors import EdgeplaceError, InvalidInputError
 from edgeplace.spark_stats.errors import SparkUnavailableError
 
+_A_PYTHON = "--conf spark.pyspark.python=PYTHON (with --remote, spark.sql.execution.pyspark.python)"
 _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
     (
         r"No FileSystem for scheme \"?(\w+)|Class \S+\.(S3A|\w+)FileSystem not found",
@@ -17,6 +18,30 @@ _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
         "Spark has no file system for these URIs: {}",
         "add the library of the store, for s3a:// --conf "
         "spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION, of Spark's version of Hadoop",
+    ),
+    (
+        r"PYTHON_VERSION_MISMATCH",
+        InvalidInputError,
+        "a gzip file is damaged or misnamed, and Python unpacks it: {}",
+        "give the workers the Python of this machine: --package-python if they have its minor "
+        f"version, or {_A_PYTHON}",
+    ),
+    (
+        r"(No module named 'pyarrow'|PyArrow >= \S+ must be installed"
+        r"|Cannot run program \"\S*python\S*\")",
+        InvalidInputError,
+        "a gzip file is damaged or misnamed, and the workers have no Python to unpack it: {}",
+        "unpack that file as far as it goes (gzip -dc), or give the workers a Python with pyarrow: "
+        f"--package-python if they have one of this minor version, or {_A_PYTHON}",
+    ),
+    (
+        r"(exec: python3\.\d+: not found|No module named 'pyarrow\.\w+'"
+        r"|libarrow\S*: cannot open|version .GLIBC_\S+ not found)",
+        InvalidInputError,
+        "a gzip file is damaged or misnamed, and the packages of this machine do not run on the "
+        "workers: {}",
+        "unpack that file as far as it goes (gzip -dc), or give them one with pyarrow: "
+        f"{_A_PYTHON}",
     ),
     (
         r"(No AWS Credentials|NoAuthWithAWS|Unable to load (?:AWS )?credentials|AccessDenied"
@@ -32,20 +57,6 @@ _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
         SparkUnavailableError,
         "Spark cannot reach where the log is: {}",
         "check the host of the URI, and that the machines of Spark can reach it",
-    ),
-    (
-        r"PYTHON_VERSION_MISMATCH",
-        InvalidInputError,
-        "a gzip file is damaged or misnamed, and Python unpacks it: {}",
-        "give the workers the Python of this machine: --conf spark.pyspark.python=PYTHON",
-    ),
-    (
-        r"(No module named 'pyarrow'|PyArrow >= \S+ must be installed"
-        r"|Cannot run program \"\S*python\S*\")",
-        InvalidInputError,
-        "a gzip file is damaged or misnamed, and the workers have no Python to unpack it: {}",
-        "unpack that file as far as it goes (gzip -dc), or give the workers a Python with pyarrow: "
-        "--conf spark.pyspark.python=PYTHON",
     ),
 )
 _CAUSE = re.compile(r"^Caused by: (.*)$", re.MULTILINE)

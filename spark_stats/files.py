@@ -100,7 +100,11 @@ def empty_log(paths: Sequence[str | Path]) -> InvalidInputError:
 
 def _listed(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(p.absolute() for p in path.iterdir() if p.is_file())
+        return sorted(
+            file.absolute()
+            for file in path.rglob("*")
+            if file.is_file() and not _passed_over(file.relative_to(path))
+        )
     if path.exists() and not path.is_file():
         raise InvalidInputError(
             f"{path} is no file on a disk, but a pipe or a device", "save the log to a file first"
@@ -108,6 +112,14 @@ def _listed(path: Path) -> list[Path]:
     if not path.is_file():
         raise InvalidInputError(f"there is no file {path}", "give the path of a recorded log")
     return [path.absolute()]
+
+
+def _passed_over(relative: Path) -> bool:
+    """Return whether Spark would not read a file in a folder."""
+    return any(
+        part.startswith(".") or (part.startswith("_") and "=" not in part)
+        for part in relative.parts
+    )
 
 
 def is_gzip(path: Path) -> bool:

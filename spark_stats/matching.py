@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.job import JobGraph
@@ -11,13 +12,20 @@ from edgeplace.spark_stats.structure import colours
 from edgeplace.spark_stats.totals import QuarterTotals
 
 
-def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
+def job_of_log(
+    seen: Mapping[str, str], times_ms: Mapping[str, tuple[int, int]], job: JobGraph | None
+) -> str:
     """Return the id, as in the log, of the job that is to be measured.
+
+    A job that was submitted again has another id: of several of one name that ran one after the
+    other, it is the last one.
 
     Parameters
     ----------
     seen
         Id -> name of each job in the log.
+    times_ms
+        Id -> first and last time at which the log has it.
     job
         The job graph, if the caller has one.
 
@@ -37,8 +45,10 @@ def job_of_log(seen: Mapping[str, str], job: JobGraph | None) -> str:
     chosen = list(seen)
     if job is not None and len(seen) > 1:
         chosen = [i for i, name in seen.items() if name == job.name]
-    if len(chosen) == 1:
-        return chosen[0]
+    in_turn = sorted(chosen, key=lambda i: times_ms[i])
+    one_name = len({seen[i] for i in chosen}) == 1
+    if one_name and all(times_ms[a][1] <= times_ms[b][0] for a, b in pairwise(in_turn)):
+        return in_turn[-1]
     listed = ", ".join(f"{name!r} ({i})" for i, name in sorted(seen.items()))
     raise InvalidInputError(
         f"the log has {len(seen)} jobs: {listed}",

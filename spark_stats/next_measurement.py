@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from edgeplace.model.cost import ClassCost, Costs
-
-_NORMAL_90 = 1.645
-"""Standard deviations within which 90 % of a normal distribution lie."""
+from edgeplace.model.cost import Costs
+from edgeplace.model.what_if.confidence import interval_ms
 
 
 @dataclass(frozen=True)
@@ -44,17 +42,7 @@ def _doubts(costs: Costs) -> Iterator[Doubt]:
     for op in costs.operators:
         per_s = sum(c.true_rate_per_s * c.busy_s for c in op.classes) / seconds
         for c in op.classes:
-            ends = _interval_ms(c)
+            ends = interval_ms(c)
             if ends:
                 cores = per_s * (ends[1] - ends[0]) / 1000
                 yield Doubt(op.name or op.operator, c.node_class, *ends, cores, c.better_log)
-
-
-def _interval_ms(cost: ClassCost) -> tuple[float, float] | None:
-    if cost.cpu_interval_ms_per_record:
-        return cost.cpu_interval_ms_per_record
-    if cost.relative_spread is None:
-        return None
-    middle = cost.core_ms_per_record
-    reach = min(_NORMAL_90 * cost.relative_spread, 1.0)
-    return middle * (1 - reach), middle * (1 + reach)

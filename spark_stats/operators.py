@@ -19,6 +19,9 @@ by this many standard errors of the two."""
 DRIFT_BUSY_SHARE = 0.05
 """Least share of the busy time of a quarter that counts for this test."""
 
+_FEWEST_OF_SPREAD = 3
+"""Differences from which rates have a spread: of one it is always 0."""
+
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
 
 
@@ -122,7 +125,11 @@ def _class_cost(
         busy_s=total[busy] / 1000.0,
         busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
-        relative_spread=math.sqrt(max(variance, 0.0)) / per_ms if steady else None,
+        relative_spread=(
+            math.sqrt(max(variance, 0.0)) / per_ms
+            if steady and total["busy_intervals"] >= _FEWEST_OF_SPREAD
+            else None
+        ),
         # Busy time with and without waiting cannot be compared.
         stationary=0 < full < minutes or not _drifts(quarters, kind, total["busy_ms"]),
         by_quarter_per_s=tuple(None if x is None else faster * x for x in by_quarter),

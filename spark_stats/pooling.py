@@ -19,6 +19,8 @@ from edgeplace.spark_stats.student import students_t
 
 CONFIDENCE = 0.9
 """Probability with which a cost lies in its interval."""
+_MOST_REACH = math.log(1000.0)
+"""Widest interval of an estimate, as the logarithm of its end over its middle."""
 _STEPS = 100
 _CLOCK_S = 0.02
 """Busy time is counted in whole milliseconds, some dozens of times in a measurement: the error of
@@ -110,6 +112,8 @@ class Pool:
         log_cost = float(row @ self._effects)
         error = math.sqrt(float(row @ self._inverse @ row) + self._tau2)
         reach = students_t(self._freedom, CONFIDENCE) * error
+        if reach > _MOST_REACH:
+            return None
         return Estimate(math.exp(log_cost), math.exp(log_cost - reach), math.exp(log_cost + reach))
 
     def _of(self, operator: str, node_class: str) -> list[int]:

@@ -12,6 +12,9 @@ from edgeplace.spark_stats.cpu.slices import Slices
 from edgeplace.spark_stats.cpu.starved import FullMinutes, StarvedMinute
 from edgeplace.spark_stats.totals import QuarterTotals, Total
 
+_LEAST_SHARE = 0.01
+"""Least share of its busy time in which a thread is said to have had a core."""
+
 
 @dataclass(frozen=True)
 class CpuCost:
@@ -160,7 +163,8 @@ class CpuTime:
                 else:
                     worked = minute.dealt_ms
                 waited += max(0.0, minute.busy_ms - worked)
-        return 1 - waited / busy if busy > 0 else 1.0
+        # Clocks of threads and of processes differ a little.
+        return max(_LEAST_SHARE, 1 - waited / busy) if busy > 0 else 1.0
 
     def full_minutes(self, measured: Sequence[QuarterTotals]) -> tuple[int, int]:
         """Return the number of minutes without a free core, and of all, on the TaskManagers of

@@ -31,6 +31,7 @@ class Sample:
         "attempt",
         "carried",
         "file",
+        "first_at_ms",
         "infinite",
         "key",
         "metrics",
@@ -49,6 +50,7 @@ class Sample:
         """What tells the file from others; None: it is in several."""
         self.metrics: list[float | None] = [None] * len(r.METRICS)
         self.at_ms: int | None = None
+        self.first_at_ms: int | None = None
         self.attempt: int | None = None
         self.pos = 0
         self.snapshots = self.values = self.unused = self.rows = 0
@@ -133,6 +135,8 @@ class Samples:
             sample.file = None
         sample.pos = max(sample.pos, pos)
         sample.at_ms = larger(sample.at_ms, ts_ms)
+        if ts_ms is not None and (sample.first_at_ms is None or ts_ms < sample.first_at_ms):
+            sample.first_at_ms = ts_ms
         sample.attempt = larger(sample.attempt, attempt)
         return sample
 

@@ -7,13 +7,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from edgeplace.model.errors import InvalidInputError
+from edgeplace.spark_stats import worker_packages
 from edgeplace.spark_stats.failures import in_clear_words
 from edgeplace.spark_stats.gateway import jvm
 from edgeplace.spark_stats.jvm import find_java_home
@@ -30,6 +32,9 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 _OF_CODE = {"spark.python.sql.dataFrameDebugging.enabled": "false"}
 """Lines of our code in Spark's messages are of no use to users, and to note them takes the half of
 the time in which a query is built."""
+
+_PYTHON, _PYTHON_OF_SESSION = "spark.pyspark.python", "spark.sql.execution.pyspark.python"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def local_session(
@@ -70,11 +75,14 @@ def local_session(
         # The table that a task fills with samples must not outgrow its part of the heap.
         "spark.sql.files.maxPartitionBytes": "32m",
     }
-    return _started({**own, **(settings or {})})
+    return _started(_over(own, settings or {}))
 
 
 def open_session(
-    master: str | None = None, remote: str | None = None, settings: Mapping[str, str] | None = None
+    master: str | None = None,
+    remote: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    package_python: bool = False,
 ) -> SparkSession:
     """Return a session where the user wants it.
 
@@ -87,11 +95,14 @@ def open_session(
         URL of a Spark Connect server, `sc://HOST`.
     settings
         Spark's settings. `spark.network.timeout` bounds the wait for the cluster, too.
+    package_python
+        Whether to bring the workers pyarrow. They start it with their own Python.
 
     Raises
     ------
     InvalidInputError
-        If the URL is wrong, or if there are two.
+        If the URL is wrong, or if there are two; if workers on this machine or with a Python of
+        their own are to get packages.
     MissingExtraError
         If Java or the client of Spark Connect is not installed.
     SparkUnavailableError
@@ -104,12 +115,13 @@ def open_session(
         raise InvalidInputError(
             f"Spark is to run in two places: {' and '.join(given)}", "give one of them"
         )
+    here = not (master or remote or submitted) or _is_local(master)
+    if package_python:
+        _refuse_packages(here, settings)
     if remote:
-        return _connected(remote, settings)
-    if master is None and not submitted:
-        return local_session(settings=settings)
-    if master is not None and re.fullmatch(r"local(-cluster)?(\[.*\])?", master):
-        return local_session(settings={**settings, "spark.master": master})
+        return _connected(remote, settings, package_python)
+    if here:
+        return local_session(settings={**settings, **({"spark.master": master} if master else {})})
     if master:
         check_master(master)
     seconds = patience_s(settings)
@@ -117,14 +129,18 @@ def open_session(
     if master:
         scratch = _scratch()
         own = {"spark.master": master, **_quiet(scratch), **_reachable(master)}
-    if "spark.pyspark.python" in settings:
-        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
+    python = worker_packages.PYTHON if package_python else settings.get(_PYTHON)
     where = master or "the master of spark-submit"
-    with in_clear_words():
+    with in_clear_words(), _python_of_workers(python):
         session = within(
-            seconds, f"Spark did not start on {where}", lambda: _started({**own, **settings})
+            seconds, f"Spark did not start on {where}", lambda: _started(_over(own, settings))
         )
-        return _at_work(session, seconds, where)
+        if package_python and _is_local(session.sparkContext.master):
+            _refuse_packages(True, settings)
+        _at_work(session, seconds, where)
+        if package_python:
+            session.sparkContext.addArchive(worker_packages.packed(_scratch()))
+        return session
 
 
 def on_this_machine(session: SparkSession | None) -> bool:
@@ -134,6 +150,13 @@ def on_this_machine(session: SparkSession | None) -> bool:
         return True
     by_connect = "connect" in type(session).__module__
     return not by_connect and (session.sparkContext.master or "").startswith("local")
+
+
+def _over(own: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return our settings under the user's; Java gets the options of both."""
+    options = " ".join(s[_JAVA_OPTIONS] for s in (own, settings) if _JAVA_OPTIONS in s)
+    both = {**own, **settings}
+    return {**both, _JAVA_OPTIONS: options} if options else both
 
 
 def _started(settings: Mapping[str, str]) -> SparkSession:
@@ -152,7 +175,7 @@ def _started(settings: Mapping[str, str]) -> SparkSession:
         return builder.getOrCreate()
 
 
-def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:
+def _connected(remote: str, settings: Mapping[str, str], package_python: bool) -> SparkSession:
     check_connect(remote)
     seconds = patience_s(settings)
 
@@ -163,13 +186,52 @@ def _connected(remote: str, settings: Mapping[str, str]) -> SparkSession:
         return session
 
     with in_clear_words():
-        return _at_work(within(seconds, f"no answer from {remote}", connect), seconds, remote)
+        session = within(seconds, f"no answer from {remote}", connect)
+        _at_work(session, seconds, remote)
+        if package_python:
+            session.addArtifacts(worker_packages.packed(_scratch()), archive=True)
+            session.conf.set(_PYTHON_OF_SESSION, worker_packages.PYTHON)
+        return session
 
 
-def _at_work(session: SparkSession, seconds: float, where: str) -> SparkSession:
-    """Return the session after its machines have done a first piece of work."""
+def _at_work(session: SparkSession, seconds: float, where: str) -> None:
+    """Let the machines of the session do a first piece of work."""
     within(seconds, f"{where} gave no machine to work on", lambda: session.range(1).count())
-    return session
+
+
+def _is_local(master: str | None) -> bool:
+    return bool(re.fullmatch(r"local(-cluster)?(\[.*\])?", master or ""))
+
+
+def _refuse_packages(here: bool, settings: Mapping[str, str]) -> None:
+    """Raise an error if workers on this machine, or with a Python of their own, get packages."""
+    if here:
+        raise InvalidInputError(
+            "--package-python is for Spark's workers on other machines, and Spark runs on this one",
+            "leave it out, or give --master or --remote",
+        )
+    for name in (_PYTHON, _PYTHON_OF_SESSION):
+        if name in settings:
+            raise InvalidInputError(
+                f"--package-python and --conf {name} both name the Python of the workers",
+                "leave one of them out",
+            )
+
+
+@contextmanager
+def _python_of_workers(python: str | None) -> Iterator[None]:
+    """Name the Python of the workers for a session that starts in the block; None: as it is."""
+    name = "PYSPARK_PYTHON"
+    before = os.environ.get(name)
+    if python:
+        os.environ[name] = python
+    try:
+        yield
+    finally:
+        if python and before is None:
+            del os.environ[name]
+        elif before is not None:
+            os.environ[name] = before
 
 
 def _scratch() -> Path:
@@ -208,7 +270,7 @@ def _quiet(folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         # Java compiles no method of more than 8,000 bytes unless it is told to; Spark makes such.
         # The JVM is killed with this process and cannot remove its temporary files: the folder is.
-        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={path}" '
+        _JAVA_OPTIONS: f'"-Dlog4j2.configurationFile={path}" '
         f'"-Djava.io.tmpdir={folder}" -XX:-DontCompileHugeMethods',
         "spark.sql.warehouse.dir": f"{folder}/warehouse",
     }

@@ -53,6 +53,7 @@ def wide_rows(long: DataFrame) -> DataFrame:
         ),
         F.expr("max(attempt) FILTER (WHERE attempt IS NOT NULL)").alias("attempt"),
         F.max("at_ms").alias("at_ms"),
+        F.min("at_ms").alias("first_at_ms"),
         # A task has this metric once; others may come from its operators too.
         F.expr("count(1) FILTER (WHERE metric = 'busyTimeMsPerSecond')").alias("snapshots"),
         F.count("metric").alias("values"),

@@ -1,7 +1,8 @@
 """Costs as large as they are with a stated probability at most.
 
 An interval of 90 % that was found for CPU time is that of a log-normal distribution, so other
-probabilities have other ends of it. A rate that only has the spread of its samples varies by it.
+probabilities have other ends of it. A rate that only has the spread of its samples varies by it,
+log-normally, too.
 """
 
 import math
@@ -50,9 +51,15 @@ def interval_ms(cost: ClassCost) -> tuple[float, float] | None:
         return cost.cpu_interval_ms_per_record
     if cost.relative_spread is None:
         return None
-    ms = cost.core_ms_per_record
-    away = _OF_INTERVALS * cost.relative_spread
-    return ms * max(0.0, 1 - away), ms * (1 + away)
+    away = _by_spread(cost.relative_spread, _OF_INTERVALS)
+    return cost.core_ms_per_record / away, cost.core_ms_per_record * away
+
+
+def _by_spread(relative_spread: float, deviations: float) -> float:
+    """Return by what factor a cost is exceeded as seldom as a normal variable exceeds so many
+    standard deviations: it is log-normal, with this standard deviation over its mean.
+    """
+    return math.exp(deviations * math.sqrt(math.log1p(relative_spread**2)))
 
 
 def _raised(op: Operator, deviations: float) -> Operator:
@@ -65,8 +72,7 @@ def _raised(op: Operator, deviations: float) -> Operator:
 def _upper(cost: ClassCost, deviations: float) -> ClassCost:
     if not cost.has_interval:
         return cost
-    spread = cost.relative_spread or 0.0
-    by_spread = 1 + deviations * spread
+    by_spread = _by_spread(cost.relative_spread or 0.0, deviations)
     cpu, ends = cost.cpu_ms_per_record, cost.cpu_interval_ms_per_record
     by_interval = by_spread
     if cpu and ends and ends[1] > cpu:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,8 @@ def slices_by_class(
     """Return the rows of each node class whose TaskManagers have their CPU time in the log.
 
     A minute of a TaskManager is left out if a subtask there restarted, moved, or was not observed
-    for as long as the TaskManager. So is all of a TaskManager that runs other jobs.
+    for as long as the TaskManager, if it was itself observed for less than half of its usual time
+    in a minute, or if it ran another job then.
 
     Parameters
     ----------
@@ -115,7 +117,10 @@ def slices_by_class(
         TaskManager as the log names it -> start of each minute in which its node had no free core.
     """
     class_of = {t.location: t.node_class for ts in measured.values() for t in ts if t.node_class}
-    shared = {m.location for m in minutes if m.kind == r.TASK and m.job != job}
+    others: dict[str | None, list[tuple[int, int]]] = {}
+    for m in minutes:
+        if m.kind == r.TASK and m.job != job and m.minutes:
+            others.setdefault(m.location, []).append((min(m.minutes), max(m.minutes)))
     tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
     at_home = located(tasks)
     observed: dict[tuple[str, int], set[int]] = {}
@@ -125,8 +130,9 @@ def slices_by_class(
     for manager in sorted((m for m in minutes if m.kind == r.TASK_MANAGER), key=lambda m: m.vertex):
         place = manager.vertex
         own_class = class_of.get(place)
-        if own_class is None or place in shared:
+        if own_class is None:
             continue
+        usual_ms = median([s.dt_ms for s in manager.minutes.values() if s.dt_ms > 0] or [0.0])
         here = [t for t in tasks if at_home(t) == place]
         # Minutes in which a subtask that was here before and after was not observed anywhere.
         gaps = {
@@ -138,6 +144,11 @@ def slices_by_class(
         }
         for minute, sums in sorted(manager.minutes.items()):
             if sums.cpu_ns is None or sums.dt_ms <= 0 or sums.resets or minute in gaps:
+                continue
+            # A piece of a minute is as likely to be off as a whole one, and would count as much.
+            if sums.dt_ms < usual_ms / 2:
+                continue
+            if any(first <= minute <= last for first, last in others.get(place, ())):
                 continue
             work = _work(here, minute, sums.dt_ms, ids, sources)
             if work is not None:

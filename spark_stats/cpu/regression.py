@@ -23,8 +23,8 @@ from edgeplace.spark_stats.student import students_t
 SHRINKAGES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 """Weights of busy time that are tried; `choice` takes the one that predicts left-out minutes."""
 LEAST_UNIT = 0.1
-"""Least unit of a cost, as a part of an even share of the cores: busy time may say next to nothing
-of an operator that works in other threads."""
+"""Least unit of a cost, as a part of an even share of the cores' standard deviation: busy time may
+say next to nothing of an operator that works in other threads."""
 STEADY = 30.0
 """Condition index from which costs cannot be told from the background (Belsley, Kuh, Welsch)."""
 RESAMPLES = 200
@@ -99,7 +99,7 @@ class Sums:
 
         with d_i the cost by busy time, and their part :math:`\\kappa` that is not background, by
         least squares of the cores. The unit u_i is :math:`\\kappa d_i`, or what makes `LEAST_UNIT`
-        of an even share of the cores if that is more.
+        of an even share of the cores' standard deviation if that is more.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from edgeplace.spark_stats.costs_of_sums import job_names
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, on_disk
 from edgeplace.spark_stats.ledger import plain_segments
 from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder
-from edgeplace.spark_stats.ledger.new_sums import NewSums
+from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, NewSums
 from edgeplace.spark_stats.without_spark.reading import is_small
 
 if TYPE_CHECKING:
@@ -67,8 +67,17 @@ def add_to_ledger(
         report("reading the segments", 0.1)
         carried = ledger.carried(manifest)
         found = _read(files, carried, spark)
-        jobs = job_names(found.rows)
-        if manifest.jobs and jobs and not manifest.jobs.keys() & jobs.keys():
+        # Some reporters give no id, and JSON has no other key than a text.
+        jobs = {job or "": name for job, name in job_names(found.rows).items()}
+        if found.ahead and not jobs:
+            raise InvalidInputError(
+                f"all {found.ahead:,} samples are more than {AHEAD_MS // 60_000} minutes ahead of "
+                "this machine's clock",
+                "set the clocks of this machine and of the one that collects",
+            )
+        # A job that was submitted again has another id.
+        known_jobs = {*manifest.jobs, *manifest.jobs.values()}
+        if manifest.jobs and jobs and not known_jobs & {*jobs, *jobs.values()}:
             raise InvalidInputError(
                 f"the ledger {folder} is of the job {_listed(manifest.jobs)}, the segments are of "
                 f"{_listed(jobs)}",
@@ -85,6 +94,11 @@ def add_to_ledger(
             f"{found.late:,} samples are not newer than the last ones in the ledger and were "
             "passed over: they were counted before, or their segment comes too late, and then only "
             "a new ledger of all segments has them"
+        )
+    if found.ahead:
+        notes.append(
+            f"{found.ahead:,} samples are more than {AHEAD_MS // 60_000} minutes ahead of this "
+            "machine's clock and were passed over: set the clock of the machine that collects"
         )
     report("done", 1.0)
     return tuple(notes)

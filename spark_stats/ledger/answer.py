@@ -72,9 +72,14 @@ def costs_from_ledger(
     sums = pa.concat_tables(tables, promote_options="default").to_pandas()
     batch = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     of_tasks = sums[sums.kind == r.TASK]
+    if not len(of_tasks):
+        raise InvalidInputError(
+            f"the ledger {folder} has no metrics of a task yet", "add segments with metrics to it"
+        )
     start, end = between_ms or (0, 1 << 62)
     if last_s is not None:
-        start = int(of_tasks.to_ms.max() - 1000 * last_s)
+        # Whole minutes, as the ledger has no others.
+        start = int((of_tasks.to_ms.max() - 1000 * last_s) // BIN_MS * BIN_MS)
     timed = sums.kind.isin((r.TASK, r.TASK_MANAGER))
     inside = sums[timed & (sums.bin_ms >= start) & (sums.bin_ms < end)]
     if not len(inside):
@@ -86,7 +91,9 @@ def costs_from_ledger(
     others = sums[~timed & (sums.kind != r.CHECKPOINT)]
     if window:
         # Bad lines and lines of no use have no time.
-        others = others[(others.kind == r.DOCUMENT) & (others.from_ms.fillna(0) < end)]
+        told = others[others.kind == r.DOCUMENT]
+        before = told[told.from_ms.fillna(0) < end]
+        others = before if len(before) else told
     # Checkpoints have numbers and no time: those added together with samples of the time count.
     sizes = sums[(sums.kind == r.CHECKPOINT) & np.isin(batch, batch[inside.index])]
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
@@ -124,7 +131,8 @@ def _checkpoints(sizes: "pd.DataFrame") -> list[SumRow]:
     import pandas as pd
 
     # Many polls report the same checkpoint, whose number is in the column of the bin.
-    each = sizes.sort_values("bin_ms").drop_duplicates([*_OF_SUBTASK, "bin_ms"], keep="last")
+    in_turn = sizes.sort_values("bin_ms", kind="stable")
+    each = in_turn.drop_duplicates([*_OF_SUBTASK, "bin_ms"], keep="last")
     result = []
     for _, of_vertex in each.groupby(_OF_SUBTASK, dropna=False):
         steps = of_vertex.checkpointed_bytes.diff()

@@ -5,10 +5,10 @@ what a killed writer leaves behind is not counted, and the next writer overwrite
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from os import O_CREAT, O_RDWR, close
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FORMAT = "edgeplace/ledger"
 VERSION = 1
 _MANIFEST = "manifest.json"
+_TABLES = ("sums", "carried")
 _ANEW = "make a new ledger from the segments: another folder for --ledger"
 
 
@@ -95,9 +96,10 @@ class LedgerFolder:
         """
         path = self._folder / _MANIFEST
         if not path.exists():
-            strangers = [
-                p.name for p in self._folder.glob("*") if not p.name.startswith((".", "0"))
-            ]
+            # A writer that was killed before its first manifest may have left these.
+            first = {_table(1, name) for name in _TABLES}
+            names = (p.name for p in self._folder.glob("*"))
+            strangers = [n for n in names if not n.startswith(".") and n not in first]
             if strangers:
                 raise InvalidInputError(
                     f"{self._folder} is no ledger: it has {strangers[0]} and no {_MANIFEST}",
@@ -120,13 +122,12 @@ class LedgerFolder:
 
     def sums(self, manifest: Manifest) -> "list[pa.Table]":
         """Return the sums of each batch."""
-        tables = [self._read(f"{n + 1:06d}.sums") for n in range(len(manifest.batches))]
+        tables = [self._read(_table(n + 1, "sums")) for n in range(len(manifest.batches))]
         for n, table in enumerate(tables, start=1):
             missing = {*BIN_KEYS, *OF_MINUTE} - set(table.column_names)
             if missing:
                 raise InvalidInputError(
-                    f"{self._folder / f'{n:06d}.sums.parquet'} is damaged: it has no "
-                    f"{min(missing)}",
+                    f"{self._folder / _table(n, 'sums')} is damaged: it has no {min(missing)}",
                     _ANEW,
                 )
         return tables
@@ -134,7 +135,7 @@ class LedgerFolder:
     def carried(self, manifest: Manifest) -> "pa.Table | None":
         """Return the last samples of all that was added; None if nothing was."""
         count = len(manifest.batches)
-        return self._read(f"{count:06d}.carried") if count else None
+        return self._read(_table(count, "carried")) if count else None
 
     def append(
         self, manifest: Manifest, batch: Batch, sums: "pa.Table", carried: "pa.Table"
@@ -143,11 +144,14 @@ class LedgerFolder:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
         count = len(manifest.batches) + 1
-        for name, table in (("sums", sums), ("carried", carried)):
-            path = self._folder / f"{count:06d}.{name}.parquet"
+        for name, table in zip(_TABLES, (sums, carried), strict=True):
+            path = self._folder / _table(count, name)
             aside = path.with_name(f".{path.name}")
             pq.write_table(table, aside)
+            # The manifest must not be on the disk before what it names.
+            _sync(aside)
             aside.replace(path)
+        _sync(self._folder)
         grown = manifest.model_copy(update={"batches": (*manifest.batches, batch)})
         write_text(grown.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
         return grown
@@ -163,7 +167,7 @@ class LedgerFolder:
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            held = lock(self._folder / ".lock", O_CREAT | O_RDWR)
+            held = lock(self._folder / ".lock", os.O_CREAT | os.O_RDWR)
         except BlockingIOError as e:
             raise InvalidInputError(
                 f"another process adds to {self._folder}", "wait until it has ended"
@@ -175,13 +179,13 @@ class LedgerFolder:
         try:
             yield
         finally:
-            close(held)
+            os.close(held)
 
     def _read(self, name: str) -> "pa.Table":
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        path = self._folder / f"{name}.parquet"
+        path = self._folder / name
         try:
             with pq.ParquetFile(path) as file:
                 return file.read(use_threads=False)
@@ -191,6 +195,20 @@ class LedgerFolder:
                 + ("not there" if not path.exists() else "damaged"),
                 _ANEW,
             ) from e
+
+
+def _table(number: int, name: str) -> str:
+    """Return the name of the file of one of `_TABLES` of a batch."""
+    return f"{number:06d}.{name}.parquet"
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def is_ledger(folder: str | Path) -> bool:

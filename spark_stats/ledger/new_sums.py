@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 OF_SUBTASK = ("kind", "job", "vertex", "subtask")
+AHEAD_MS = 300_000
+"""A sample that is more than this ahead of this machine's clock is passed over: all later ones
+would seem to be older than it."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class NewSums:
     """What `counter_deltas.sums` returns by `BIN_KEYS`, as rows."""
     late: int
     """Samples that are not newer than the last one of their subtask in the ledger."""
+    ahead: int
+    """Samples of the future."""
     table: "pa.Table"
     """The rows as a table."""
     tail: "pa.Table"

@@ -1,12 +1,13 @@
 """The sums of new segments without Spark."""
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.files import LogFiles
-from edgeplace.spark_stats.ledger.new_sums import OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, OF_SUBTASK, NewSums
 from edgeplace.spark_stats.samples import Sample
 from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, KEYS, Key
 from edgeplace.spark_stats.without_spark.adding import SUMS, sums
@@ -43,9 +44,12 @@ def read(files: LogFiles, carried: "pa.Table | None") -> NewSums:
     until: dict[tuple[object, ...], int] = {}
     for sample in before:
         until[_subtask(sample)] = max(sample.key.ts_ms or 0, until.get(_subtask(sample), 0))
-    in_time, late = before, 0
+    in_time, late, ahead = before, 0, 0
+    latest_ms = 1000 * time.time() + AHEAD_MS
     for sample in samples:
-        if _is_late(sample, until):
+        if sample.key.kind in _COUNTED and (sample.key.ts_ms or 0) > latest_ms:
+            ahead += sample.values > 0
+        elif _is_late(sample, until):
             late += sample.values > 0
         else:
             in_time.append(sample)
@@ -56,7 +60,7 @@ def read(files: LogFiles, carried: "pa.Table | None") -> NewSums:
             bad[row.vertex] = bad.get(row.vertex, 0) + row["rows"]
     tail = list(_tail(s for s in in_time if s.key.kind in _COUNTED))
     columns = (*KEYS, *r.METRICS, *_AT)
-    return NewSums(rows, late, _table(rows, (*BIN_KEYS, *SUMS)), _table(tail, columns), bad)
+    return NewSums(rows, late, ahead, _table(rows, (*BIN_KEYS, *SUMS)), _table(tail, columns), bad)
 
 
 def _subtask(sample: Sample) -> tuple[object, ...]:
@@ -88,7 +92,8 @@ def _tail(samples: Iterable[Sample]) -> Iterator[dict[str, Any]]:
                     **dict(zip(KEYS, sample.key, strict=True)),
                     **dict(zip(r.METRICS, sample.metrics, strict=True)),
                     **{name: getattr(sample, name) for name in _AT if name != "file_hash"},
-                    "file_hash": sample.file,
+                    # A file of this name may begin anew. What follows is newer in any case.
+                    "file_hash": None,
                     "task_manager": task_manager,
                     "attempt": attempt,
                     "carried": True,

@@ -1,5 +1,6 @@
 """The sums of new segments by Spark."""
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.by_spark import long_tables
 from edgeplace.spark_stats.counter_deltas import deltas, sums
 from edgeplace.spark_stats.failures import in_clear_words
-from edgeplace.spark_stats.ledger.new_sums import OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, OF_SUBTASK, NewSums
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.staging import Log
 from edgeplace.spark_stats.sums_table import BIN_KEYS, IN_TIME, SumRow
@@ -65,12 +66,16 @@ def _read(session: SparkSession, files: Log, before: DataFrame | None) -> NewSum
             & counted
             & F.coalesce(F.col("ts_ms") <= F.col("until_ms"), F.lit(False)),
         )
-        late = marked.filter(F.col("late") & (F.col("values") > 0)).count()
-        in_time = marked.filter(~F.col("late")).drop("late", "until_ms")
+        latest_ms = int(1000 * time.time()) + AHEAD_MS
+        ahead_of_time = counted & F.coalesce(F.col("ts_ms") > latest_ms, F.lit(False))
+        with_values = marked.filter(F.col("values") > 0)
+        ahead = with_values.filter(ahead_of_time).count()
+        late = with_values.filter(F.col("late")).count()
+        in_time = marked.filter(~F.col("late") & ~ahead_of_time).drop("late", "until_ms")
         table = sums(deltas(in_time, recent_checkpoints=None), BIN_KEYS).toArrow()
         rows = [SumRow(row) for row in table.to_pylist()]
         carry_on = _tail(in_time.filter(counted)).toArrow()
-        return NewSums(rows, late, table, carry_on, _bad_lines(rows, files))
+        return NewSums(rows, late, ahead, table, carry_on, _bad_lines(rows, files))
     finally:
         samples.unpersist()
 
@@ -94,5 +99,6 @@ def _tail(samples: DataFrame) -> DataFrame:
         samples.withColumns({**told, "last_ms": last})
         .filter(F.col("last_ms").isNull() | (F.col("ts_ms") >= F.col("last_ms")))
         .drop("last_ms")
-        .withColumn("carried", F.lit(True))
+        # A file of this name may begin anew. What follows is newer in any case.
+        .withColumns({"carried": F.lit(True), "file_hash": F.lit(None).cast("bigint")})
     )

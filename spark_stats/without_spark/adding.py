@@ -61,9 +61,9 @@ class _Sum:
             of[column] += getattr(sample, column)
         of["duplicates"] += max(sample.snapshots - 1, 0)
         of["samples"] += sample.values > 0
-        ts_ms = sample.key.ts_ms
-        if ts_ms is not None and (of["from_ms"] is None or ts_ms < of["from_ms"]):
-            of["from_ms"] = ts_ms
+        from_ms = sample.first_at_ms if sample.key.ts_ms is None else sample.key.ts_ms
+        if from_ms is not None and (of["from_ms"] is None or from_ms < of["from_ms"]):
+            of["from_ms"] = from_ms
         of["to_ms"] = larger(of["to_ms"], sample.at_ms)
         if difference.good:
             self._add_time(difference)

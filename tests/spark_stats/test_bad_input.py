@@ -40,12 +40,35 @@ def rate(measurement) -> float:
     return measurement.costs.operators[0].classes[0].true_rate_per_s
 
 
+@pytest.mark.parametrize(("polls", "known"), [(2, False), (3, False), (4, True)])
+def test_one_or_two_differences_have_no_spread(engine, recording, polls: int, known: bool):
+    grow(recording, polls)
+    [cost] = measure([recording.write()], None, spark=engine).costs.operators[0].classes
+    assert (cost.relative_spread is not None) is known
+
+
 def test_an_empty_log_says_what_to_do(engine, tmp_path: Path):
     empty = tmp_path / "log.jsonl"
     empty.write_text("")
     with pytest.raises(InvalidInputError, match="empty") as e:
         measure([empty], None, spark=engine)
     assert "record" in e.value.cure
+
+
+@pytest.mark.spark
+def test_a_folder_has_the_same_files_on_this_machine_and_for_spark(recording, tmp_path, spark):
+    from edgeplace.spark_stats.spark_files import spark_files
+
+    grow(recording)
+    log = recording.write().read_text()
+    for name in ("a.jsonl", "day/b", "day/=1/c", "_tmp/d", ".e", "day/_f", "_h=1/g", "a b [1].log"):
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(log)
+    here = log_files([tmp_path / "logs"]).sizes
+    there = spark_files([(tmp_path / "logs").as_uri()], spark).sizes
+    assert here == {file.removeprefix("file://"): size for file, size in there.items()}
+    assert len(here) >= 4
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

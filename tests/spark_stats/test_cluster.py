@@ -171,6 +171,27 @@ def test_spark_connect_measures_the_same(cluster, logs, expected, tmp_path):
     assert comparable(dump(read(out, Costs))) == expected
 
 
+@pytest.mark.parametrize("by", ["--master", "--remote"])
+def test_workers_without_pyarrow_get_it(cluster, logs, expected, tmp_path, by):
+    if by == "--remote":
+        pytest.importorskip("grpc_status", reason="the client of Spark Connect is not installed")
+        name, url = "spark.sql.execution.pyspark.python", cluster.connect_server()
+        others = []
+    else:
+        name, url = "spark.pyspark.python", cluster.master
+        others = conf()
+        at = others.index(f"{name}={sys.executable}")
+        others = others[: at - 1] + others[at + 1 :]
+    out = tmp_path / "costs.json"
+    words = command(f"file://{logs}/*", by, url, "-o", out, *others)
+    without = ran([*words, "--conf", f"{name}={cluster.plain_python}"])
+    assert without.returncode == 2, without.stderr
+    assert "--package-python" in without.stderr
+    done = ran([*words, "--package-python"])
+    assert done.returncode == 0, done.stderr
+    assert comparable(dump(read(out, Costs))) == expected
+
+
 def test_a_cluster_without_a_free_machine_is_given_up(cluster, logs):
     short = ["--conf", "spark.network.timeout=20s", "--conf", "spark.network.timeoutInterval=9s"]
     short += ["--conf", "spark.executor.memory=64g"]

@@ -199,6 +199,90 @@ def test_another_job_is_refused(ledger, recording):
     assert len(list(ledger.glob("*.sums.parquet"))) == 2
 
 
+def submitted_again(recording, first: int, job: str = "b" * 32) -> Path:
+    """Write a segment of the same job under another id, from a poll on."""
+    recording.job({"source": 1, "map": 2}, [("source", "map", "HASH")], job)
+    for number in range(first, POLLS):
+        poll(recording, number, set(), set(), job)
+    recording.lines = [line for line in recording.lines if job in line]
+    return recording.write()
+
+
+def test_a_job_that_was_submitted_again_is_the_same_job(engine, ledger, recording):
+    assert add_to_ledger(ledger, [submitted_again(recording, 16)], spark=engine) == ()
+    found = costs_from_ledger(ledger, None)
+    assert found.from_ms >= START + 16 * POLL_MS
+    assert "'telemetry' was submitted 2 times; these are the costs of the last one" in found.notes
+    earlier = costs_from_ledger(ledger, None, between_ms=(0, START + 10 * POLL_MS))
+    assert earlier.to_ms < START + 12 * POLL_MS
+
+
+def test_two_jobs_of_one_name_at_one_time_are_not_one(ledger, recording):
+    add_to_ledger(ledger, [submitted_again(recording, 10)])
+    with pytest.raises(InvalidInputError, match="the log has 2 jobs"):
+        costs_from_ledger(ledger, None)
+
+
+def test_a_sample_of_the_future_does_not_keep_later_ones_out(engine, two, ledger, recording):
+    whole = without_quarters(dump(measure([two / "log"], None).costs))
+    poll(recording, 10**8, set(), set())
+    metrics = [line for line in recording.lines if "/metrics" in line]
+    ahead = two / "log" / "02.jsonl"
+    recording.lines = [*ahead.read_text().splitlines(), *metrics]
+    [note] = add_to_ledger(ledger, [recording.write()], spark=engine)
+    assert note.startswith("3 samples are more than 5 minutes ahead of this machine's clock")
+    assert without_quarters(dump(costs_from_ledger(ledger, None))) == whole
+
+
+def test_a_clock_that_is_behind_loses_nothing(ledger, recording):
+    poll(recording, 10**8, set(), set())
+    recording.lines = [line for line in recording.lines if "/metrics" in line]
+    with pytest.raises(InvalidInputError, match="all 3 samples are more than 5 minutes ahead"):
+        add_to_ledger(ledger, [recording.write()])
+    assert len(list(ledger.glob("*.sums.parquet"))) == 2
+
+
+def test_a_time_has_the_job_as_it_was_then(engine, ledger, recording):
+    times = {"between_ms": (0, START + 120_000)}
+    before = costs_from_ledger(ledger, None, **times)
+    for number in range(16, POLLS):
+        at_ms = START + POLL_MS * number
+        recording.job({"source": 4, "map": 2}, [("source", "map", "HASH")], ts_ms=at_ms)
+        poll(recording, number, set(), set())
+    add_to_ledger(ledger, [recording.write()], spark=engine)
+    assert dump(costs_from_ledger(ledger, None, **times)) == dump(before)
+    # There the three others are taken to do the same.
+    [now], [then] = (
+        [op.demand for op in found.operators if op.demand]
+        for found in (costs_from_ledger(ledger, None), before)
+    )
+    assert len(now.rates_per_s) == 4 * len(then.rates_per_s)
+
+
+def test_a_name_that_is_used_again_begins_anew(engine, two, tmp_path):
+    files = sorted((two / "log").iterdir())
+    same = tmp_path / "metrics.jsonl"
+    for file in files:
+        shutil.copy(file, same)
+        add_to_ledger(tmp_path / "again", [same], spark=engine)
+    found = without_quarters(dump(costs_from_ledger(tmp_path / "again", None)))
+    whole = without_quarters(dump(measure(files, None).costs))
+    assert found["operators"] == whole["operators"]
+
+
+def test_a_lost_manifest_is_not_a_new_ledger(two, ledger):
+    (ledger / "manifest.json").unlink()
+    with pytest.raises(InvalidInputError, match=r"is no ledger: it has 000002"):
+        add_to_ledger(ledger, [two / "log"])
+
+
+def test_a_ledger_without_metrics_has_no_costs_yet(recording, tmp_path):
+    recording.job({"source": 1, "map": 2})
+    add_to_ledger(tmp_path / "ledger", [recording.write()])
+    with pytest.raises(InvalidInputError, match="no metrics of a task yet"):
+        costs_from_ledger(tmp_path / "ledger", None, last_s=60)
+
+
 def test_what_a_killed_writer_left_is_not_counted(two, ledger):
     before = dump(costs_from_ledger(ledger, None))
     (ledger / "000003.sums.parquet").write_bytes(b"half")

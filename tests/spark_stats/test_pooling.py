@@ -123,10 +123,10 @@ def test_the_largest_doubt_is_the_interval_that_stands_for_most_cores():
     )
     costs = Costs(job="j", from_ms=0, to_ms=100_000, operators=seen)
     doubt = largest_doubt(costs)
-    # 500 records/s of 1 ms, give or take 1.645 x 10 %.
+    # 500 records/s of 1 ms, times or divided by exp(1.645 sqrt(ln 1.01)).
     assert (doubt.operator, doubt.node_class) == ("busy", "pi")
-    assert doubt.cores == pytest.approx(0.5 * 2 * 0.1645)
-    assert doubt.better_log == "20 s at two thirds of full speed"
+    assert doubt.cores == pytest.approx(0.5 * (1.1783 - 1 / 1.1783), rel=1e-3)
+    assert doubt.better_log == "60 s at two thirds of full speed"
 
 
 def test_a_doubt_advises_the_same_log_as_the_warning_of_a_plan():
@@ -135,7 +135,7 @@ def test_a_doubt_advises_the_same_log_as_the_warning_of_a_plan():
     op = OperatorCost(operator="seldom", classes=(seldom,))
     doubt = largest_doubt(Costs(job="j", from_ms=0, to_ms=100_000, operators=(op,)))
     # A share of 0.05 is enough.
-    assert doubt.better_log.startswith("20 s at 13 times this rate")
+    assert doubt.better_log.startswith("60 s at 13 times this rate")
     assert doubt.better_log == seldom.better_log
 
 

@@ -8,9 +8,11 @@ from pathlib import Path
 WORK = """
 from edgeplace.spark_stats.session import local_session
 
-session = local_session("1")
+# Options of the user's own for Java come beside ours.
+session = local_session("1", settings={"spark.driver.extraJavaOptions": "-Dmine=kept"})
 # What is shuffled is packed, by a native library that Java unpacks for it.
 assert session.range(1000).repartition(3).count() == 1000
+assert session._jvm.java.lang.System.getProperty("mine") == "kept"
 print(session._jvm.java.lang.System.getProperty("java.io.tmpdir"))
 """
 

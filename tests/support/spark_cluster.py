@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -29,11 +30,28 @@ def settings() -> dict[str, str]:
     }
 
 
+def plain_python(folder: Path) -> str:
+    """Write a program that starts this Python without its packages, and return its name, by which
+    the workers of a cluster in this folder find it.
+    """
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    program = folder / "bin" / name
+    program.parent.mkdir()
+    base = getattr(sys, "_base_executable", sys.executable)
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(base)} -S "$@"\n')
+    program.chmod(0o755)
+    return name
+
+
 class SparkCluster:
-    """A master and two workers of one core each, on the loopback interface."""
+    """A master and two workers of one core each, on the loopback interface.
+
+    Programs in the folder `bin` of theirs come first.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.plain_python = plain_python(folder)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         said = self._start("master", ["master.Master", "--port", "0"])
         self.master = self._word(said, r"Starting Spark master at (\S+)")
@@ -44,7 +62,7 @@ class SparkCluster:
             self._word(folder / f"{name}.log", r"Successfully registered with master")
 
     def connect_server(self) -> str:
-        """Start a Spark Connect server with a Spark of its own, and return its URL."""
+        """Start a Spark Connect server with a Spark of its own if none runs; return its URL."""
         conf = {
             **_LOOPBACK,
             "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -55,8 +73,9 @@ class SparkCluster:
         flags = [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
         server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
         command = ["spark-submit", "--master", "local[1]", "--driver-memory", "600m", *flags]
-        said = self._run("connect", [*command, *server, "spark-internal"], {})
-        return "sc://" + self._word(said, r"server started at: \S*?(127\.0\.0\.1:\d+)")
+        if "connect" not in self.processes:
+            self._run("connect", [*command, *server, "spark-internal"], {})
+        return "sc://" + self.wait_for("connect", r"server started at: \S*?(127\.0\.0\.1:\d+)")
 
     def wait_for(self, name: str, pattern: str) -> str:
         """Return what a pattern finds in the log of a process, as soon as it does."""
@@ -77,7 +96,11 @@ class SparkCluster:
         with said.open("wb") as out:
             self.processes[name] = subprocess.Popen(
                 [HOME / "bin" / command[0], *command[1:]],
-                env={**environment(), **environ},
+                env={
+                    **environment(),
+                    "PATH": f"{self._folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+                    **environ,
+                },
                 stdout=out,
                 stderr=out,
                 stdin=subprocess.DEVNULL,

@@ -45,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Turn metric logs into costs per operator and node class: true processing "
         "rate, selectivity, bytes, state. Reads edgeplace's metric log, Prometheus text and "
-        "query_range JSON, Flink's slf4j reporter and the flink-placement project's metrics "
-        "JSON lines, each also gzipped; the format is found by content."
+        "query_range JSON, Flink's slf4j reporter, InfluxDB line protocol, OpenTelemetry JSON "
+        "lines and the flink-placement project's metrics JSON lines, each also gzipped; the format "
+        "is found by content."
     )
     parser.epilog = (
         "examples:\n  edgeplace costs metrics.jsonl.gz --cluster cluster.yaml -o costs.json\n"
@@ -113,7 +114,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     window = ledger.add_mutually_exclusive_group()
     window.add_argument(
-        "--last", type=duration_s, metavar="TIME", help="costs of the last 90s, 30m, 2h or 7d"
+        "--last",
+        type=duration_s,
+        metavar="TIME",
+        help="costs of the last 90s, 30m, 2h or 7d before the last sample",
     )
     window.add_argument(
         "--between",
@@ -140,12 +144,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="a setting of Spark, such as spark.executor.memory=4g",
     )
+    spark.add_argument(
+        "--package-python",
+        action="store_true",
+        help="bring pyarrow along for workers that lack it (for damaged gzip files; they start it "
+        "with their own Python, of the minor version of this one)",
+    )
     parser.add_argument("--json", action="store_true", help="print the costs as JSON")
 
 
 def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     """Measure, show, and write costs and quarantine."""
-    if args.master or args.remote or args.ledger or args.parquet:
+    if args.master or args.remote or args.ledger or args.parquet or args.package_python:
         # A small log needs less, whatever is missing: these need Spark in any case.
         with needing("spark"):
             import_module("pyspark")
@@ -272,12 +282,12 @@ def _refuse_mixed(args: argparse.Namespace, by_ledger: bool) -> None:
 def _session(args: argparse.Namespace) -> "SparkSession | None":
     """Return the session that the options ask for; None: the log decides whether it needs one."""
     settings = _settings(args.conf)
-    asked = args.master or args.remote or settings or args.parquet
+    asked = args.master or args.remote or settings or args.parquet or args.package_python
     if not (asked or "PYSPARK_GATEWAY_PORT" in os.environ):
         return None
     from edgeplace.spark_stats import open_session
 
-    return open_session(args.master, args.remote, settings)
+    return open_session(args.master, args.remote, settings, args.package_python)
 
 
 def _instant_ms(text: str) -> int:

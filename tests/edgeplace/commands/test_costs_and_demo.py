@@ -32,7 +32,7 @@ def test_the_demo_goes_the_whole_way(edgeplace):
         re.MULTILINE,
     )
     assert "2 CPU costs are weak" in decided
-    assert "'window' on 'server' (busy 2.49% of the time): record 20 s at 3 times this" in decided
+    assert "'window' on 'server' (busy 2.49% of the time): record 60 s at 3 times this" in decided
     table, _, reasons = decided.partition("why each operator is where it is\n")
     for policy in ("edgeplace", "current", "all-server", "flink-spread", "threshold"):
         assert f"\n{policy} " in table
