@@ -1,6 +1,8 @@
 """Counter differences between two samples of a subtask, and their sums by quarter of the log."""
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -12,10 +14,13 @@ from edgeplace.spark_stats.sums_table import (
     COUNTS,
     COUNTS_FELL,
     IN_TIME,
+    JUMPED_MS,
+    JUMPED_RATIO,
     KEYS,
     OF_MINUTE,
     QUARTERS,
     RECENT_CHECKPOINTS,
+    STATES_OF_A_TASK,
     SUM_KEYS,
     SUMMED,
     TIMES_FELL,
@@ -29,8 +34,8 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     """Return the counter differences of each subtask between one sample and the next.
 
     A pair of samples is ignored if there was a restart, a counter reset, a move to another
-    TaskManager or an interval that is not in the log between them, or if the clock went backwards.
-    Both kinds are counted.
+    TaskManager or an interval that is not in the log between them, or if the clock went backwards,
+    or further ahead than that of the task. Both kinds are counted.
 
     Parameters
     ----------
@@ -78,7 +83,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         )
         .filter((F.col("values") > 0) | ~F.col("kind").isin(r.TASK, r.CHECKPOINT))
     )
-    remembered = ["ts_ms", "file_hash", "pos", "state", *SUMMED, "checkpointed_bytes"]
+    remembered = ["ts_ms", "file_hash", "pos", "state", *SUMMED, "idle_ms", "checkpointed_bytes"]
     paired = placed.select(
         "*",
         F.lag(F.struct(*_TOLD.values(), *remembered)).over(by_time).alias("before"),
@@ -103,6 +108,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         *(step(c) < -CLOCK_JITTER_MS for c in TIMES_FELL),
     )
     lost = _any(F.col("since_ms") != F.col("before.ts_ms"))
+    passed = reduce(operator.add, (step(c) for c in STATES_OF_A_TASK))
     same_file = F.col("file_hash") == F.col("before.file_hash")
     meters_only = (
         F.col("records_in").isNull() & F.col("records_out").isNull() & F.col("since_ms").isNull()
@@ -116,7 +122,10 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         ).alias("dt_ms"),
         (fell | lost | differs(_TOLD["attempt"]) | differs(_TOLD["task_manager"])).alias("reset"),
         # In one file, lines are in the order they were written. Documents are in no order of time.
-        _any(F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0)).alias("clock_jump"),
+        _any(
+            F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0),
+            (passed > 0) & (step("ts_ms") > JUMPED_RATIO * passed + JUMPED_MS),
+        ).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
             "repeat"
         ),

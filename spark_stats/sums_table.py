@@ -37,6 +37,13 @@ CLOCK_JITTER_MS = 1000.0
 """A restart sets counters to 0. Accumulated times are differences of clocks and may step back a
 little, so only a larger step is a restart."""
 
+STATES_OF_A_TASK = ("busy_ms", "idle_ms", "back_pressured_ms")
+"""Counters whose steps are the time that has passed in a task, by its own clock."""
+JUMPED_RATIO = 2.0
+JUMPED_MS = 120_000.0
+"""The clock of a log has jumped ahead if more time has passed there than in the task, by this
+factor and this time: Flink may answer with values that are some polls old."""
+
 QUARTERS = 4
 RECENT_CHECKPOINTS = 10
 """Number of checkpoints that determine the size of the state."""

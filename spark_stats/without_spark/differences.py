@@ -11,7 +11,10 @@ from edgeplace.spark_stats.sums_table import (
     BIN_MS,
     CLOCK_JITTER_MS,
     COUNTS_FELL,
+    JUMPED_MS,
+    JUMPED_RATIO,
     QUARTERS,
+    STATES_OF_A_TASK,
     SUMMED,
     TIMES_FELL,
     Key,
@@ -37,6 +40,7 @@ _EMITTED = tuple(
 _COUNTERS = range(len(r.COUNTERS))
 _SUMMED = tuple((COLUMN[c], COLUMN.get(f"{c}_per_s")) for c in SUMMED)
 _FELL = tuple(COLUMN[c] for c in COUNTS_FELL)
+_STATES = tuple(COLUMN[c] for c in STATES_OF_A_TASK)
 _STEPPED_BACK = tuple(COLUMN[c] for c in TIMES_FELL)
 
 Metrics = Sequence[float | None]
@@ -183,7 +187,7 @@ def _difference(
             and sample.file is not None
             and sample.file == before.sample.file
             and sample.pos < before.sample.pos
-        )
+        ) or _jumped_ahead(now, then, dt_ms)
         repeat = now[_IDLE] is not None and after.state == before.state
     timed = kind in (r.TASK, r.TASK_MANAGER)
     good = timed and dt_ms is not None and dt_ms > 0 and not reset and not clock_jump
@@ -226,6 +230,15 @@ def _fell(now: Metrics, then: Metrics) -> bool:
     return any(
         (step := _step(now, then, c)) is not None and step < -CLOCK_JITTER_MS for c in _STEPPED_BACK
     )
+
+
+def _jumped_ahead(now: Metrics, then: Metrics, dt_ms: int | None) -> bool:
+    """Return whether far more time has passed by the clock of the log than by that of the task."""
+    steps = [step for c in _STATES if (step := _step(now, then, c)) is not None]
+    if dt_ms is None or len(steps) < len(_STATES):
+        return False
+    passed = steps[0] + steps[1] + steps[2]
+    return passed > 0 and dt_ms > JUMPED_RATIO * passed + JUMPED_MS
 
 
 def _differs(new: object, old: object) -> bool:

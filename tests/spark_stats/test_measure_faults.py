@@ -92,6 +92,40 @@ def test_duplicates_repeats_clock_jumps_and_nan_are_counted(engine, recording):
     assert any("more than once" in note for note in measurement.costs.notes)
 
 
+def test_a_clock_that_is_set_ahead_is_no_time_without_records(engine, recording):
+    """A Pi without a clock of its own gets the time when it reaches the network."""
+    for poll in range(12):
+        ahead_ms = 3_600_000 if poll >= 5 else 0
+        recording.metrics(
+            START + 10_000 * poll + ahead_ms,
+            "Source: s",
+            numRecordsOut=1000 * poll,
+            accumulateBusyTimeMs=2000 * poll,
+            accumulateIdleTimeMs=7000 * poll,
+            accumulateBackPressuredTimeMs=1000 * poll,
+        )
+    measurement = measure([recording.write()], None, spark=engine)
+    source = operator(measurement, "Source: s")
+    assert source.demand.rates_per_s == (pytest.approx(100),)
+    assert source.on("default").busy_share == pytest.approx(0.2)
+    assert measurement.samples.clock_jumps == 1
+
+
+def test_a_pause_in_a_log_is_not_a_clock_that_jumps(engine, recording):
+    for poll in (0, 1, 2, 362, 363):
+        recording.metrics(
+            START + 10_000 * poll,
+            "Source: s",
+            numRecordsOut=1000 * poll,
+            accumulateBusyTimeMs=2000 * poll,
+            accumulateIdleTimeMs=7000 * poll,
+            accumulateBackPressuredTimeMs=1000 * poll,
+        )
+    measurement = measure([recording.write()], None, spark=engine)
+    assert operator(measurement, "Source: s").demand.rates_per_s == (pytest.approx(100),)
+    assert measurement.samples.clock_jumps == 0
+
+
 def test_a_drifting_rate_is_not_stationary(recording):
     records = 0
     for poll in range(33):
