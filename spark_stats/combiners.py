@@ -6,9 +6,10 @@ flushes: from what the user says, or from the window in the job's plan.
 """
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from edgeplace.model import AtRate
 from edgeplace.model.cost import StreamCost
@@ -23,10 +24,25 @@ from edgeplace.spark_stats.operators import THROTTLED_SHARE
 
 MOST_RATES = 6
 """Largest number of rates to which a law is fitted."""
-_SAME_RATE = 1.3
+SAME_RATE = 1.3
 """Ratio up to which rates count as the same."""
-_FEWEST_MINUTES = 2
+FEWEST_MINUTES = 2
 """A rate in one minute only may be two rates, of which each had a part of it."""
+
+
+class OfMinute(Protocol):
+    """Something seen in a minute at a rate."""
+
+    @property
+    def minute(self) -> int:
+        """Its start, ms since the epoch."""
+
+    @property
+    def rate_per_s(self) -> float:
+        """More than 0."""
+
+
+P = TypeVar("P", bound=OfMinute)
 
 
 @dataclass(frozen=True)
@@ -159,20 +175,24 @@ def _points(
                 yield _Point(minute, sums)
 
 
-def at_rates(points: Iterator[_Point]) -> tuple[AtRate, ...]:
+def at_rates(points: Iterable[_Point]) -> tuple[AtRate, ...]:
     """Return the traffic at each rate, ascending, with minutes of about the same rate as one."""
+    return tuple(at for group in by_rate(points) if (at := _together(group)))
+
+
+def by_rate(points: Iterable[P]) -> list[list[P]]:
+    """Return points of about the same rate together, by ascending rate: at most `MOST_RATES`."""
     ordered = sorted(points, key=lambda p: (p.rate_per_s, p.minute))
     if not ordered:
-        return ()
+        return []
     range_of_rates = ordered[-1].rate_per_s / ordered[0].rate_per_s
-    width = max(_SAME_RATE, range_of_rates ** (1 / MOST_RATES))
-    groups: defaultdict[int, list[_Point]] = defaultdict(list)
-    first, number = ordered[0].rate_per_s, 0
+    width = max(SAME_RATE, range_of_rates ** (1 / MOST_RATES))
+    groups: list[list[P]] = []
     for point in ordered:
-        if point.rate_per_s > width * first:
-            first, number = point.rate_per_s, number + 1
-        groups[number].append(point)
-    return tuple(at for group in groups.values() if (at := _together(group)))
+        if not groups or point.rate_per_s > width * groups[-1][0].rate_per_s:
+            groups.append([])
+        groups[-1].append(point)
+    return groups
 
 
 def _together(group: Sequence[_Point]) -> AtRate | None:
@@ -181,7 +201,7 @@ def _together(group: Sequence[_Point]) -> AtRate | None:
     def total(name: str) -> float:
         return math.fsum(getattr(p.sums, name) for p in group)
 
-    few = len({p.minute for p in group}) < _FEWEST_MINUTES
+    few = len({p.minute for p in group}) < FEWEST_MINUTES
     if few or not (total("records_out") > 0 and total("bytes_out") > 0):
         return None
     return AtRate(

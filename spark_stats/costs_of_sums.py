@@ -27,6 +27,7 @@ from edgeplace.spark_stats.matching import (
 from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
+from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
 from edgeplace.spark_stats.streams import stream_costs
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
@@ -58,6 +59,7 @@ class SampleCounts:
 def costs_of(
     rows: Sequence[Any],
     minutes: Sequence[SubtaskMinutes],
+    states: Sequence[HeldState],
     cluster: Cluster | None,
     job: JobGraph | None,
     placement: Placement | None,
@@ -73,6 +75,8 @@ def costs_of(
         What `counter_deltas.sums` returns, collected.
     minutes
         What each subtask and TaskManager did in each minute.
+    states
+        The state of each vertex in each checkpoint.
     cluster, job, placement, rates, flushes
         As in `measure`.
     damage
@@ -101,7 +105,10 @@ def costs_of(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
-        operators=_operators(facts, measured, sources, cpu, cluster, rates or {}),
+        operators=with_state_laws(
+            _operators(facts, measured, sources, cpu, cluster, rates or {}),
+            *(states, minutes, job_id, ids, facts, sources),
+        ),
         background=cpu.background,
         streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known),
         placement=last_placement(measured, facts),

@@ -17,6 +17,7 @@ from edgeplace.spark_stats.sums_table import (
     JUMPED_MS,
     JUMPED_RATIO,
     KEYS,
+    OF_CHECKPOINT,
     OF_MINUTE,
     QUARTERS,
     RECENT_CHECKPOINTS,
@@ -43,7 +44,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         What `wide_table.wide_rows` returns, with a column `carried`: true in samples that were
         counted before, and serve as those to subtract.
     recent_checkpoints
-        Number of last checkpoints that are kept; None: all.
+        Number of last checkpoints that determine the sizes; None: all.
 
     Returns
     -------
@@ -54,7 +55,8 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         number), a difference for each of `SUMMED`, taken from the rate times `dt_ms` where the
         counter is not there (`metered`), `gauged_ms` (busy time by the gauge), and the flags
         `reset`, `clock_jump` and `repeat`. Of checkpoints, `checkpoint_step`, by how many bytes
-        more than the one before was written.
+        more than the one before was written; it and the sizes are null in those that are not among
+        the last ones, and `held_bytes`, the state, is not.
     """
     by_time = Window.partitionBy("kind", "job", "vertex", "subtask").orderBy(*IN_TIME)
     so_far = by_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -95,7 +97,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
             if recent_checkpoints is None
             else F.lead(F.lit(True), recent_checkpoints).over(by_time)
         ).alias("is_old"),
-    ).filter(~F.col("carried") & ((F.col("kind") != r.CHECKPOINT) | F.col("is_old").isNull()))
+    ).filter(~F.col("carried"))
 
     def step(column: str) -> Column:
         return F.col(column) - F.col(f"before.{column}")
@@ -130,6 +132,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
             "repeat"
         ),
     )
+    recent = F.col("is_old").isNull()
     seconds = F.col("dt_ms") / 1000.0
     good = F.col("good")
 
@@ -161,8 +164,10 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         ),
         (good & meters_only & of_task).alias("metered"),
         (good & F.col("busy_ms").isNull() & (F.col("busy_ms_per_s") >= 0)).alias("busy_gauged"),
-        step("checkpointed_bytes").alias("checkpoint_step"),
-        *("reset", "clock_jump", "repeat", "snapshots", *r.CHECKPOINT_SIZES, *COUNTS),
+        F.when(recent, step("checkpointed_bytes")).alias("checkpoint_step"),
+        *(F.when(recent, F.col(size)).alias(size) for size in r.CHECKPOINT_SIZES),
+        F.col("state_bytes").alias("held_bytes"),
+        *("acknowledged_ms", "reset", "clock_jump", "repeat", "snapshots", *COUNTS),
     )
 
 
@@ -222,6 +227,7 @@ def sums(differences: DataFrame, keys: Sequence[str] = SUM_KEYS) -> DataFrame:
         F.max_by("checkpointed_bytes", "ts_ms").alias("checkpointed_last"),
         F.sum("checkpoint_step").alias("checkpoint_net"),
         F.sum(F.abs("checkpoint_step")).alias("checkpoint_path"),
+        *(F.max(c).alias(c) for c in OF_CHECKPOINT),
         F.min(F.coalesce("ts_ms", "first_at_ms")).alias("from_ms"),
         F.max("at_ms").alias("to_ms"),
     )
@@ -241,21 +247,27 @@ def sums_with_minutes(differences: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        Besides, `minutes`: a list of `bin_ms` and `OF_MINUTE`, in no order.
+        Besides, `minutes`: a list of `bin_ms`, `OF_MINUTE` and `OF_CHECKPOINT`, in no order; of
+        checkpoints, one for each, with its number.
     """
-    timed = F.col("kind").isin(r.TASK, r.TASK_MANAGER)
+    timed = F.col("kind").isin(r.TASK, r.TASK_MANAGER, r.CHECKPOINT)
     minute = F.when(timed, F.col("bin_ms"))
     keys = (*SUM_KEYS, "bin_ms")
     # In order of time, because the last digits of a sum depend on it.
     parts = sums(differences.withColumn("bin_ms", minute), keys).sortWithinPartitions(*keys)
-    # What is not added is a figure of checkpoints, which have one part.
-    largest = ("state_bytes", "checkpointed_bytes", "checkpointed_last", "to_ms")
-    added = [c for c in parts.columns if c not in (*keys, *largest, "from_ms")]
-    used = F.col("bin_ms").isNotNull() & (F.col("dt_ms").isNotNull() | (F.col("resets") > 0))
-    seen = F.when(used, F.struct("bin_ms", *OF_MINUTE))
+    largest = ("state_bytes", "to_ms", *OF_CHECKPOINT)
+    sizes = ("checkpointed_bytes", "checkpointed_last")
+    added = [c for c in parts.columns if c not in (*keys, *largest, *sizes, "from_ms")]
+    used = F.col("bin_ms").isNotNull() & (
+        F.col("dt_ms").isNotNull() | (F.col("resets") > 0) | F.col("held_bytes").isNotNull()
+    )
+    seen = F.when(used, F.struct("bin_ms", *OF_MINUTE, *OF_CHECKPOINT))
+    written = F.col("checkpointed_last")
     return parts.groupBy(*SUM_KEYS).agg(
         *(F.sum(c).alias(c) for c in added),
         *(F.max(c).alias(c) for c in largest),
+        F.avg("checkpointed_bytes").alias("checkpointed_bytes"),
+        F.max_by(written, F.when(written.isNotNull(), F.col("bin_ms"))).alias("checkpointed_last"),
         F.min("from_ms").alias("from_ms"),
         F.collect_list(seen).alias("minutes"),
     )

@@ -52,6 +52,12 @@ _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
         "AWS_SECRET_ACCESS_KEY or --conf spark.hadoop.fs.s3a.…, for hdfs:// by kinit",
     ),
     (
+        r"(CANNOT_MODIFY_\w*CONFIG|Cannot modify the value of)",
+        InvalidInputError,
+        "this setting belongs to the Spark Connect server: {}",
+        "leave it out, or set it where the server starts (conf/spark-defaults.conf)",
+    ),
+    (
         r"(UnknownHostException|ConnectException|Connection refused|NoRouteToHost"
         r"|SocketTimeoutException|ConnectTimeoutException)",
         SparkUnavailableError,

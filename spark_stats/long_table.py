@@ -86,6 +86,9 @@ CHECKPOINT_SIZES: Mapping[str, tuple[str, ...]] = {
     "checkpointed_bytes": ("checkpointed_size",),
 }
 
+ACKNOWLEDGED = "latest_ack_timestamp"
+"""When the last subtask of a vertex had its part of a checkpoint done, ms since the epoch."""
+
 SINCE = "start of the interval"
 """The name that readers give to the time, in ms since the epoch, since which the rates of a sample
 are. Rates are then no means of a meter, but what a counter grew by in this interval."""
@@ -95,6 +98,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     **RATES,
     **CHECKPOINT_SIZES,
     "since_ms": (SINCE,),
+    "acknowledged_ms": (ACKNOWLEDGED,),
 }
 
 USED_METRICS = frozenset(name for names in METRICS.values() for name in names)

@@ -16,6 +16,7 @@ from edgeplace.spark_stats.costs_of_sums import SampleCounts, costs_of
 from edgeplace.spark_stats.cpu.minutes import minutes_of
 from edgeplace.spark_stats.placing import Placement
 from edgeplace.spark_stats.quarantine import Quarantine
+from edgeplace.spark_stats.state_at_rates import held_states
 from edgeplace.spark_stats.without_spark.reading import log_sums, small_log
 
 if TYPE_CHECKING:
@@ -90,7 +91,10 @@ def measure(
             read = by_spark.log_sums(paths, spark, report)
     report("making costs", 0.95)
     minutes = minutes_of((row, row.minutes) for row in read.rows)
+    states = held_states((row, row.minutes) for row in read.rows)
     bad = (len(read.quarantine), read.damage)
-    costs, counts = costs_of(read.rows, minutes, cluster, job, placement, rates, flushes, bad)
+    costs, counts = costs_of(
+        read.rows, minutes, states, cluster, job, placement, rates, flushes, bad
+    )
     report("done", 1.0)
     return Measurement(costs, counts, read.quarantine)

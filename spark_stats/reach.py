@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 _ANSWER_S = 5.0
 """Seconds for a connection to a port."""
+PATIENCE = "spark.network.timeout"
+"""Spark's setting that also bounds the wait for a cluster."""
 _PATIENCE_S = 120.0
 _UNITS_S = {"ms": 1e-3, "": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _CONNECT_PORT = 15002
@@ -33,12 +35,10 @@ def patience_s(settings: Mapping[str, str]) -> float:
     InvalidInputError
         If it is no duration.
     """
-    text = settings.get("spark.network.timeout", f"{_PATIENCE_S:.0f}s")
+    text = settings.get(PATIENCE, f"{_PATIENCE_S:.0f}s")
     found = re.fullmatch(r"(\d+)(ms|s|m|min|h|)", text)
     if not found:
-        raise InvalidInputError(
-            f"spark.network.timeout is no duration: {text!r}", "write it like 120s or 5m"
-        )
+        raise InvalidInputError(f"{PATIENCE} is no duration: {text!r}", "write it like 120s or 5m")
     return int(found.group(1)) * _UNITS_S[found.group(2)]
 
 

@@ -20,6 +20,7 @@ from edgeplace.spark_stats.failures import in_clear_words
 from edgeplace.spark_stats.gateway import jvm
 from edgeplace.spark_stats.jvm import find_java_home
 from edgeplace.spark_stats.reach import (
+    PATIENCE,
     addresses,
     check_connect,
     check_master,
@@ -182,7 +183,9 @@ def _connected(remote: str, settings: Mapping[str, str], package_python: bool) -
     def connect() -> SparkSession:
         session = SparkSession.builder.remote(remote).getOrCreate()
         for key, value in {"spark.sql.session.timeZone": "UTC", **settings}.items():
-            session.conf.set(key, value)
+            # This one is for the wait here, and the server has its own.
+            if key != PATIENCE:
+                session.conf.set(key, value)
         return session
 
     with in_clear_words():

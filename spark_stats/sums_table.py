@@ -64,6 +64,9 @@ OF_MINUTE = (
 )
 """Sums that the regression of CPU time and the flush law need for each minute."""
 
+OF_CHECKPOINT = ("held_bytes", "acknowledged_ms")
+"""State of each checkpoint, and its time: of all of them, not of the recent ones only."""
+
 
 class SumRow(dict[str, Any]):
     """A row of the table, with its columns as attributes, too: like a row of Spark."""

@@ -29,6 +29,7 @@ KINDS = {
     "document": r"/config|/jobmanager/config|/jobs/[^/]+/plan|/jobs/[^/]+/checkpoints/config",
 }
 """Kind of an answer -> its path."""
+CHECKPOINT_SIZES = ("state_size", "checkpointed_size")
 NOT_JSON = "not JSON, or cut short"
 NO_CONTENT = "the answer is not what its path promises"
 
@@ -171,8 +172,10 @@ def _take_sizes(
     if status != "COMPLETED":
         sample.take(None, None)
     else:
-        for size in ("state_size", "checkpointed_size"):
+        for size in CHECKPOINT_SIZES:
             sample.take(size, number(as_text(answer.get(size))))
+        if (at_ms := as_text(answer.get(r.ACKNOWLEDGED))) is not None:
+            sample.take(r.ACKNOWLEDGED, number(at_ms))
     return None
 
 

@@ -14,9 +14,11 @@ from edgeplace.spark_stats.costs_of_sums import costs_of
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
 from edgeplace.spark_stats.ledger.folder import LedgerFolder
 from edgeplace.spark_stats.placing import Placement
+from edgeplace.spark_stats.state_at_rates import HeldState, held_states
 from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     BIN_MS,
+    OF_CHECKPOINT,
     OF_MINUTE,
     QUARTERS,
     RECENT_CHECKPOINTS,
@@ -99,7 +101,9 @@ def costs_from_ledger(
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
     rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
     damage = (0, []) if window else (manifest.bad_lines(), manifest.damage())
-    return costs_of(rows, _minutes(inside), cluster, job, placement, rates, flushes, damage)[0]
+    minutes, states = _minutes(inside), _states(sums[sums.kind == r.CHECKPOINT], start, end)
+    case = (cluster, job, placement, rates, flushes)
+    return costs_of(rows, minutes, states, *case, damage)[0]
 
 
 def _added(sums: "pd.DataFrame") -> list[SumRow]:
@@ -124,6 +128,15 @@ def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
     rows = used.where(used.notna(), None).itertuples(index=False)
     return minutes_of((row, (row,)) for row in rows)
+
+
+def _states(sizes: "pd.DataFrame", start_ms: int, end_ms: int) -> list[HeldState]:
+    """Return the states of the checkpoints in a time; a ledger of an older version has none."""
+    timed = sizes.reindex(columns=["kind", "job", "vertex", "bin_ms", *OF_CHECKPOINT])
+    inside = timed[(timed.acknowledged_ms >= start_ms) & (timed.acknowledged_ms < end_ms)]
+    # Many polls, and segments, report the same checkpoint.
+    each = inside.drop_duplicates(["job", "vertex", "bin_ms"], keep="last")
+    return held_states((row, (row,)) for row in each.itertuples(index=False))
 
 
 def _checkpoints(sizes: "pd.DataFrame") -> list[SumRow]:

@@ -27,7 +27,10 @@ _VERTEX = (
     f"{_HEADER}, answer STRUCT<subtasks: ARRAY<STRUCT<subtask: STRING, attempt: STRING,"
     " `taskmanager-id`: STRING, endpoint: STRING, host: STRING>>>, odd STRING"
 )
-_CHECKPOINT = "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING>"
+_CHECKPOINT = (
+    "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING,"
+    f" {r.ACKNOWLEDGED}: STRING>"
+)
 # The needed fields of a job's answer; the others change with every poll.
 _JOB = (
     "answer STRUCT<name: STRING, vertices: ARRAY<STRUCT<id: STRING, name: STRING,"
@@ -118,14 +121,19 @@ def _task_managers() -> Column:
 
 
 def _checkpoint_sizes() -> Column:
-    """Return the sizes of a vertex in a checkpoint, an empty array if it is not complete."""
+    """Return the sizes and the time of a vertex in a checkpoint, an empty array if it is not
+    complete.
+    """
     answer = F.from_json("value", _CHECKPOINT, _ONE_PARSE)["answer"]
-    return F.when(
-        answer["status"] == "COMPLETED",
-        F.array(
-            *(_item(F.lit(size), answer[size]) for size in ("state_size", "checkpointed_size"))
-        ),
-    ).when(answer["status"].isNotNull(), F.array().cast(f"array<{_ITEM}>"))
+    none = F.array().cast(f"array<{_ITEM}>")
+    sizes = F.array(*(_item(F.lit(size), answer[size]) for size in of_format.CHECKPOINT_SIZES))
+    at_ms = F.when(
+        answer[r.ACKNOWLEDGED].isNotNull(),
+        F.array(_item(F.lit(r.ACKNOWLEDGED), answer[r.ACKNOWLEDGED])),
+    ).otherwise(none)
+    return F.when(answer["status"] == "COMPLETED", F.concat(sizes, at_ms)).when(
+        answer["status"].isNotNull(), none
+    )
 
 
 def _text() -> Column:

@@ -9,6 +9,7 @@ from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     COUNTS,
     KEYS,
+    OF_CHECKPOINT,
     OF_MINUTE,
     SUM_KEYS,
     SUMMED,
@@ -20,7 +21,9 @@ _TIME = KEYS.index("ts_ms")
 _BUSY, _IN, _OUT, _PRESSED = (
     SUMMED.index(c) for c in ("busy_ms", "records_in", "records_out", "back_pressured_ms")
 )
-_STATE, _CHECKPOINTED = COLUMN["state_bytes"], COLUMN["checkpointed_bytes"]
+_STATE, _CHECKPOINTED, _ACKNOWLEDGED = (
+    COLUMN[c] for c in ("state_bytes", "checkpointed_bytes", "acknowledged_ms")
+)
 _FLAGS = {
     "good": "intervals",
     "metered": "metered_intervals",
@@ -29,12 +32,12 @@ _FLAGS = {
     "clock_jump": "clock_jumps",
     "repeat": "repeats",
 }
-_LARGEST = ("state_bytes", "checkpointed_bytes", "checkpointed_last", "to_ms")
+_LARGEST = ("state_bytes", "to_ms", *OF_CHECKPOINT)
 SUMS = (
     *("dt_ms", "gauged_ms", *SUMMED, "timed_in", "timed_out", "square_in", "square_out"),
     *("watched_ms", "intervals", "busy_intervals", *list(_FLAGS.values())[1:]),
-    *("duplicates", "samples", *COUNTS, *_LARGEST[:3], "checkpoint_net", "checkpoint_path"),
-    *("from_ms", "to_ms"),
+    *("duplicates", "samples", *COUNTS, "state_bytes", "checkpointed_bytes", "checkpointed_last"),
+    *("checkpoint_net", "checkpoint_path", *OF_CHECKPOINT, "from_ms", "to_ms"),
 )
 """Columns of sums, in the order of `counter_deltas.sums`."""
 
@@ -88,6 +91,10 @@ class _Sum:
 
     def _add_sizes(self, difference: Delta) -> None:
         of, sample = self.of, difference.sample
+        of["held_bytes"] = larger(of["held_bytes"], sample.metrics[_STATE])
+        of["acknowledged_ms"] = larger(of["acknowledged_ms"], sample.metrics[_ACKNOWLEDGED])
+        if not difference.recent:
+            return
         of["state_bytes"] = larger(of["state_bytes"], sample.metrics[_STATE])
         size, ts_ms = sample.metrics[_CHECKPOINTED], sample.key.ts_ms
         if size is not None:
@@ -118,7 +125,7 @@ def sums(differences: Iterable[Delta]) -> list[SumRow]:
 
 def sums_with_minutes(differences: Iterable[Delta]) -> list[SumRow]:
     """Return a row for each of `SUM_KEYS`, with the minutes of each in `minutes`."""
-    timed = (r.TASK, r.TASK_MANAGER)
+    timed = (r.TASK, r.TASK_MANAGER, r.CHECKPOINT)
 
     def minute(difference: Delta) -> tuple[int | None, int | None]:
         own = difference.sample.key.kind in timed
@@ -148,18 +155,27 @@ def _together(key: tuple[Any, ...], parts: Mapping[int | None, Mapping[str, Any]
     # In order of time, because the last digits of a sum depend on it.
     in_order = sorted(parts, key=lambda bin_ms: -1 if bin_ms is None else bin_ms)
     of: dict[str, Any] = dict.fromkeys(SUMS)
+    sizes = [parts[b]["checkpointed_bytes"] for b in in_order]
+    sizes = [size for size in sizes if size is not None]
     for part in (parts[bin_ms] for bin_ms in in_order):
         for column, value in part.items():
             held = of[column]
             if column in _LARGEST:
                 of[column] = larger(held, value)
-            elif value is None or held is None:
+            elif column == "checkpointed_bytes":
+                of[column] = sum(sizes) / len(sizes) if sizes else None
+            elif column == "checkpointed_last" or value is None or held is None:
                 of[column] = held if value is None else value
             else:
                 of[column] = min(held, value) if column == "from_ms" else held + value
     minutes = [
-        SumRow({"bin_ms": b}, **{c: parts[b][c] for c in OF_MINUTE})
+        SumRow({"bin_ms": b}, **{c: parts[b][c] for c in (*OF_MINUTE, *OF_CHECKPOINT)})
         for b in in_order
-        if b is not None and (parts[b]["dt_ms"] is not None or parts[b]["resets"] > 0)
+        if b is not None
+        and (
+            parts[b]["dt_ms"] is not None
+            or parts[b]["resets"] > 0
+            or parts[b]["held_bytes"] is not None
+        )
     ]
     return SumRow(zip(SUM_KEYS, key, strict=True), **of, minutes=minutes)

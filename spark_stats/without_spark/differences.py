@@ -61,6 +61,8 @@ class Delta:
     gauged_ms: float | None
     metered: bool
     busy_gauged: bool
+    recent: bool
+    """Of a checkpoint: whether it is one of the last ones, which determine the sizes."""
     checkpoint_step: float | None
     reset: bool
     clock_jump: bool
@@ -122,7 +124,7 @@ def deltas(samples: Iterable[Sample], recent_checkpoints: int | None) -> Iterato
     samples
         Of one log; their order does not matter.
     recent_checkpoints
-        Number of last checkpoints that are kept; None: all.
+        Number of last checkpoints that determine the sizes; None: all.
     """
     for own in by_subtask(samples):
         kind = own[0].key.kind
@@ -134,14 +136,14 @@ def deltas(samples: Iterable[Sample], recent_checkpoints: int | None) -> Iterato
         ]
         times = [p.ts_ms for p in placed if p.ts_ms is not None]
         window = (min(times), max(times)) if times else (0, 0)
-        first = 0
+        recent_from = 0
         if kind == r.CHECKPOINT and recent_checkpoints is not None:
-            first = max(len(placed) - recent_checkpoints, 0)
+            recent_from = max(len(placed) - recent_checkpoints, 0)
         for i, after in enumerate(placed):
-            if i >= first and not after.sample.carried:
+            if not after.sample.carried:
                 before = placed[i - 1] if i else None
                 next_ms = placed[i + 1].ts_ms if i + 1 < len(placed) else None
-                yield _difference(kind, before, after, next_ms, window)
+                yield _difference(kind, before, after, next_ms, window, i >= recent_from)
 
 
 def _placed(sample: Sample, task_manager: str | None, attempt: int | None) -> _Placed:
@@ -158,7 +160,12 @@ def _placed(sample: Sample, task_manager: str | None, attempt: int | None) -> _P
 
 
 def _difference(
-    kind: str, before: _Placed | None, after: _Placed, next_ms: int | None, window: tuple[int, int]
+    kind: str,
+    before: _Placed | None,
+    after: _Placed,
+    next_ms: int | None,
+    window: tuple[int, int],
+    recent: bool,
 ) -> Delta:
     sample, now, ts_ms = after.sample, after.metrics, after.ts_ms
     then: Metrics = before.metrics if before else [None] * len(now)
@@ -211,7 +218,8 @@ def _difference(
         gauged_ms=gauged_ms,
         metered=good and meters_only and of_task,
         busy_gauged=gauged_ms is not None and now[_BUSY] is None,
-        checkpoint_step=_step(now, then, _CHECKPOINTED),
+        recent=recent,
+        checkpoint_step=_step(now, then, _CHECKPOINTED) if recent else None,
         reset=reset,
         clock_jump=clock_jump,
         repeat=repeat,

@@ -20,7 +20,7 @@ from testbed.flink.local_cluster import JOB_MANAGER
 from testbed.network.cpu_quota import machine_busy_s
 from testbed.world import World
 
-_STALL_S = 30.0
+_STALL_S = 120.0
 """Time for which full buffers before a thin link may block a source, so that it writes nothing. A
 mini-batch of SQL in the source's chain puts out 600 kB at once, which take 10 s at 0.5 Mbit/s.
 """

@@ -166,9 +166,13 @@ def test_under_spark_submit(needs_spark, logs, expected, tmp_path):
 def test_spark_connect_measures_the_same(cluster, logs, expected, tmp_path):
     pytest.importorskip("grpc_status", reason="the client of Spark Connect is not installed")
     out = tmp_path / "costs.json"
-    done = ran(command(f"file://{logs}/*", "--remote", cluster.connect_server(), "-o", out))
+    words = command(f"file://{logs}/*", "--remote", cluster.connect_server(), "-o", out)
+    done = ran([*words, "--conf", "spark.network.timeout=100s"])
     assert done.returncode == 0, done.stderr
     assert comparable(dump(read(out, Costs))) == expected
+    of_server = ran([*words, "--conf", "spark.executor.memory=1g"])
+    assert of_server.returncode == 2, of_server.stderr
+    assert "belongs to the Spark Connect server" in of_server.stderr
 
 
 @pytest.mark.parametrize("by", ["--master", "--remote"])

@@ -16,6 +16,7 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
         ("java.net.UnknownHostException: namenode", SparkUnavailableError, "host of the URI"),
         ("Call to nn:8020 failed: Connection refused", SparkUnavailableError, "host of the URI"),
         ("No module named 'pyarrow'", InvalidInputError, "--package-python"),
+        ("[CANNOT_MODIFY_CONFIG] spark.executor.memory", InvalidInputError, "server starts"),
         ("[PYTHON_VERSION_MISMATCH] 3.10 and 3.11", InvalidInputError, "--package-python"),
         (
             'Cannot run program "./a/bin/python": error=13, Permission denied',

@@ -1,0 +1,145 @@
+"""From the checkpoints of a log to the state law of each operator.
+
+A log in which rates change has the state at several rates: that of a checkpoint belongs to the rate
+of its minute. Checkpoints at about the same rate are put together, and `laws.state_law` fits the
+law to them.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from edgeplace.model.cost import OperatorCost
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.combiners import FEWEST_MINUTES, SAME_RATE, by_rate
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
+from edgeplace.spark_stats.job_facts import LogFacts
+from edgeplace.spark_stats.laws import FEWEST_RATES, state_law
+from edgeplace.spark_stats.sums_table import BIN_MS
+
+
+@dataclass(frozen=True)
+class HeldState:
+    """The state of one vertex in one checkpoint.
+
+    Attributes
+    ----------
+    at_ms
+        When its last subtask was done, ms since the epoch.
+    """
+
+    job: str | None
+    vertex: str
+    at_ms: float
+    state_bytes: float
+
+
+@dataclass(frozen=True)
+class _Point:
+    """State at a rate into all subtasks together."""
+
+    minute: int
+    rate_per_s: float
+    state_bytes: float
+
+
+def held_states(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[HeldState]:
+    """Return the states of all checkpoints with a time.
+
+    Parameters
+    ----------
+    parts
+        Rows with the keys of a subtask, each with sums that have `sums_table.OF_CHECKPOINT`.
+    """
+    return [
+        HeldState(key.job, key.vertex, part.acknowledged_ms, part.held_bytes)
+        for key, sums in parts
+        if key.kind == r.CHECKPOINT
+        for part in sums
+        # Flink says -1 before it is acknowledged.
+        if (part.held_bytes or 0) > 0 and (part.acknowledged_ms or 0) > 0
+    ]
+
+
+def with_state_laws(
+    operators: Sequence[OperatorCost],
+    states: Sequence[HeldState],
+    minutes: Sequence[SubtaskMinutes],
+    job: str,
+    ids: Mapping[str, str],
+    facts: LogFacts,
+    sources: Collection[str],
+) -> tuple[OperatorCost, ...]:
+    """Return the operators, those whose state follows their rate with its law.
+
+    Parameters
+    ----------
+    states, minutes
+        What `held_states` and `minutes_of` return.
+    job
+        Id of the job in the log.
+    ids
+        Vertex in the log -> id of the operator.
+    facts
+        State that still grows or shrinks in its last checkpoints gets no law.
+    sources
+        Operators whose records out count.
+    """
+    own = [s for s in states if s.job == job and s.vertex in ids]
+    return tuple(
+        _with_law(
+            op,
+            _points(
+                [s for s in own if ids[s.vertex] == op.operator],
+                _rates(op.operator, minutes, job, ids, op.operator in sources),
+            ),
+        )
+        if op.operator not in facts.checkpoints_went
+        else op
+        for op in operators
+    )
+
+
+def _with_law(op: OperatorCost, points: Iterator[_Point]) -> OperatorCost:
+    groups = by_rate(points)
+    seen = [
+        (fmean(p.rate_per_s for p in group), fmean(p.state_bytes for p in group))
+        for group in groups
+        if len({p.minute for p in group}) >= FEWEST_MINUTES
+    ]
+    law = state_law(seen) if len(seen) >= FEWEST_RATES else None
+    if law is None:
+        return op
+    note = f"its state follows its rate: by a law of {len(seen)} rates"
+    return op.model_copy(update={"state_law": law, "notes": (*op.notes, note)})
+
+
+def _points(states: Sequence[HeldState], rates: Mapping[int, float]) -> Iterator[_Point]:
+    """Yield the states in minutes whose rate is known, and is about that of the minute before."""
+    for state in states:
+        minute = int(state.at_ms // BIN_MS * BIN_MS)
+        now, before = rates.get(minute, 0.0), rates.get(minute - BIN_MS, 0.0)
+        if min(now, before) > 0 and max(now, before) <= SAME_RATE * min(now, before):
+            yield _Point(minute, (now + before) / 2, state.state_bytes)
+
+
+def _rates(
+    operator: str,
+    minutes: Sequence[SubtaskMinutes],
+    job: str,
+    ids: Mapping[str, str],
+    source: bool,
+) -> dict[int, float]:
+    """Return the records/s of all subtasks together in each minute in which all were observed."""
+    found: dict[int, dict[int, float]] = {}
+    subtasks = set()
+    for task in minutes:
+        if task.kind != r.TASK or task.job != job or ids[task.vertex] != operator:
+            continue
+        subtasks.add(task.subtask)
+        for minute, sums in task.minutes.items():
+            if sums.dt_ms > 0 and not sums.resets:
+                records = sums.records_out if source else sums.records_in
+                found.setdefault(minute, {})[task.subtask] = 1000 * records / sums.dt_ms
+    return {m: sum(each.values()) for m, each in found.items() if each.keys() == subtasks}
