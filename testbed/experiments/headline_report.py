@@ -250,7 +250,7 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
         f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
         f"{environment['delay_ms']:g} ms one way. `make headline` measures it again; "
         "[docs/testbed.md](../../docs/testbed.md) describes the method and the measured version. "
-        "Bytes and cores are medians of five windows or more, rates are means over all of them."
+        "Cores are medians of five windows or more, bytes and rates are means over all of them."
     )
     yield ""
     yield f"![sustained rate and WAN traffic]({PICTURE})"

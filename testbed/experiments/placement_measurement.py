@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -175,8 +176,9 @@ def _precisely(run: HeadlineRun, length_s: float) -> tuple[list[Window], dict[st
 def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
     """Return the medians, and every window of the figures that count.
 
-    The rate is that of all windows together, because the content of the buffers between a source
-    and a full link varies by the records of a second.
+    Rate and bytes are those of all windows together: the content of the buffers between a source
+    and a full link varies by the records of a second, and a window may have the bytes of two
+    checkpoints or of none.
     """
     whole = replace(watched[-1], begin_s=watched[0].begin_s)
     rates = source_rates(run.out, [*watched, whole])
@@ -184,7 +186,7 @@ def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
     wan = [w.wan_bytes_per_s for w in watched]
     links = watched[0].link_bytes_per_s
     return {
-        "wan_bytes_per_s": middle(wan),
+        "wan_bytes_per_s": fmean(wan),
         "wan_bytes_per_s_each": wan,
         "per_subtask": slowest[-1],
         "per_subtask_each": slowest[:-1],
