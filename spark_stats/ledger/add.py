@@ -58,7 +58,7 @@ def add_to_ledger(
         manifest = ledger.manifest()
         report("finding the segments", 0.0)
         files = _found(segments, spark)
-        known = {f for f, size in files.sizes.items() if manifest.has(f, size)}
+        known = {f for f, _ in files.sizes.items() & manifest.segments()}
         notes = [f"{len(known)} segments are in the ledger and were not read"] if known else []
         files.leave_out(known)
         new = {f: size for f, size in files.sizes.items() if f not in known}

@@ -29,6 +29,7 @@ from edgeplace.spark_stats.sums_table import (
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
+_ALWAYS_MS = 1 << 62
 _OF_SUBTASK = ["job", "vertex", "subtask"]
 _NOT_ADDED = {"state_bytes": "max", "from_ms": "min", "to_ms": "max"}
 
@@ -70,26 +71,29 @@ def costs_from_ledger(
     manifest = ledger.manifest()
     if not manifest.batches:
         raise InvalidInputError(f"the ledger {folder} is empty", "add segments of a log to it")
-    tables = ledger.sums(manifest)
-    sums = pa.concat_tables(tables, promote_options="default").to_pandas()
-    batch = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
-    of_tasks = sums[sums.kind == r.TASK]
-    if not len(of_tasks):
+    times = ledger.times_ms(manifest)
+    if times is None:
         raise InvalidInputError(
             f"the ledger {folder} has no metrics of a task yet", "add segments with metrics to it"
         )
-    start, end = between_ms or (0, 1 << 62)
+    window = between_ms
     if last_s is not None:
         # Whole minutes, as the ledger has no others.
-        start = int((of_tasks.to_ms.max() - 1000 * last_s) // BIN_MS * BIN_MS)
+        window = int((times[1] - 1000 * last_s) // BIN_MS * BIN_MS), _ALWAYS_MS
+    start, end = window or (0, _ALWAYS_MS)
+    nothing = InvalidInputError(
+        f"the ledger {folder} has nothing of that time",
+        f"it has {_time(times[0])} to {_time(times[1])}",
+    )
+    tables = ledger.sums(manifest, window)
+    if not tables:
+        raise nothing
+    sums = pa.concat_tables(tables, promote_options="default").to_pandas()
+    batch = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     timed = sums.kind.isin((r.TASK, r.TASK_MANAGER))
     inside = sums[timed & (sums.bin_ms >= start) & (sums.bin_ms < end)]
     if not len(inside):
-        raise InvalidInputError(
-            f"the ledger {folder} has nothing of that time",
-            f"it has {_time(of_tasks.from_ms.min())} to {_time(of_tasks.to_ms.max())}",
-        )
-    window = (start, end) if last_s is not None or between_ms else None
+        raise nothing
     others = sums[~timed & (sums.kind != r.CHECKPOINT)]
     if window:
         # Bad lines and lines of no use have no time.

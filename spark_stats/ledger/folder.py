@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from edgeplace.model.errors import InvalidInputError, MissingExtraError
 from edgeplace.model.file_lock import lock
 from edgeplace.model.output import write_text
-from edgeplace.spark_stats.sums_table import BIN_KEYS, OF_MINUTE
+from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, OF_MINUTE
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -26,6 +27,7 @@ FORMAT = "edgeplace/ledger"
 VERSION = 1
 _MANIFEST = "manifest.json"
 _TABLES = ("sums", "carried")
+_COUNTED = (*COUNTS, "samples", "duplicates")
 _ANEW = "make a new ledger from the segments: another folder for --ledger"
 
 
@@ -40,6 +42,16 @@ class Batch(BaseModel):
     """Segment -> its lines that could not be read."""
     damage: dict[str, str] = {}
     """Segment -> what is wrong with it as a whole."""
+    from_ms: int | None = None
+    """Start of its first minute; None: it has no sample, or an older edgeplace has added it."""
+    to_ms: int | None = None
+    """Time of its last sample; None likewise."""
+
+    def in_time(self, between_ms: tuple[int, int]) -> bool:
+        """Return whether it may have samples of a time."""
+        if self.from_ms is None or self.to_ms is None:
+            return True
+        return self.from_ms < between_ms[1] and self.to_ms >= between_ms[0]
 
 
 class Manifest(BaseModel):
@@ -53,9 +65,9 @@ class Manifest(BaseModel):
     """Id -> name of each job."""
     batches: tuple[Batch, ...] = ()
 
-    def has(self, segment: str, size: int) -> bool:
-        """Return whether a segment of this size is in the ledger."""
-        return any(batch.segments.get(segment) == size for batch in self.batches)
+    def segments(self) -> set[tuple[str, int]]:
+        """Return the segments of all batches, with their bytes."""
+        return {each for batch in self.batches for each in batch.segments.items()}
 
     def bad_lines(self) -> int:
         """Return the number of lines that could not be read."""
@@ -120,17 +132,37 @@ class LedgerFolder:
         except ValidationError as e:
             raise InvalidInputError(f"{path} is damaged", _ANEW) from e
 
-    def sums(self, manifest: Manifest) -> "list[pa.Table]":
-        """Return the sums of each batch."""
-        tables = [self._read(_table(n + 1, "sums")) for n in range(len(manifest.batches))]
-        for n, table in enumerate(tables, start=1):
-            missing = {*BIN_KEYS, *OF_MINUTE} - set(table.column_names)
-            if missing:
-                raise InvalidInputError(
-                    f"{self._folder / _table(n, 'sums')} is damaged: it has no {min(missing)}",
-                    _ANEW,
-                )
-        return tables
+    def sums(
+        self, manifest: Manifest, between_ms: tuple[int, int] | None = None
+    ) -> "list[pa.Table]":
+        """Return the sums of each batch, or of those that may have samples of a time: they have the
+        documents that were in force when they began, too.
+        """
+        return [
+            self._sums(n)
+            for n, batch in enumerate(manifest.batches, start=1)
+            if between_ms is None or batch.in_time(between_ms)
+        ]
+
+    def times_ms(self, manifest: Manifest) -> tuple[int, int] | None:
+        """Return the first and the last time of all samples; None: there are none."""
+        times = [
+            _times_ms(self._sums(n)) if batch.to_ms is None else (batch.from_ms, batch.to_ms)
+            for n, batch in enumerate(manifest.batches, start=1)
+        ]
+        first = [start for start, _ in times if start is not None]
+        last = [end for _, end in times if end is not None]
+        return (min(first), max(last)) if first and last else None
+
+    def _sums(self, number: int) -> "pa.Table":
+        name = _table(number, "sums")
+        table = self._read(name)
+        missing = {*BIN_KEYS, *OF_MINUTE} - set(table.column_names)
+        if missing:
+            raise InvalidInputError(
+                f"{self._folder / name} is damaged: it has no {min(missing)}", _ANEW
+            )
+        return table
 
     def carried(self, manifest: Manifest) -> "pa.Table | None":
         """Return the last samples of all that was added; None if nothing was."""
@@ -144,6 +176,10 @@ class LedgerFolder:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
         count = len(manifest.batches) + 1
+        first_ms, last_ms = _times_ms(sums)
+        batch = batch.model_copy(update={"from_ms": first_ms, "to_ms": last_ms})
+        if count > 1:
+            sums = _with_documents(sums, self._sums(count - 1))
         for name, table in zip(_TABLES, (sums, carried), strict=True):
             path = self._folder / _table(count, name)
             aside = path.with_name(f".{path.name}")
@@ -154,6 +190,7 @@ class LedgerFolder:
         _sync(self._folder)
         grown = manifest.model_copy(update={"batches": (*manifest.batches, batch)})
         write_text(grown.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
+        (self._folder / _table(count - 1, "carried")).unlink(missing_ok=True)
         return grown
 
     @contextmanager
@@ -200,6 +237,34 @@ class LedgerFolder:
 def _table(number: int, name: str) -> str:
     """Return the name of the file of one of `_TABLES` of a batch."""
     return f"{number:06d}.{name}.parquet"
+
+
+def _times_ms(sums: "pa.Table") -> tuple[int | None, int | None]:
+    """Return the start of the first minute and the time of the last sample; None: there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    timed = sums.filter(pc.is_in(sums["kind"], pa.array([r.TASK, r.TASK_MANAGER])))
+    return pc.min(timed["bin_ms"]).as_py(), pc.max(timed["to_ms"]).as_py()
+
+
+def _with_documents(sums: "pa.Table", before: "pa.Table") -> "pa.Table":
+    """Return the sums with the documents that were in force at the end of the batch before, of the
+    jobs that still run: so a time needs no other batches than its own.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    running = {*sums.filter(pc.equal(sums["kind"], r.TASK))["job"].to_pylist()}
+    in_force = {}
+    told = before.filter(pc.equal(before["kind"], r.DOCUMENT)).to_pylist()
+    for row in sorted(told, key=lambda row: row["from_ms"] or 0):
+        if not running or row["job"] in {*running, None}:
+            # Its lines were counted when they were read.
+            in_force[row["job"], row["vertex"]] = {**row, **dict.fromkeys(_COUNTED, 0)}
+    if not in_force:
+        return sums
+    return pa.concat_tables([sums, pa.Table.from_pylist([*in_force.values()], sums.schema)])
 
 
 def _sync(path: Path) -> None:

@@ -199,6 +199,25 @@ def test_another_job_is_refused(ledger, recording):
     assert len(list(ledger.glob("*.sums.parquet"))) == 2
 
 
+def test_a_time_is_answered_from_its_own_batches(engine, two, ledger):
+    add_to_ledger(ledger, [two / "log"], spark=engine)
+    assert [file.name for file in ledger.glob("*.carried.parquet")] == ["000003.carried.parquet"]
+    times = {"between_ms": (START + 17 * POLL_MS, START + 22 * POLL_MS)}
+    found = dump(costs_from_ledger(ledger, None, **times))
+    # As an older edgeplace wrote it, every batch is read.
+    manifest = json.loads((ledger / "manifest.json").read_text())
+    for batch in manifest["batches"]:
+        del batch["from_ms"], batch["to_ms"]
+    older = Path(shutil.copytree(ledger, ledger.with_name("older")))
+    (older / "manifest.json").write_text(json.dumps(manifest))
+    assert dump(costs_from_ledger(older, None, **times)) == found
+    assert dump(costs_from_ledger(older, None)) == dump(costs_from_ledger(ledger, None))
+    # The names of the job are from the first segment.
+    assert json.loads(found)["operators"][0]["name"] == "source"
+    (ledger / "000001.sums.parquet").unlink()
+    assert dump(costs_from_ledger(ledger, None, **times)) == found
+
+
 def submitted_again(recording, first: int, job: str = "b" * 32) -> Path:
     """Write a segment of the same job under another id, from a poll on."""
     recording.job({"source": 1, "map": 2}, [("source", "map", "HASH")], job)
