@@ -42,7 +42,7 @@ def check_outputs(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path
             )
         taken[real] = option
         for read in sources:
-            inside = read.is_dir() and real.parent == read.resolve()
+            inside = read.is_dir() and read.resolve() in real.parents
             if path.exists() and (inside or (read.exists() and read.samefile(path))):
                 raise InvalidInputError(
                     f"{option} {path}: it would overwrite what is read here"

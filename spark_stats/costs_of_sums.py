@@ -1,5 +1,6 @@
 """From the sums of a log to its costs."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
 from edgeplace.spark_stats.streams import stream_costs
+from edgeplace.spark_stats.sums_table import BIN_MS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
 
@@ -83,9 +85,13 @@ def costs_of(
         Number of bad lines, and notes on damaged files.
     """
     names = job_names(rows)
-    job_id = job_of_log(names, _times_ms(rows), job)
+    times_ms = _times_ms(rows)
+    job_id = job_of_log(names, times_ms, job)
     tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
     task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
+    if len(names) > 1:
+        # Their CPU time is also that of runs before this one.
+        task_managers = _in_time(minutes, times_ms[job_id])
     counts = _counts(rows)
     log_facts = read_facts(rows, job_id)
     ids = operator_ids(log_facts, job)
@@ -107,7 +113,7 @@ def costs_of(
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
         operators=with_state_laws(
             _operators(facts, measured, sources, cpu, cluster, rates or {}),
-            *(states, minutes, job_id, ids, facts, sources),
+            *(states, minutes, job_id, ids, sources),
         ),
         background=cpu.background,
         streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known),
@@ -136,6 +142,20 @@ def _times_ms(rows: Sequence[Any]) -> dict[str, tuple[int, int]]:
         if row.kind == r.TASK and row.samples:
             first, last = found.get(row.job, (row.from_ms, row.to_ms))
             found[row.job] = min(first, row.from_ms), max(last, row.to_ms)
+    return found
+
+
+def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> list[QuarterTotals]:
+    """Return the CPU time of each TaskManager in the minutes of a time."""
+    first, last = between_ms
+    found = []
+    for m in minutes:
+        if m.kind == r.TASK_MANAGER:
+            used = [s.cpu_ns for minute, s in m.minutes.items() if first - BIN_MS < minute <= last]
+            known = [ns for ns in used if ns is not None]
+            if known:
+                sums = {"cpu_ns": math.fsum(known)}
+                found.append(QuarterTotals(m.vertex, m.subtask, 0, sums, m.location))
     return found
 
 

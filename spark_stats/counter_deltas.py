@@ -35,8 +35,8 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     """Return the counter differences of each subtask between one sample and the next.
 
     A pair of samples is ignored if there was a restart, a counter reset, a move to another
-    TaskManager or an interval that is not in the log between them, or if the clock went backwards,
-    or further ahead than that of the task. Both kinds are counted.
+    TaskManager or an interval that is not in the log between them, or if a clock was set: that of
+    the log, or that of the task's machine. Both kinds are counted.
 
     Parameters
     ----------
@@ -127,6 +127,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         _any(
             F.col("ts_ms").isNotNull() & same_file & (step("pos") < 0),
             (passed > 0) & (step("ts_ms") > JUMPED_RATIO * passed + JUMPED_MS),
+            passed > JUMPED_RATIO * step("ts_ms") + JUMPED_MS,
         ).alias("clock_jump"),
         (F.col("before").isNotNull() & F.col("idle_ms").isNotNull() & ~differs("state")).alias(
             "repeat"

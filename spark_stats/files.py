@@ -114,12 +114,18 @@ def _listed(path: Path) -> list[Path]:
     return [path.absolute()]
 
 
+def of_ledger(name: str) -> bool:
+    """Return whether a file in a folder is one of a ledger by its name: no log."""
+    return name.endswith(".parquet") or name == "manifest.json"
+
+
 def _passed_over(relative: Path) -> bool:
-    """Return whether Spark would not read a file in a folder."""
-    return any(
+    """Return whether a file in a folder is no log, or Spark would not read it."""
+    hidden = any(
         part.startswith(".") or (part.startswith("_") and "=" not in part)
         for part in relative.parts
     )
+    return hidden or of_ledger(relative.name)
 
 
 def is_gzip(path: Path) -> bool:

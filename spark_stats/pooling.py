@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgeplace.spark_stats.arrays import Floats
 from edgeplace.spark_stats.student import students_t
 
 CONFIDENCE = 0.9
 """Probability with which a cost lies in its interval."""
 _MOST_REACH = math.log(1000.0)
 """Widest interval of an estimate, as the logarithm of its end over its middle."""
-_STEPS = 100
+_STEPS = 60
 _CLOCK_S = 0.02
 """Busy time is counted in whole milliseconds, some dozens of times in a measurement: the error of
 busy seconds as a whole."""
@@ -91,8 +90,13 @@ class Pool:
         self._log_cost = np.array([math.log(m.cost) for m in measured])
         self._variance = np.array([m.variance for m in measured])
         self._freedom = len(measured) - int(np.linalg.matrix_rank(self._rows))
+        self._operator, self._class = self._rows.nonzero()[1].reshape(-1, 2).T
+        self._class = self._class - len(operators)
         self._tau2 = self._rest()
-        _, self._effects, self._inverse = self._fitted(self._tau2)
+        weight = 1 / (self._tau2 + self._variance)
+        gram = self._rows.T @ (weight[:, None] * self._rows)
+        self._inverse = np.linalg.pinv(gram).astype(np.float64, copy=False)
+        self._effects = self._inverse @ (self._rows.T @ (weight * self._log_cost))
 
     def estimate(self, operator: str, node_class: str) -> Estimate | None:
         """Return the cost of an operator on a node class.
@@ -119,25 +123,34 @@ class Pool:
     def _of(self, operator: str, node_class: str) -> list[int]:
         return [self._columns["operator", operator], self._columns["class", node_class]]
 
-    def _fitted(self, tau2: float) -> tuple[float, Floats, Floats]:
-        """Return the weighted squares of the residuals, the effects and their covariance."""
+    def _squares(self, tau2: float) -> float:
+        """Return the weighted squares of the residuals.
+
+        Operators are many and classes are few, so the effects of operators are eliminated first.
+        """
         weight = 1 / (tau2 + self._variance)
-        gram = self._rows.T @ (weight[:, None] * self._rows)
-        inverse = np.linalg.pinv(gram).astype(np.float64, copy=False)
-        effects = inverse @ (self._rows.T @ (weight * self._log_cost))
-        residual = self._log_cost - self._rows @ effects
-        return float(weight @ residual**2), effects, inverse
+        weighted = weight * self._log_cost
+        of_operator = np.bincount(self._operator, weight)
+        both = np.zeros((len(of_operator), len(self._columns) - len(of_operator)))
+        both[self._operator, self._class] = weight
+        mean = np.bincount(self._operator, weighted) / of_operator
+        share = both / of_operator[:, None]
+        left = np.diag(both.sum(axis=0)) - both.T @ share
+        classes = np.linalg.pinv(left) @ (np.bincount(self._class, weighted) - both.T @ mean)
+        operators = mean - share @ classes
+        residual = self._log_cost - operators[self._operator] - classes[self._class]
+        return float(weight @ residual**2)
 
     def _rest(self) -> float:
         """Return tau^2: the weighted squares of the residuals fall as it grows."""
-        if self._freedom < 1 or self._fitted(0.0)[0] <= self._freedom:
+        if self._freedom < 1 or self._squares(0.0) <= self._freedom:
             return 0.0
         low, high = 0.0, 1.0
-        while self._fitted(high)[0] > self._freedom:
+        while self._squares(high) > self._freedom:
             high *= 2
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            if self._fitted(middle)[0] > self._freedom:
+            if self._squares(middle) > self._freedom:
                 low = middle
             else:
                 high = middle

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats import unpacking
-from edgeplace.spark_stats.files import UNKNOWN_FORMAT, empty_log
+from edgeplace.spark_stats.files import UNKNOWN_FORMAT, empty_log, of_ledger
 from edgeplace.spark_stats.formats import Format, format_of
 from edgeplace.spark_stats.readers import READERS, Read
 from edgeplace.spark_stats.staging import text_lines
@@ -161,7 +161,7 @@ def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, int]:
                 "Spark see it",
             ) from e
         sizes |= {_uri(f.path): f.length for f in files}
-    return dict(sorted(sizes.items()))
+    return {f: size for f, size in sorted(sizes.items()) if not of_ledger(f.rpartition("/")[2])}
 
 
 def _heads(

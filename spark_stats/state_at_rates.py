@@ -7,16 +7,19 @@ law to them.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from edgeplace.model.cost import OperatorCost
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import FEWEST_MINUTES, SAME_RATE, by_rate
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
-from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.laws import FEWEST_RATES, state_law
 from edgeplace.spark_stats.sums_table import BIN_MS
+
+_STILL = 1.1
+"""Largest factor by which the state of a rate differs between its earlier and later minutes, the
+median of all rates, if it is a function of the rate."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,6 @@ def with_state_laws(
     minutes: Sequence[SubtaskMinutes],
     job: str,
     ids: Mapping[str, str],
-    facts: LogFacts,
     sources: Collection[str],
 ) -> tuple[OperatorCost, ...]:
     """Return the operators, those whose state follows their rate with its law.
@@ -81,38 +83,45 @@ def with_state_laws(
         Id of the job in the log.
     ids
         Vertex in the log -> id of the operator.
-    facts
-        State that still grows or shrinks in its last checkpoints gets no law.
     sources
         Operators whose records out count.
     """
-    own = [s for s in states if s.job == job and s.vertex in ids]
-    return tuple(
-        _with_law(
-            op,
-            _points(
-                [s for s in own if ids[s.vertex] == op.operator],
-                _rates(op.operator, minutes, job, ids, op.operator in sources),
-            ),
-        )
-        if op.operator not in facts.checkpoints_went
-        else op
-        for op in operators
-    )
+    of_operator: dict[str, list[HeldState]] = {}
+    for state in states:
+        if state.job == job and state.vertex in ids:
+            of_operator.setdefault(ids[state.vertex], []).append(state)
+
+    def points(op: OperatorCost) -> Iterator[_Point]:
+        own = of_operator.get(op.operator)
+        if own:
+            rates = _rates(op.operator, minutes, job, ids, op.operator in sources)
+            yield from _points(own, rates)
+
+    return tuple(_with_law(op, points(op)) for op in operators)
 
 
 def _with_law(op: OperatorCost, points: Iterator[_Point]) -> OperatorCost:
-    groups = by_rate(points)
+    groups = [g for g in by_rate(points) if len({p.minute for p in g}) >= FEWEST_MINUTES]
     seen = [
         (fmean(p.rate_per_s for p in group), fmean(p.state_bytes for p in group))
         for group in groups
-        if len({p.minute for p in group}) >= FEWEST_MINUTES
     ]
-    law = state_law(seen) if len(seen) >= FEWEST_RATES else None
+    # What grows with time is no function of the rate, though rates may have grown with time, too.
+    still = median(map(_growth, groups)) <= _STILL if groups else False
+    law = state_law(seen) if still and len(seen) >= FEWEST_RATES else None
     if law is None:
         return op
     note = f"its state follows its rate: by a law of {len(seen)} rates"
     return op.model_copy(update={"state_law": law, "notes": (*op.notes, note)})
+
+
+def _growth(group: Sequence[_Point]) -> float:
+    """Return by which factor the state of a rate differs between its earlier and later minutes."""
+    minutes = sorted({p.minute for p in group})
+    middle = minutes[len(minutes) // 2]
+    early = fmean(p.state_bytes for p in group if p.minute < middle)
+    late = fmean(p.state_bytes for p in group if p.minute >= middle)
+    return max(early / late, late / early)
 
 
 def _points(states: Sequence[HeldState], rates: Mapping[int, float]) -> Iterator[_Point]:

@@ -38,11 +38,12 @@ CLOCK_JITTER_MS = 1000.0
 little, so only a larger step is a restart."""
 
 STATES_OF_A_TASK = ("busy_ms", "idle_ms", "back_pressured_ms")
-"""Counters whose steps are the time that has passed in a task, by its own clock."""
+"""Counters whose steps are the time that has passed by the clock of the task's machine."""
 JUMPED_RATIO = 2.0
 JUMPED_MS = 120_000.0
-"""The clock of a log has jumped ahead if more time has passed there than in the task, by this
-factor and this time: Flink may answer with values that are some polls old."""
+"""A clock has jumped if more time has passed by that of the log than by that of the task's machine,
+or the other way round, by this factor and this time: Flink may answer with values that are some
+polls old. After a pause, that is so in two differences, one each way, and neither counts."""
 
 QUARTERS = 4
 RECENT_CHECKPOINTS = 10

@@ -50,8 +50,8 @@ def windows_in_use(
     k = np.flatnonzero(under_way)
     loops = far[k]
     # In buffers: a window's bytes have overheads, and so have those of the traffic.
-    filled_per_s = p.channels.bytes_per_s[loops] * p.channels.fill_ms[loops] / 1000
-    window = p.channels.window_bytes[loops] / filled_per_s
+    buffer_on_wire = p.channels.bytes_per_s[loops] * p.channels.fill_ms[loops] / 1000
+    window = p.channels.window_bytes[loops] / buffer_on_wire
     # What `cpu_target` keeps free has no queue.
     free = p.cluster.cpu_target / p.tms.node_cores
     node = p.tms.node[assignment]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.extras.extras import needing
+from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.costs_of_sums import job_names
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, on_disk
 from edgeplace.spark_stats.ledger import plain_segments
@@ -68,8 +69,9 @@ def add_to_ledger(
         carried = ledger.carried(manifest)
         found = _read(files, carried, spark)
         # Some reporters give no id, and JSON has no other key than a text.
-        jobs = {job or "": name for job, name in job_names(found.rows).items()}
-        if found.ahead and not jobs:
+        jobs = {job or "": name or "" for job, name in job_names(found.rows).items()}
+        counted = any(x.kind in (r.TASK, r.TASK_MANAGER) and x.samples for x in found.rows)
+        if found.ahead and not counted and not found.late:
             raise InvalidInputError(
                 f"all {found.ahead:,} samples are more than {AHEAD_MS // 60_000} minutes ahead of "
                 "this machine's clock",

@@ -7,7 +7,7 @@ what a killed writer leaves behind is not counted, and the next writer overwrite
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,10 +108,8 @@ class LedgerFolder:
         """
         path = self._folder / _MANIFEST
         if not path.exists():
-            # A writer that was killed before its first manifest may have left these.
-            first = {_table(1, name) for name in _TABLES}
             names = (p.name for p in self._folder.glob("*"))
-            strangers = [n for n in names if not n.startswith(".") and n not in first]
+            strangers = [name for name in names if not name.startswith(".")]
             if strangers:
                 raise InvalidInputError(
                     f"{self._folder} is no ledger: it has {strangers[0]} and no {_MANIFEST}",
@@ -180,6 +178,9 @@ class LedgerFolder:
         batch = batch.model_copy(update={"from_ms": first_ms, "to_ms": last_ms})
         if count > 1:
             sums = _with_documents(sums, self._sums(count - 1))
+        if count == 1:
+            # Tables without a manifest are those of a ledger that has lost it.
+            write_text(manifest.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
         for name, table in zip(_TABLES, (sums, carried), strict=True):
             path = self._folder / _table(count, name)
             aside = path.with_name(f".{path.name}")
@@ -190,6 +191,7 @@ class LedgerFolder:
         _sync(self._folder)
         grown = manifest.model_copy(update={"batches": (*manifest.batches, batch)})
         write_text(grown.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
+        _sync(self._folder)
         (self._folder / _table(count - 1, "carried")).unlink(missing_ok=True)
         return grown
 
@@ -258,7 +260,7 @@ def _with_documents(sums: "pa.Table", before: "pa.Table") -> "pa.Table":
     running = {*sums.filter(pc.equal(sums["kind"], r.TASK))["job"].to_pylist()}
     in_force = {}
     told = before.filter(pc.equal(before["kind"], r.DOCUMENT)).to_pylist()
-    for row in sorted(told, key=lambda row: row["from_ms"] or 0):
+    for row in sorted(told, key=lambda row: row["to_ms"] or 0):
         if not running or row["job"] in {*running, None}:
             # Its lines were counted when they were read.
             in_force[row["job"], row["vertex"]] = {**row, **dict.fromkeys(_COUNTED, 0)}
@@ -271,7 +273,9 @@ def _sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        # Some file systems cannot do it for a folder.
+        with suppress(OSError):
+            os.fsync(opened)
     finally:
         os.close(opened)
 

@@ -40,14 +40,18 @@ def read(files: LogFiles, carried: "pa.Table | None") -> NewSums:
     samples = list(samples_of(files, lambda step, share: None))
     for sample in samples:
         sample.file = None if sample.file is None else _hash(str(sample.file))
+    latest_ms = int(1000 * time.time()) + AHEAD_MS
     before = [] if carried is None else [_sample(row) for row in carried.to_pylist()]
+    # An older edgeplace carried them on.
+    before = [sample for sample in before if (sample.key.ts_ms or 0) <= latest_ms]
     until: dict[tuple[object, ...], int] = {}
     for sample in before:
         until[_subtask(sample)] = max(sample.key.ts_ms or 0, until.get(_subtask(sample), 0))
     in_time, late, ahead = before, 0, 0
-    latest_ms = 1000 * time.time() + AHEAD_MS
     for sample in samples:
-        if sample.key.kind in _COUNTED and (sample.key.ts_ms or 0) > latest_ms:
+        if sample.at_ms is not None:
+            sample.at_ms = min(sample.at_ms, latest_ms)
+        if (sample.first_at_ms or 0) > latest_ms:
             ahead += sample.values > 0
         elif _is_late(sample, until):
             late += sample.values > 0

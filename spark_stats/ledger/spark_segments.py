@@ -49,13 +49,16 @@ def read(files: Log, carried: "pa.Table | None", spark: SparkSession | None) -> 
 
 
 def _read(session: SparkSession, files: Log, before: DataFrame | None) -> NewSums:
+    latest_ms = int(1000 * time.time()) + AHEAD_MS
     samples = wide_rows(long_tables(session, files)).persist()
     try:
         together = samples
         if before is not None:
             # A ledger may be older than a metric.
             kept = [c for c in samples.columns if c in before.columns]
-            together = samples.unionByName(before.select(*kept), allowMissingColumns=True)
+            # An older edgeplace carried samples of the future on.
+            known = before.filter(F.coalesce(F.col("ts_ms") <= latest_ms, F.lit(True)))
+            together = samples.unionByName(known.select(*kept), allowMissingColumns=True)
         of_subtask = Window.partitionBy(*OF_SUBTASK)
         counted = F.col("kind").isin(*_COUNTED)
         marked = together.withColumn(
@@ -66,15 +69,21 @@ def _read(session: SparkSession, files: Log, before: DataFrame | None) -> NewSum
             & counted
             & F.coalesce(F.col("ts_ms") <= F.col("until_ms"), F.lit(False)),
         )
-        latest_ms = int(1000 * time.time()) + AHEAD_MS
-        ahead_of_time = counted & F.coalesce(F.col("ts_ms") > latest_ms, F.lit(False))
-        with_values = marked.filter(F.col("values") > 0)
-        ahead = with_values.filter(ahead_of_time).count()
-        late = with_values.filter(F.col("late")).count()
-        in_time = marked.filter(~F.col("late") & ~ahead_of_time).drop("late", "until_ms")
+        marked = marked.withColumn(
+            "ahead", ~F.col("late") & F.coalesce(F.col("first_at_ms") > latest_ms, F.lit(False))
+        ).withColumn(
+            "at_ms", F.when(F.col("at_ms") > latest_ms, latest_ms).otherwise(F.col("at_ms"))
+        )
+        [passed_over] = (
+            marked.filter(F.col("values") > 0)
+            .agg(F.count_if("late").alias("late"), F.count_if("ahead").alias("ahead"))
+            .collect()
+        )
+        in_time = marked.filter(~F.col("late") & ~F.col("ahead")).drop("late", "ahead", "until_ms")
         table = sums(deltas(in_time, recent_checkpoints=None), BIN_KEYS).toArrow()
         rows = [SumRow(row) for row in table.to_pylist()]
         carry_on = _tail(in_time.filter(counted)).toArrow()
+        late, ahead = passed_over
         return NewSums(rows, late, ahead, table, carry_on, _bad_lines(rows, files))
     finally:
         samples.unpersist()

@@ -194,7 +194,7 @@ def _difference(
             and sample.file is not None
             and sample.file == before.sample.file
             and sample.pos < before.sample.pos
-        ) or _jumped_ahead(now, then, dt_ms)
+        ) or _jumped(now, then, dt_ms)
         repeat = now[_IDLE] is not None and after.state == before.state
     timed = kind in (r.TASK, r.TASK_MANAGER)
     good = timed and dt_ms is not None and dt_ms > 0 and not reset and not clock_jump
@@ -240,13 +240,16 @@ def _fell(now: Metrics, then: Metrics) -> bool:
     )
 
 
-def _jumped_ahead(now: Metrics, then: Metrics, dt_ms: int | None) -> bool:
-    """Return whether far more time has passed by the clock of the log than by that of the task."""
+def _jumped(now: Metrics, then: Metrics, dt_ms: int | None) -> bool:
+    """Return whether far more time has passed by the clock of the log than by that of the task's
+    machine, or far less.
+    """
     steps = [step for c in _STATES if (step := _step(now, then, c)) is not None]
     if dt_ms is None or len(steps) < len(_STATES):
         return False
     passed = steps[0] + steps[1] + steps[2]
-    return passed > 0 and dt_ms > JUMPED_RATIO * passed + JUMPED_MS
+    ahead = passed > 0 and dt_ms > JUMPED_RATIO * passed + JUMPED_MS
+    return ahead or passed > JUMPED_RATIO * dt_ms + JUMPED_MS
 
 
 def _differs(new: object, old: object) -> bool:

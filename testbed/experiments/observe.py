@@ -22,7 +22,8 @@ from testbed.world import World
 
 _STALL_S = 120.0
 """Time for which full buffers before a thin link may block a source, so that it writes nothing. A
-mini-batch of SQL in the source's chain puts out 600 kB at once, which take 10 s at 0.5 Mbit/s.
+mini-batch of SQL in the source's chain puts out 600 kB at once, which take 10 s at 0.5 Mbit/s, and
+several may wait for one link. The windows of a measurement are shorter together.
 """
 _SLACK_S = 1.2
 """Time until the last line of a window is written."""

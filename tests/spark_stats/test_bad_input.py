@@ -61,13 +61,15 @@ def test_a_folder_has_the_same_files_on_this_machine_and_for_spark(recording, tm
 
     grow(recording)
     log = recording.write().read_text()
-    for name in ("a.jsonl", "day/b", "day/=1/c", "_tmp/d", ".e", "day/_f", "_h=1/g", "a b [1].log"):
+    hidden = ("_tmp/d", ".e", "day/_f", "ledger/manifest.json", "ledger/000001.sums.parquet")
+    for name in ("a.jsonl", "day/b", "day/=1/c", "_h=1/g", "a b [1].log", *hidden):
         path = tmp_path / "logs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
     here = log_files([tmp_path / "logs"]).sizes
     there = spark_files([(tmp_path / "logs").as_uri()], spark).sizes
     assert here == {file.removeprefix("file://"): size for file, size in there.items()}
+    assert not any(file.endswith(hidden) for file in here)
     assert len(here) >= 4
 
 

@@ -92,15 +92,17 @@ def test_duplicates_repeats_clock_jumps_and_nan_are_counted(engine, recording):
     assert any("more than once" in note for note in measurement.costs.notes)
 
 
-def test_a_clock_that_is_set_ahead_is_no_time_without_records(engine, recording):
-    """A Pi without a clock of its own gets the time when it reaches the network."""
+@pytest.mark.parametrize("clock", ["of the log", "of the TaskManager"])
+def test_a_clock_that_is_set_is_no_time(engine, recording, clock):
+    """A Pi without a battery for its clock gets the time when it reaches the network."""
     for poll in range(12):
         ahead_ms = 3_600_000 if poll >= 5 else 0
+        of_log = ahead_ms if clock == "of the log" else 0
         recording.metrics(
-            START + 10_000 * poll + ahead_ms,
+            START + 10_000 * poll + of_log,
             "Source: s",
             numRecordsOut=1000 * poll,
-            accumulateBusyTimeMs=2000 * poll,
+            accumulateBusyTimeMs=2000 * poll + (ahead_ms - of_log),
             accumulateIdleTimeMs=7000 * poll,
             accumulateBackPressuredTimeMs=1000 * poll,
         )
@@ -109,6 +111,47 @@ def test_a_clock_that_is_set_ahead_is_no_time_without_records(engine, recording)
     assert source.demand.rates_per_s == (pytest.approx(100),)
     assert source.on("default").busy_share == pytest.approx(0.2)
     assert measurement.samples.clock_jumps == 1
+
+
+def test_old_values_after_a_pause_add_no_records(engine, recording):
+    for at, seen in ((0, 0), (1, 1), (2, 2), (62, 3), (63, 63), (64, 64)):
+        recording.metrics(
+            START + 10_000 * at,
+            "Source: s",
+            numRecordsOut=1000 * seen,
+            accumulateBusyTimeMs=2000 * seen,
+            accumulateIdleTimeMs=7000 * seen,
+            accumulateBackPressuredTimeMs=1000 * seen,
+        )
+    measurement = measure([recording.write()], None, spark=engine)
+    assert operator(measurement, "Source: s").demand.rates_per_s == (pytest.approx(100),)
+
+
+def test_cpu_time_of_an_earlier_run_is_not_that_of_the_last(engine, cluster, recording):
+    def run(first: int, job: str, cpu_s: float) -> None:
+        recording.job({"source": 1, "map": 1}, [("source", "map", "HASH")], job)
+        for poll in range(first, first + 20):
+            at = START + 10_000 * poll
+            tasks = [{"subtask": 0, "attempt": 0, "taskmanager-id": "pi-1", "endpoint": "pi-1:1"}]
+            recording.answer(at, f"/jobs/{job}/vertices/id-map", {"subtasks": tasks})
+            recording.metrics(
+                at + 5,
+                "map",
+                job,
+                numRecordsIn=1000 * (poll - first),
+                accumulateBusyTimeMs=2000 * (poll - first),
+            )
+            used = {"id": "Status.JVM.CPU.Time", "value": str(int(1e9 * (cpu_s * poll)))}
+            recording.answer(at + 6, "/taskmanagers/pi-1/metrics", [used])
+
+    run(0, "a" * 32, 8.0)
+    alone = len(recording.lines)
+    run(40, "b" * 32, 8.0)
+    both = operator(measure([recording.write()], cluster, spark=engine), "map").on("pi")
+    recording.lines = recording.lines[alone:]
+    last = operator(measure([recording.write()], cluster, spark=engine), "map").on("pi")
+    assert last.cpu_ms_per_record == pytest.approx(8.0, rel=0.1)
+    assert both.cpu_ms_per_record == pytest.approx(last.cpu_ms_per_record, rel=0.1)
 
 
 def test_a_pause_in_a_log_is_not_a_clock_that_jumps(engine, recording):

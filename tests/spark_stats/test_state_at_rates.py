@@ -46,6 +46,14 @@ def polls(recording, rates: list[float], state: Callable[[int, float], float], *
     return recording.write()
 
 
+def so_far(number: int) -> float:
+    """Return the records before a poll, at 100, 300, 1000 and then 3000 records/s."""
+    each = 6 * MINUTES
+    done, more = divmod(number, each)
+    ramp = (100.0, 300.0, 1000.0, 3000.0, 3000.0)
+    return 10.0 * (each * sum(ramp[:done]) + more * ramp[done])
+
+
 def by_law(number: int, rate: float) -> float:
     return (FIXED + HELD_S * rate) * (1 + 0.02 * (number % 4 - 1.5))
 
@@ -68,10 +76,12 @@ def test_state_that_follows_the_rate_has_its_law(engine, recording):
         ([100.0, 1000.0, 300.0, 3000.0], lambda number, rate: 5e6 + number % 2, {}),
         # It grows with time, whatever the rate is.
         ([100.0, 1000.0, 300.0, 3000.0, 100.0], lambda number, rate: 1e5 * (1 + number), {}),
+        # It has all records so far, and the rate grows with time.
+        ([100.0, 300.0, 1000.0, 3000.0], lambda number, rate: 40.0 * so_far(number), {}),
         ([100.0, 1000.0, 300.0, 3000.0], by_law, {"latest_ack_timestamp": -1}),
         ([100.0, 1000.0, 300.0, 3000.0], by_law, {"latest_ack_timestamp": None}),
     ],
-    ids=["two rates", "constant", "grows", "not acknowledged", "no time"],
+    ids=["two rates", "constant", "grows", "grows with the rate", "not acknowledged", "no time"],
 )
 def test_other_state_has_none(recording, rates, state, answer):
     log = polls(recording, rates, state, **answer)

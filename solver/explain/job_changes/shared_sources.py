@@ -78,6 +78,7 @@ def shared_sources(
                 channels,
                 source=channels.source[own] + first[j],
                 target=channels.target[own] + first[j],
+                records_per_s=channels.records_per_s[own],
                 bytes_per_s=channels.bytes_per_s[own],
             )
             alone = replace(problem, channels=part, storage_site=None)

@@ -49,6 +49,7 @@ from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certa
 from edgeplace.views.job_changes import HEADING, Change, said
 from edgeplace.views.kind_reasons import KIND_COLUMNS, chained, kind_rows
 from edgeplace.views.reasons import MET, REASON_COLUMNS, reason_rows, wish_table
+from edgeplace.views.solved_case import ALL_OF_IT
 from edgeplace.views.tables import binding, holding
 from edgeplace.views.terms import Terms, at_demand
 from edgeplace.views.worst_path import worst_path_table, worst_path_title
@@ -171,7 +172,7 @@ def headroom(found: Evaluation) -> Markup:
     what = binding(found.binding)
     if found.headroom == float("inf"):
         text = "Nothing that grows with the sources' rates is in use."
-    elif 1 <= found.headroom < 1.005:
+    elif found.feasible and found.headroom < 1.005:
         text = f"The sources cannot grow: {what} is full."
     elif found.headroom < 1:
         text = (
@@ -183,9 +184,9 @@ def headroom(found: Evaluation) -> Markup:
             f"All sources can grow to {factor(found.headroom)} their rate until the first limit: "
             f"{what}."
         )
-    if found.feasible and found.sustained < 1:
+    if found.feasible and found.sustained < ALL_OF_IT:
         text += (
-            f" But it sustains {percent(found.sustained)} of the demand: buffers between the sites "
+            f" It sustains {percent(found.sustained)} of the demand: buffers between the sites "
             "wait for busy processors."
         )
     return paragraph(text)

@@ -31,7 +31,7 @@ from edgeplace.views.worst_path import show_worst_path
 
 _MOST_CHANGES = 8
 """Most rows on what the settings change; `--full` has them all."""
-_ALL_OF_IT = 0.99
+ALL_OF_IT = 0.99
 """Share of the demand from which a plan is not said to sustain less: queues are an estimate."""
 
 
@@ -191,7 +191,7 @@ def _show_plan(
     # `explain` has all of them, with what is missing or would not pay.
     show_job_changes(console, found.changes if full else worth_making(found.changes), terms)
     if evaluation.feasible:
-        if evaluation.sustained < _ALL_OF_IT:
+        if evaluation.sustained < ALL_OF_IT:
             console.text(
                 f"this plan sustains {100 * evaluation.sustained:.3g} % of the demand, though each "
                 "limit holds: buffers between the sites wait for busy processors. More buffers "
