@@ -92,20 +92,25 @@ def test_duplicates_repeats_clock_jumps_and_nan_are_counted(engine, recording):
     assert any("more than once" in note for note in measurement.costs.notes)
 
 
+def source_at(recording, after_ms: int, tens_of_s: int, ahead_ms: int = 0) -> None:
+    """Write what a source of 100 records/s has counted, by the clock of its machine."""
+    recording.metrics(
+        START + after_ms,
+        "Source: s",
+        numRecordsOut=1000 * tens_of_s,
+        accumulateBusyTimeMs=2000 * tens_of_s + ahead_ms,
+        accumulateIdleTimeMs=7000 * tens_of_s,
+        accumulateBackPressuredTimeMs=1000 * tens_of_s,
+    )
+
+
 @pytest.mark.parametrize("clock", ["of the log", "of the TaskManager"])
 def test_a_clock_that_is_set_is_no_time(engine, recording, clock):
     """A Pi without a battery for its clock gets the time when it reaches the network."""
     for poll in range(12):
         ahead_ms = 3_600_000 if poll >= 5 else 0
         of_log = ahead_ms if clock == "of the log" else 0
-        recording.metrics(
-            START + 10_000 * poll + of_log,
-            "Source: s",
-            numRecordsOut=1000 * poll,
-            accumulateBusyTimeMs=2000 * poll + (ahead_ms - of_log),
-            accumulateIdleTimeMs=7000 * poll,
-            accumulateBackPressuredTimeMs=1000 * poll,
-        )
+        source_at(recording, 10_000 * poll + of_log, poll, ahead_ms - of_log)
     measurement = measure([recording.write()], None, spark=engine)
     source = operator(measurement, "Source: s")
     assert source.demand.rates_per_s == (pytest.approx(100),)
@@ -115,14 +120,7 @@ def test_a_clock_that_is_set_is_no_time(engine, recording, clock):
 
 def test_old_values_after_a_pause_add_no_records(engine, recording):
     for at, seen in ((0, 0), (1, 1), (2, 2), (62, 3), (63, 63), (64, 64)):
-        recording.metrics(
-            START + 10_000 * at,
-            "Source: s",
-            numRecordsOut=1000 * seen,
-            accumulateBusyTimeMs=2000 * seen,
-            accumulateIdleTimeMs=7000 * seen,
-            accumulateBackPressuredTimeMs=1000 * seen,
-        )
+        source_at(recording, 10_000 * at, seen)
     measurement = measure([recording.write()], None, spark=engine)
     assert operator(measurement, "Source: s").demand.rates_per_s == (pytest.approx(100),)
 
@@ -156,14 +154,7 @@ def test_cpu_time_of_an_earlier_run_is_not_that_of_the_last(engine, cluster, rec
 
 def test_a_pause_in_a_log_is_not_a_clock_that_jumps(engine, recording):
     for poll in (0, 1, 2, 362, 363):
-        recording.metrics(
-            START + 10_000 * poll,
-            "Source: s",
-            numRecordsOut=1000 * poll,
-            accumulateBusyTimeMs=2000 * poll,
-            accumulateIdleTimeMs=7000 * poll,
-            accumulateBackPressuredTimeMs=1000 * poll,
-        )
+        source_at(recording, 10_000 * poll, poll)
     measurement = measure([recording.write()], None, spark=engine)
     assert operator(measurement, "Source: s").demand.rates_per_s == (pytest.approx(100),)
     assert measurement.samples.clock_jumps == 0
