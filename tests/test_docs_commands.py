@@ -138,11 +138,12 @@ class Scene:
         ended = (ExitStatus.OK, ExitStatus.NOT_PROVED)
         assert status in ended, f"{shlex.join(words)}: {err.getvalue() or out.getvalue()}"
         if "--master" in words:
-            (master, _, settings), logs = self.asked[-2:]
+            (master, _, settings, packaged), logs = self.asked[-2:]
             assert master == words[words.index("--master") + 1]
             assert [f"{key}={value}" for key, value in settings.items()] == values_of(
                 "--conf", words
             )
+            assert packaged == ("--package-python" in words)
             assert logs == tuple(word for word in words[1:] if "://" in word and word != master)
 
     def _shell(self, line: str) -> None:

@@ -12,7 +12,12 @@ public final class FillHeap {
     private FillHeap() {}
 
     public static void main(String[] args) {
-        long fullNanos = new Arguments(args).whole("seconds", 5) * 1_000_000_000L;
+        fill(new Arguments(args).whole("seconds", 5) * 1_000_000_000L);
+        System.out.println("OutOfMemoryError: for all threads of this JVM");
+    }
+
+    /** Its own frame holds the pieces, so that the line above finds memory. */
+    private static void fill(long fullNanos) {
         long endNanos = Long.MAX_VALUE;
         // Each piece holds the one before. A list would need room to grow, and leave it to others.
         Object[] held = null;
@@ -29,7 +34,5 @@ public final class FillHeap {
                 size = Math.max(SMALLEST, size / 16);
             }
         }
-        held = null;
-        System.out.println("OutOfMemoryError: for all threads of this JVM");
     }
 }

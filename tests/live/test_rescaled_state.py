@@ -133,12 +133,12 @@ def test_a_jobmanager_that_runs_out_of_memory_in_the_middle_of_a_change(
 ) -> None:
     jar_id = flink.upload("FillHeap")  # Before the change: a busy JobManager takes no upload.
     sha256 = write(flink, run.job_id, FOUR)
-    with pytest.raises(requests.RequestException):
+    with pytest.raises(requests.RequestException) as answer:
         flink.rest.run(jar_id, ["seconds=8"])
     log = flink.cluster.scratch / "jobmanager" / "console.log"
     flink.wait_until(
         lambda: "OutOfMemoryError" in log.read_text(),
-        "the JobManager to be out of memory",
+        f"the JobManager to be out of memory ({answer.value!r})",
         seconds=240,  # The last bytes of a heap take as many collections as there are objects.
     )
     for _ in range(TRIES):
