@@ -16,6 +16,7 @@ from edgeplace.bench.summary import Summary
 from edgeplace.bench.user_case import verdict
 from edgeplace.instances.instance import Instance
 from edgeplace.model import Evaluation, objective_levels
+from edgeplace.report.answer import figures, headroom, policies_table
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
 from edgeplace.report.parts import (
@@ -27,13 +28,7 @@ from edgeplace.report.parts import (
     scrolling,
     table,
 )
-from edgeplace.report.solution import (
-    figures,
-    headroom,
-    plan_sections,
-    policies_table,
-    reasons,
-)
+from edgeplace.report.solution import plan_sections, reasons
 from edgeplace.views.terms import Terms
 
 _FACTORS = (1.0, 1.5, 2.0, 5.0, 10.0, 100.0)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from edgeplace.cli.quantities import counted
 from edgeplace.model import Case
+from edgeplace.report.answer import policies_table
 from edgeplace.report.markup import Markup, element, fragment
 from edgeplace.report.page import page
 from edgeplace.report.parts import Section, paragraph, scrolling, table
 from edgeplace.report.plan_tables import Origin, origin_section
-from edgeplace.report.solution import policies_table
 from edgeplace.solver import Front, Policy
 from edgeplace.views.pictures.pareto_picture import PROVED, front_table
 from edgeplace.views.terms import Terms

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from edgeplace.cli.quantities import count, factor, milliseconds
 from edgeplace.model import Conflict, Evaluation, Limit, MissingExtraError, Result
+from edgeplace.report.answer import conflict_section, headroom, levels_table, verdict
 from edgeplace.report.markup import Markup, fragment
 from edgeplace.report.parts import bar, table
-from edgeplace.report.solution import conflict_section, headroom, levels_table, verdict
 from edgeplace.views.terms import Terms
 
 if TYPE_CHECKING:

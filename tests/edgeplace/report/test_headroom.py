@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgeplace.report.solution import headroom
+from edgeplace.report.answer import headroom
 from edgeplace.solver import evaluate
 from tests.support.credit_loop import APART, cluster, job
 
