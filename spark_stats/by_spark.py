@@ -86,9 +86,10 @@ def _tables(spark: SparkSession, files: Log) -> _Tables:
 
 
 def _bad_lines(tables: _Tables, files: Log) -> Iterator[BadLine]:
-    for lines, long in tables:
-        for row in numbered(lines, long).toLocalIterator():
-            yield BadLine(files.original(row.file), row.line, row.reason, row.text)
+    with in_clear_words():
+        for lines, long in tables:
+            for row in numbered(lines, long).toLocalIterator():
+                yield BadLine(files.original(row.file), row.line, row.reason, row.text)
 
 
 def numbered(lines: DataFrame, long: DataFrame) -> DataFrame:

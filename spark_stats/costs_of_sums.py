@@ -123,6 +123,7 @@ def costs_of(
         notes=(
             *_notes(counts, damage, facts),
             *_earlier_runs(names, job_id),
+            *_without_job(rows, job_id),
             *other_names(log_facts, ids, job),
         ),
     )
@@ -130,9 +131,12 @@ def costs_of(
 
 
 def job_names(rows: Sequence[Any]) -> dict[str, str]:
-    """Return id -> name of each job that the log has metrics of."""
-    jobs = sorted({x.job for x in rows if x.kind == r.TASK and x.samples})
-    return {job: read_facts(rows, job).job_name or job for job in jobs}
+    """Return id -> name of each job that the log has metrics of.
+
+    Series that name no job are one job, unless others name theirs.
+    """
+    jobs = {x.job for x in rows if x.kind == r.TASK and x.samples}
+    return {job: read_facts(rows, job).job_name or job for job in sorted(jobs - {None}) or jobs}
 
 
 def _times_ms(rows: Sequence[Any]) -> dict[str, tuple[int, int]]:
@@ -165,6 +169,14 @@ def _earlier_runs(names: Mapping[str, str], job_id: str) -> tuple[str, ...]:
     if runs < 2:
         return ()
     return (f"{names[job_id]!r} was submitted {runs} times; these are the costs of the last one",)
+
+
+def _without_job(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]:
+    """Return a note if series that name no job were passed over."""
+    samples = sum(x.samples for x in rows if x.kind == r.TASK and x.job is None)
+    if job_id is None or not samples:
+        return ()
+    return (f"{samples:,} snapshots name no job and were passed over",)
 
 
 def _operators(

@@ -44,10 +44,28 @@ _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
         f"{_A_PYTHON}",
     ),
     (
+        r"StatusCode\.(UNAUTHENTICATED|PERMISSION_DENIED)",
+        InvalidInputError,
+        "the Spark Connect server does not let us in: {}",
+        "give its token: --remote 'sc://HOST:PORT/;token=TOKEN'",
+    ),
+    (
+        r"StatusCode\.(UNAVAILABLE)",
+        SparkUnavailableError,
+        "the Spark Connect server has gone: {}",
+        "see its log, and start it again",
+    ),
+    (
+        r"(ParentNotDirectoryException|Mkdirs failed)",
+        InvalidInputError,
+        "Spark cannot make this folder: {}",
+        "choose another place",
+    ),
+    (
         r"(No AWS Credentials|NoAuthWithAWS|Unable to load (?:AWS )?credentials|AccessDenied"
         r"|AccessControlException|Permission denied|status code: 40[13]|Forbidden)",
         InvalidInputError,
-        "Spark may not read these files: {}",
+        "Spark may not read or write there: {}",
         "give Spark the credentials of the store, for s3a:// by AWS_ACCESS_KEY_ID and "
         "AWS_SECRET_ACCESS_KEY or --conf spark.hadoop.fs.s3a.…, for hdfs:// by kinit",
     ),
@@ -56,6 +74,12 @@ _KNOWN: tuple[tuple[str, type[EdgeplaceError], str, str], ...] = (
         InvalidInputError,
         "this setting belongs to the Spark Connect server: {}",
         "leave it out, or set it where the server starts (conf/spark-defaults.conf)",
+    ),
+    (
+        r"(FetchFailed|ExecutorLostFailure|ExecutorDeadException|Failed to connect to \S+:\d+)",
+        SparkUnavailableError,
+        "Spark lost machines during the work: {}",
+        "see the logs of its executors, which may lack memory, and run it again",
     ),
     (
         r"(UnknownHostException|ConnectException|Connection refused|NoRouteToHost"

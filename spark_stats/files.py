@@ -1,14 +1,14 @@
 """The files of a log on this machine, and their formats."""
 
+import os
 import re
-import zlib
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats.formats import FORMATS, Format, format_of
-from edgeplace.spark_stats.unpacking import GZIP_MAGIC
+from edgeplace.spark_stats.unpacking import GZIP_MAGIC, readable
 
 _HEAD_BYTES = 1 << 16
 # A reporter's first report can come after a long start-up log.
@@ -32,6 +32,8 @@ class LogFiles:
     """Damaged gzip file -> number of lines that could be read."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Bytes of each file, when it was found."""
+    modified_ms: dict[str, int] = field(default_factory=dict)
+    """When each file was modified, in ms since the epoch."""
 
     def leave_out(self, known: Set[str]) -> None:
         """Do not read these files."""
@@ -62,9 +64,11 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
         If a file does not exist or has an unknown format, or if all files are empty.
     """
     found = LogFiles()
-    listed = [file for path in paths for file in _listed(Path(path))]
-    for file in listed:
-        found.sizes[str(file)] = file.stat().st_size
+    # A file may be named, and be in a folder that is named.
+    for file in dict.fromkeys(file for path in paths for file in _listed(Path(path))):
+        state = file.stat()
+        found.sizes[str(file)] = state.st_size
+        found.modified_ms[str(file)] = state.st_mtime_ns // 1_000_000
         head = _head(file, _HEAD_BYTES)
         if not head.strip():
             found.empty.append(str(file))
@@ -84,13 +88,24 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
 def on_disk(paths: Sequence[str | Path]) -> bool:
     """Return whether all paths are paths of this machine: no URI, and no pattern of file names."""
     return not any(
-        _URI.match(str(path)) or (_PATTERN.search(str(path)) and not Path(path).exists())
-        for path in paths
+        is_uri(path) or (_PATTERN.search(str(path)) and not os.path.exists(path)) for path in paths
     )
+
+
+def is_uri(path: str | Path) -> bool:
+    """Return whether a path is a URI, which only Spark reads."""
+    return bool(_URI.match(str(path)))
 
 
 def empty_log(paths: Sequence[str | Path]) -> InvalidInputError:
     """Return the error of a log that has nothing in it."""
+    for path in map(Path, paths):
+        is_whole = os.path.exists(path / "manifest.json")
+        if os.path.isdir(path) and not is_whole and any(path.glob("*.parquet")):
+            return InvalidInputError(
+                f"{path} has no log, and Parquet tables that no manifest of a ledger names",
+                "if it was a ledger, make a new one from the logs (--ledger FOLDER)",
+            )
     names = ", ".join(str(p) for p in paths) or "no file"
     return InvalidInputError(
         f"the metric log is empty: {names}",
@@ -137,10 +152,8 @@ def is_gzip(path: Path) -> bool:
 def _head(path: Path, size: int) -> str:
     """Return the start of a file as text, as far as it can be read."""
     with path.open("rb") as f:
-        data = f.read(size)
-    if data.startswith(GZIP_MAGIC):
-        try:
-            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, size)
-        except zlib.error:
-            data = b""
-    return data.decode("utf-8", errors="replace")
+        chunks = readable(f.read(size))
+    head = b""
+    while len(head) < size and (chunk := next(chunks, None)):
+        head += chunk
+    return head[:size].decode("utf-8", errors="replace")

@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,17 +11,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
 
-from edgeplace.model.errors import MissingExtraError
+from edgeplace.model.errors import InvalidInputError, MissingExtraError
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_AGAIN_S = 0.05
 _LAST_WORDS_S = 2.0
+_NOT_FOUND = re.compile(r"unresolved dependency|download failed")
+"""What Ivy says of a library that it does not find."""
+_LAST_WORDS = 200
+"""Lines of what the JVM said last that are kept."""
 
 _EXPECTED = b"WARNING: Using incubator modules: jdk.incubator.vector"
 """What a JVM says each time: Spark asks for this module, and no option silences the JVM on it."""
@@ -44,8 +50,10 @@ def jvm(settings: Mapping[str, str]) -> Iterator[None]:
 
     Raises
     ------
+    InvalidInputError
+        If the settings name a library that Spark does not find.
     MissingExtraError
-        If the JVM does not start.
+        If the JVM does not start for another reason.
     """
     logging.getLogger().addFilter(_is_news)
     folder = Path(tempfile.mkdtemp(prefix="edgeplace-jvm-"))
@@ -94,11 +102,18 @@ def _start(
     except OSError as e:
         raise _not_started(f"{e.strerror}: {e.filename}") from e
     started.append(process)
-    passing = threading.Thread(target=_pass_on, args=(process,), daemon=True)
+    last_words: deque[str] = deque(maxlen=_LAST_WORDS)
+    passing = threading.Thread(target=_pass_on, args=(process, last_words), daemon=True)
     passing.start()
     while not said.exists():
         if process.poll() is not None:
             passing.join(_LAST_WORDS_S)
+            if missing := [w for w in last_words if _NOT_FOUND.search(w)]:
+                raise InvalidInputError(
+                    f"Spark finds no such library: {missing[0].strip()}",
+                    "check the versions in spark.jars.packages, and that this machine reaches the "
+                    "repository (spark.jars.repositories)",
+                )
             raise _not_started(f"it ended with {process.returncode}")
         time.sleep(_LOOK_AGAIN_S)
     # The file has the port, the length of the secret, and the secret. It is complete when it
@@ -107,9 +122,10 @@ def _start(
     return int.from_bytes(told[:4], "big"), told[8:].decode()
 
 
-def _pass_on(process: "subprocess.Popen[bytes]") -> None:
+def _pass_on(process: "subprocess.Popen[bytes]", last_words: deque[str]) -> None:
     """Write what the JVM says to standard error, except for what it says each time."""
     for line in process.stderr or ():
+        last_words.append(line.decode("utf-8", "replace"))
         if line.strip() != _EXPECTED:
             with suppress(OSError):
                 os.write(2, line)

@@ -47,7 +47,7 @@ class LogFacts:
     """Vertex id -> seconds of its tumbling window, if its description in the plan has one."""
 
 
-def read_facts(rows: Sequence[Any], job: str) -> LogFacts:
+def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
     """Return the facts of one job.
 
     Parameters

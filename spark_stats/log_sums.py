@@ -41,17 +41,19 @@ class LogSums:
         bad_lines
             Yields the bad lines, without the damage.
         """
+        # Spark tells of the files in any order.
+        damaged = sorted(cut_short.items())
 
         def lines() -> Iterator[BadLine]:
-            for file, line in cut_short.items():
+            for file, line in damaged:
                 yield BadLine(file, line, CUT_SHORT, "")
             yield from bad_lines()
 
-        counts = {CUT_SHORT: len(cut_short)} if cut_short else {}
+        counts = {CUT_SHORT: len(damaged)} if damaged else {}
         for row in rows:
             if row.kind == r.BAD:
                 counts[row.name] = counts.get(row.name, 0) + row["rows"]
-        damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in cut_short.items()]
+        damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in damaged]
         damage += [f"{file} is empty" for file in empty]
         # Numbers are added in the order of the rows, so their last digits depend on it.
         ordered = sorted(rows, key=lambda row: [str(row[key]) for key in SUM_KEYS])

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from edgeplace.model import Costs, InvalidInputError
+from edgeplace.spark_stats.failures import in_clear_words
 from edgeplace.spark_stats.session import local_session
 
 SCHEMA = T.StructType(
@@ -40,7 +41,9 @@ def write_parquet(costs: Costs, folder: str | Path, spark: SparkSession | None =
     Raises
     ------
     InvalidInputError
-        If the folder exists: nothing is overwritten.
+        If the folder exists, of which nothing is overwritten, or if Spark may not write there.
+    SparkUnavailableError
+        If Spark gave up.
     """
     rows = [
         (
@@ -68,11 +71,12 @@ def write_parquet(costs: Costs, folder: str | Path, spark: SparkSession | None =
         for c in (op.classes or (None,))
     ]
     session = spark or local_session()
-    try:
-        session.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
-    except AnalysisException as e:
-        if e.getCondition() != "PATH_ALREADY_EXISTS":
-            raise
-        raise InvalidInputError(
-            f"{folder}: exists already", "choose another folder, or remove it"
-        ) from e
+    with in_clear_words():
+        try:
+            session.createDataFrame(rows, SCHEMA).coalesce(1).write.parquet(str(folder))
+        except AnalysisException as e:
+            if e.getCondition() != "PATH_ALREADY_EXISTS":
+                raise
+            raise InvalidInputError(
+                f"{folder}: exists already", "choose another folder, or remove it"
+            ) from e

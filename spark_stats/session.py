@@ -102,14 +102,19 @@ def open_session(
     Raises
     ------
     InvalidInputError
-        If the URL is wrong, or if there are two; if workers on this machine or with a Python of
-        their own are to get packages.
+        If the URL is wrong, stands among the settings, or if there are two; if workers on this
+        machine or with a Python of their own are to get packages.
     MissingExtraError
         If Java or the client of Spark Connect is not installed.
     SparkUnavailableError
         If nobody answers at the URL, or no machine takes work in time.
     """
     settings = settings or {}
+    for name in settings.keys() & {"spark.master", "spark.remote", "spark.api.mode"}:
+        raise InvalidInputError(
+            f"--conf {name} does not say where Spark runs",
+            "give --master URL or --remote sc://HOST",
+        )
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     given = [name for name in (master, remote, "spark-submit" if submitted else None) if name]
     if len(given) > 1:
@@ -164,16 +169,20 @@ def _started(settings: Mapping[str, str]) -> SparkSession:
     """Start a session, and a JVM if this process has none."""
     # py4j also raises what it would print.
     logging.getLogger("py4j").addHandler(logging.NullHandler())
-    builder = SparkSession.builder.appName("edgeplace")
-    for key, value in {**_OF_CODE, "spark.sql.session.timeZone": "UTC", **settings}.items():
-        builder = builder.config(key, value)
-    # The JVM of a stopped session is used again, and spark-submit has started one.
-    if SparkContext._gateway or "PYSPARK_GATEWAY_PORT" in os.environ:
-        return builder.getOrCreate()
-    os.environ["JAVA_HOME"] = str(find_java_home())
-    # What Java raises can be read as long as the JVM runs.
-    with jvm(settings), in_clear_words():
-        return builder.getOrCreate()
+    # PySpark sets it for itself, and processes that it starts inherit it.
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)
+    with _by_options_only():
+        builder = SparkSession.builder.appName("edgeplace")
+        for key, value in {**_OF_CODE, "spark.sql.session.timeZone": "UTC", **settings}.items():
+            builder = builder.config(key, value)
+        builder = builder.config("spark.api.mode", "classic")
+        # The JVM of a stopped session is used again, and spark-submit has started one.
+        if SparkContext._gateway or "PYSPARK_GATEWAY_PORT" in os.environ:
+            return builder.getOrCreate()
+        os.environ["JAVA_HOME"] = str(find_java_home())
+        # What Java raises can be read as long as the JVM runs.
+        with jvm(settings), in_clear_words():
+            return builder.getOrCreate()
 
 
 def _connected(remote: str, settings: Mapping[str, str], package_python: bool) -> SparkSession:
@@ -181,7 +190,8 @@ def _connected(remote: str, settings: Mapping[str, str], package_python: bool) -
     seconds = patience_s(settings)
 
     def connect() -> SparkSession:
-        session = SparkSession.builder.remote(remote).getOrCreate()
+        with _by_options_only():
+            session = SparkSession.builder.remote(remote).getOrCreate()
         for key, value in {"spark.sql.session.timeZone": "UTC", **settings}.items():
             # This one is for the wait here, and the server has its own.
             if key != PATIENCE:
@@ -200,6 +210,17 @@ def _connected(remote: str, settings: Mapping[str, str], package_python: bool) -
 def _at_work(session: SparkSession, seconds: float, where: str) -> None:
     """Let the machines of the session do a first piece of work."""
     within(seconds, f"{where} gave no machine to work on", lambda: session.range(1).count())
+
+
+@contextmanager
+def _by_options_only() -> Iterator[None]:
+    """Hide what PySpark takes from the environment while a session starts: where Spark runs."""
+    names = ("SPARK_REMOTE", "MASTER")
+    hidden = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def _is_local(master: str | None) -> bool:

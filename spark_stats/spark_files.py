@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from edgeplace.model.errors import InvalidInputError
@@ -20,13 +20,17 @@ from edgeplace.spark_stats import unpacking
 from edgeplace.spark_stats.files import UNKNOWN_FORMAT, empty_log, of_ledger
 from edgeplace.spark_stats.formats import Format, format_of
 from edgeplace.spark_stats.readers import READERS, Read
-from edgeplace.spark_stats.staging import text_lines
+from edgeplace.spark_stats.staging import WHOLE, text_lines
 
 _HEADS_A_JOB = 32
 _HEAD = (100, 1000)
 """Lines of the start of a file, and characters of each."""
-_LONG_HEAD = (40_000, 200)
-"""As `_HEAD`, for files whose first report comes after a long start-up log."""
+_LONG_HEADS = ((40_000, 200), (16, 1 << 18))
+"""As `_HEAD`, for files whose first report comes after a long start-up log, and for those whose
+lines begin with a long answer.
+"""
+_LARGEST_BYTES = 2**31 - 1
+"""Of a file that Spark takes as one value. A larger one may well be intact."""
 _PATTERN = re.compile(r"([*?\[\]{}\\])")
 
 # Executors need no edgeplace: they get the functions of this module with the work.
@@ -41,6 +45,7 @@ class SparkFiles:
     empty: list[str] = field(default_factory=list)
     cut_short: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
+    modified_ms: dict[str, int] = field(default_factory=dict)
     by_content: set[str] = field(default_factory=set)
     """Files that Spark would misread by their names, or cannot read to their ends."""
 
@@ -51,6 +56,7 @@ class SparkFiles:
             for name, (log_format, files) in self.by_format.items()
         }
         self.by_format = {name: part for name, part in kept.items() if part[1]}
+        self.cut_short = {f: lines for f, lines in self.cut_short.items() if f not in known}
 
     def original(self, spark_path: str) -> str:
         """Return the file for a path as Spark reports it."""
@@ -79,18 +85,23 @@ class SparkFiles:
             file
             for _, files in self.by_format.values()
             for file in files
-            if file.endswith(".gz") and file not in self.by_content
+            if file.endswith(".gz")
+            and file not in self.by_content
+            and self.sizes[file] <= _LARGEST_BYTES
         ]
         if not packed:
             return False
-        found = _unpacked(
-            session, packed, unpacking.condition_batches, unpacking.CONDITION_COLUMNS
-        ).collect()
-        for row in found:
-            if row.damaged:
-                self.cut_short[row.file] = row.lines
-                self.by_content.add(row.file)
+        found = self.look_into(session, packed)
+        self.by_content |= self.cut_short.keys() & set(packed)
         return any(row.damaged or row.bytes != self.sizes[row.file] for row in found)
+
+    def look_into(self, session: SparkSession, files: Sequence[str]) -> list[Row]:
+        """Return `unpacking.CONDITION_COLUMNS` of files, and note those that are damaged."""
+        found = _unpacked(
+            session, files, unpacking.condition_batches, unpacking.CONDITION_COLUMNS
+        ).collect()
+        self.cut_short |= {row.file: row.lines for row in found if row.damaged}
+        return found
 
 
 def spark_files(paths: Sequence[str], session: SparkSession) -> SparkFiles:
@@ -108,27 +119,31 @@ def spark_files(paths: Sequence[str], session: SparkSession) -> SparkFiles:
     InvalidInputError
         If there is no such file, if one has an unknown format, or if all are empty.
     """
-    found = SparkFiles(sizes=_listed(paths, session))
+    listed = _listed(paths, session)
+    found = SparkFiles(
+        sizes={file: size for file, (size, _) in listed.items()},
+        modified_ms={file: modified_ms for file, (_, modified_ms) in listed.items()},
+    )
     heads = {f: "" for f, size in found.sizes.items() if size == 0}
     full = [f for f in found.sizes if f not in heads]
     starts = _heads(session, full, *_HEAD)
     found.by_content = {f for f in full if f not in starts or starts[f][0] == "1F8B"}
     if found.by_content:
-        table = _unpacked(
-            session, sorted(found.by_content), unpacking.head_batches, unpacking.HEAD_COLUMNS
-        )
-        heads |= {row.file: row.head for row in table.collect()}
+        heads |= {row.file: row.head for row in found.look_into(session, sorted(found.by_content))}
     heads |= {f: starts[f][1] for f in full if f not in found.by_content}
     formats = {f: format_of(heads[f]) for f in found.sizes}
-    unknown = [
-        f for f in full if f not in found.by_content and formats[f] is None and heads[f].strip()
-    ]
-    longer = _heads(session, unknown, *_LONG_HEAD)
-    formats |= {f: format_of(longer[f][1]) for f in unknown if f in longer}
+    for longer in _LONG_HEADS:
+        unknown = [
+            f for f in full if f not in found.by_content and formats[f] is None and heads[f].strip()
+        ]
+        formats |= {
+            f: format_of(head) for f, (_, head) in _heads(session, unknown, *longer).items()
+        }
     for file in found.sizes:
         log_format = formats[file]
         if not heads[file].strip():
             found.empty.append(file)
+            found.cut_short.pop(file, None)
         elif log_format is None:
             raise InvalidInputError(
                 f"{file} is of no known log format; it starts with {heads[file].strip()[:60]!r}",
@@ -141,17 +156,18 @@ def spark_files(paths: Sequence[str], session: SparkSession) -> SparkFiles:
     return found
 
 
-def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, int]:
-    """Return the size of each file."""
-    sizes: dict[str, int] = {}
+def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, tuple[int, int]]:
+    """Return the size of each file, and when it was modified (ms since the epoch)."""
+    listed: dict[str, tuple[int, int]] = {}
     for path in paths:
         try:
             table = (
                 session.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
             )
             # The table has no rows of files without content.
-            sizes |= {_uri(unquote(file)): 0 for file in table.inputFiles()}
-            files = table.select("path", "length").collect()
+            empty = {_uri(unquote(file)): (0, 0) for file in table.inputFiles()}
+            modified_ms = F.unix_millis("modificationTime").alias("modified_ms")
+            files = table.select("path", "length", modified_ms).collect()
         except AnalysisException as e:
             if e.getCondition() != "PATH_NOT_FOUND":
                 raise
@@ -160,8 +176,13 @@ def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, int]:
                 "give the URI of a recorded log, of a folder, or a pattern, as the machines of "
                 "Spark see it",
             ) from e
-        sizes |= {_uri(f.path): f.length for f in files}
-    return {f: size for f, size in sorted(sizes.items()) if not of_ledger(f.rpartition("/")[2])}
+        if not empty and path.rstrip("/").rpartition("/")[2].startswith((".", "_")):
+            raise InvalidInputError(
+                f"Spark reads no file {path}: it passes over names that begin with a dot or _",
+                "rename it, or copy it to this machine",
+            )
+        listed |= empty | {_uri(f.path): (f.length, f.modified_ms) for f in files}
+    return {f: each for f, each in sorted(listed.items()) if not of_ledger(f.rpartition("/")[2])}
 
 
 def _heads(
@@ -197,6 +218,7 @@ def _unpacked(
     """Return what a function of `unpacking` makes of the contents of files."""
     contents = (
         session.read.format("binaryFile")
+        .options(**WHOLE)
         .load(_literal(files))
         .select(
             F.regexp_replace("path", "^file:/(?!/)", "file:///").alias("file"),

@@ -24,6 +24,10 @@ from edgeplace.spark_stats.unpacking import unpacked
 _MISREAD = re.compile(r"[*?\[\]{}\\,]|/[._][^/]*$")
 
 
+WHOLE = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Options of a read: what cannot be read is an error, whatever Spark's settings say."""
+
+
 class Log(Protocol):
     """The files of a log, on this machine (`StagedFiles`) or where Spark finds them."""
 
@@ -33,6 +37,8 @@ class Log(Protocol):
     """Damaged gzip file -> number of lines that could be read."""
     sizes: dict[str, int]
     """Bytes of each file, when it was found."""
+    modified_ms: dict[str, int]
+    """When each file was modified, in ms since the epoch."""
 
     def leave_out(self, known: Set[str]) -> None:
         """Do not read these files."""
@@ -54,6 +60,7 @@ class StagedFiles:
         self.empty = files.empty
         self.cut_short = files.cut_short
         self.sizes = files.sizes
+        self.modified_ms = files.modified_ms
         self._files = files
         self._places: dict[str, str] = {}
         self._originals: dict[str, str] = {}
@@ -125,12 +132,16 @@ class StagedFiles:
 
 def text_lines(session: SparkSession, paths: Sequence[str], whole_files: bool) -> DataFrame:
     """Return the lines (value, file, block, pos, modified_ms) of files that Spark can read."""
-    return session.read.text(list(paths), wholetext=whole_files).select(
-        "value",
-        F.col("_metadata.file_path").alias("file"),
-        F.col("_metadata.file_block_start").alias("block"),
-        F.monotonically_increasing_id().alias("pos"),
-        F.unix_millis("_metadata.file_modification_time").alias("modified_ms"),
+    return (
+        session.read.options(**WHOLE)
+        .text(list(paths), wholetext=whole_files)
+        .select(
+            "value",
+            F.col("_metadata.file_path").alias("file"),
+            F.col("_metadata.file_block_start").alias("block"),
+            F.monotonically_increasing_id().alias("pos"),
+            F.unix_millis("_metadata.file_modification_time").alias("modified_ms"),
+        )
     )
 
 

@@ -4,6 +4,7 @@ Spark runs the functions of tables on its executors. They get this module with t
 need no edgeplace; it imports the standard library and, in these functions, pyarrow.
 """
 
+import codecs
 import io
 import zlib
 from collections.abc import Iterator
@@ -17,8 +18,7 @@ _CHUNK_BYTES = 1 << 16
 _LINES_A_BATCH = 4096
 
 LINE_COLUMNS = "value string, file string, block bigint, pos bigint, modified_ms bigint"
-HEAD_COLUMNS = "file string, head string"
-CONDITION_COLUMNS = "file string, bytes bigint, damaged boolean, lines bigint"
+CONDITION_COLUMNS = "file string, head string, bytes bigint, damaged boolean, lines bigint"
 
 
 def unpacked(packed: BinaryIO) -> Iterator[bytes]:
@@ -60,34 +60,35 @@ def line_batches(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatc
 def document_batches(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """Return the files (file, modified_ms, content) as one line (`LINE_COLUMNS`) each."""
     for file, modified_ms, content in _rows(batches):
-        text = b"".join(_readable(content)).decode("utf-8", "replace")
+        text = b"".join(readable(content)).decode("utf-8", "replace")
         yield _line_batch([text], file, 0, modified_ms)
 
 
-def head_batches(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """Return the starts (`HEAD_COLUMNS`) of files (file, modified_ms, content)."""
-    import pyarrow as pa
-
-    for file, _, content in _rows(batches):
-        head = next(_readable(content), b"")[:_CHUNK_BYTES].decode("utf-8", "replace")
-        yield pa.RecordBatch.from_pydict({"file": [file], "head": [head]})
-
-
 def condition_batches(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    """Return the condition (`CONDITION_COLUMNS`) of gzip files (file, modified_ms, content)."""
+    """Return the start and the condition (`CONDITION_COLUMNS`) of files (file, modified_ms,
+    content). Only gzip data can be damaged.
+    """
     import pyarrow as pa
 
     for file, _, content in _rows(batches):
-        damaged = False
-        try:
-            for _chunk in unpacked(io.BytesIO(content)):
-                pass
-        except (EOFError, zlib.error):
-            damaged = True
-        lines = sum(1 for _ in _lines(content)) if damaged else 0
-        yield pa.RecordBatch.from_pydict(
-            {"file": [file], "bytes": [len(content)], "damaged": [damaged], "lines": [lines]}
-        )
+        damaged = content.startswith(GZIP_MAGIC) and not _is_whole(content)
+        row = {
+            "file": file,
+            "head": next(readable(content), b"")[:_CHUNK_BYTES].decode("utf-8", "replace"),
+            "bytes": len(content),
+            "damaged": damaged,
+            "lines": sum(1 for _ in _lines(content)) if damaged else 0,
+        }
+        yield pa.RecordBatch.from_pydict({column: [value] for column, value in row.items()})
+
+
+def _is_whole(packed: bytes) -> bool:
+    try:
+        for _chunk in unpacked(io.BytesIO(packed)):
+            pass
+    except (EOFError, zlib.error):
+        return False
+    return True
 
 
 def _rows(batches: "Iterator[pa.RecordBatch]") -> "Iterator[tuple[str, int, bytes]]":
@@ -97,7 +98,7 @@ def _rows(batches: "Iterator[pa.RecordBatch]") -> "Iterator[tuple[str, int, byte
             yield file, modified_ms, content
 
 
-def _readable(content: bytes) -> Iterator[bytes]:
+def readable(content: bytes) -> Iterator[bytes]:
     """Yield the content, unpacked as far as it goes if it is packed."""
     if not content.startswith(GZIP_MAGIC):
         yield content
@@ -109,15 +110,22 @@ def _readable(content: bytes) -> Iterator[bytes]:
 
 
 def _lines(content: bytes) -> Iterator[str]:
+    """Yield the lines as Spark and Python have them: they end with \\n, \\r or both."""
     rest = b""
-    for chunk in _readable(content):
-        whole, newline, tail = (rest + chunk).rpartition(b"\n")
-        rest = tail
-        if newline:
-            for line in whole.split(b"\n"):
-                yield line.removesuffix(b"\r").decode("utf-8", "replace")
+    is_first = True
+    for chunk in readable(content):
+        # The last line may go on in the next chunk, were it only by the \\n after a \\r.
+        *whole, rest = (rest + chunk).splitlines(keepends=True) or [b""]
+        for line in whole:
+            yield _line(line, is_first)
+            is_first = False
     if rest:
-        yield rest.removesuffix(b"\r").decode("utf-8", "replace")
+        yield _line(rest, is_first)
+
+
+def _line(line: bytes, is_first: bool) -> str:
+    text = line.removeprefix(codecs.BOM_UTF8) if is_first else line
+    return text.rstrip(b"\r\n").decode("utf-8", "replace")
 
 
 def _line_batch(lines: list[str], file: str, first: int, modified_ms: int) -> "pa.RecordBatch":

@@ -119,7 +119,8 @@ def slices_by_class(
     class_of = {t.location: t.node_class for ts in measured.values() for t in ts if t.node_class}
     others: dict[str | None, list[tuple[int, int]]] = {}
     for m in minutes:
-        if m.kind == r.TASK and m.job != job and m.minutes:
+        # Series that name no job are passed over.
+        if m.kind == r.TASK and m.job not in (job, None) and m.minutes:
             others.setdefault(m.location, []).append((min(m.minutes), max(m.minutes)))
     tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
     at_home = located(tasks)

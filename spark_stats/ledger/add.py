@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.extras.extras import needing
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.costs_of_sums import job_names
 from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, on_disk
+from edgeplace.spark_stats.job_facts import read_facts
 from edgeplace.spark_stats.ledger import plain_segments
-from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder
+from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder, Manifest
 from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, NewSums
 from edgeplace.spark_stats.without_spark.reading import is_small
+
+_UNNAMED = ("", "Flink Streaming Job", "Flink Batch Job")
+"""Names of jobs that nobody has named."""
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -59,7 +63,12 @@ def add_to_ledger(
         manifest = ledger.manifest()
         report("finding the segments", 0.0)
         files = _found(segments, spark)
-        known = {f for f, _ in files.sizes.items() & manifest.segments()}
+        held = manifest.segments()
+        known = {
+            file
+            for file, size in files.sizes.items()
+            if held.get(file) in ((size, files.modified_ms[file]), (size, None))
+        }
         notes = [f"{len(known)} segments are in the ledger and were not read"] if known else []
         files.leave_out(known)
         new = {f: size for f, size in files.sizes.items() if f not in known}
@@ -77,16 +86,15 @@ def add_to_ledger(
                 "this machine's clock",
                 "set the clocks of this machine and of the one that collects",
             )
-        # A job that was submitted again has another id.
-        known_jobs = {*manifest.jobs, *manifest.jobs.values()}
-        if manifest.jobs and jobs and not known_jobs & {*jobs, *jobs.values()}:
+        if strangers := _strangers(jobs, found.rows, ledger, manifest):
             raise InvalidInputError(
                 f"the ledger {folder} is of the job {_listed(manifest.jobs)}, the segments are of "
-                f"{_listed(jobs)}",
+                f"{_listed(strangers)}",
                 "give each job a ledger of its own",
             )
         cut = {f: f"{f}: {CUT_SHORT} ({n:,} lines)" for f, n in files.cut_short.items()}
-        batch = Batch(segments=new, bad_lines=found.bad_lines, damage=cut)
+        modified_ms = {f: files.modified_ms[f] for f in new}
+        batch = Batch(segments=new, modified_ms=modified_ms, bad_lines=found.bad_lines, damage=cut)
         # A segment without the answer about the job has its id in place of its name.
         names = {job: name for job, name in manifest.jobs.items() if name != job}
         named = manifest.model_copy(update={"jobs": {**jobs, **names}})
@@ -126,6 +134,32 @@ def _read(
 
         log = StagedFiles(files) if isinstance(files, LogFiles) else files
         return spark_segments.read(log, carried, spark)
+
+
+def _strangers(
+    jobs: dict[str, str], rows: Sequence[Any], ledger: LedgerFolder, manifest: Manifest
+) -> dict[str, str]:
+    """Return the jobs of segments that the ledger is not of.
+
+    A job that was submitted again has another id, and its name. Of a job that nobody has named, at
+    least half of the operators must have names that the ledger has.
+    """
+    known = {*manifest.jobs, *manifest.jobs.values()}
+
+    def is_known(job: str, name: str) -> bool:
+        if name not in _UNNAMED or (job != name and job in manifest.jobs):
+            return not known.isdisjoint((job, name))
+        own = _operators(rows, job)
+        held = {n for j in manifest.jobs for n in _operators(ledger.last_rows(manifest), j)}
+        return name in known and 2 * len(own & held) >= len(own)
+
+    return {j: name for j, name in jobs.items() if known and not is_known(j, name)}
+
+
+def _operators(rows: Sequence[Any], job: str) -> set[str]:
+    """Return the names of the operators of a job, where "" is one without an id."""
+    ids = [job] if job else ["", None]
+    return {name for own in ids for name in read_facts(rows, own).names.values()}
 
 
 def _listed(jobs: dict[str, str]) -> str:

@@ -4,6 +4,7 @@ A batch counts when the manifest names it. The manifest is written last and repl
 what a killed writer leaves behind is not counted, and the next writer overwrites it.
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ from edgeplace.model.errors import InvalidInputError, MissingExtraError
 from edgeplace.model.file_lock import lock
 from edgeplace.model.output import write_text
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, OF_MINUTE
+from edgeplace.spark_stats.files import is_uri
+from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, OF_MINUTE, SumRow
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -38,6 +40,8 @@ class Batch(BaseModel):
 
     segments: dict[str, int]
     """Segment -> its bytes."""
+    modified_ms: dict[str, int] = {}
+    """Segment -> when it was modified; an older edgeplace did not write it."""
     bad_lines: dict[str, int] = {}
     """Segment -> its lines that could not be read."""
     damage: dict[str, str] = {}
@@ -65,9 +69,12 @@ class Manifest(BaseModel):
     """Id -> name of each job."""
     batches: tuple[Batch, ...] = ()
 
-    def segments(self) -> set[tuple[str, int]]:
-        """Return the segments of all batches, with their bytes."""
-        return {each for batch in self.batches for each in batch.segments.items()}
+    def segments(self) -> dict[str, tuple[int, int | None]]:
+        """Return segment -> its bytes, and when it was modified, as it was read last."""
+        return {
+            segment: (batch.segments[segment], batch.modified_ms.get(segment))
+            for segment, batch in self._latest().items()
+        }
 
     def bad_lines(self) -> int:
         """Return the number of lines that could not be read."""
@@ -87,11 +94,17 @@ class LedgerFolder:
 
     Raises
     ------
+    InvalidInputError
+        If it is the URI of a store.
     MissingExtraError
         If pyarrow is not installed.
     """
 
     def __init__(self, folder: str | Path) -> None:
+        if is_uri(folder):
+            raise InvalidInputError(
+                f"{folder} is no folder of this machine, where a ledger is", "give a path"
+            )
         if find_spec("pyarrow") is None:
             raise MissingExtraError(
                 "a ledger needs pyarrow, which is not installed", "pip install 'edgeplace[spark]'"
@@ -161,6 +174,10 @@ class LedgerFolder:
                 f"{self._folder / name} is damaged: it has no {min(missing)}", _ANEW
             )
         return table
+
+    def last_rows(self, manifest: Manifest) -> list[SumRow]:
+        """Return the sums of the last batch, with the documents that are in force, as rows."""
+        return [SumRow(row) for row in self._sums(len(manifest.batches)).to_pylist()]
 
     def carried(self, manifest: Manifest) -> "pa.Table | None":
         """Return the last samples of all that was added; None if nothing was."""
@@ -281,6 +298,17 @@ def _sync(path: Path) -> None:
 
 
 def is_ledger(folder: str | Path) -> bool:
-    """Return whether a folder is a ledger."""
+    """Return whether a folder is a ledger.
+
+    Raises
+    ------
+    InvalidInputError
+        If it may not be read.
+    """
     path = Path(folder) / _MANIFEST
-    return path.is_file() and FORMAT in path.read_text(encoding="utf-8", errors="replace")
+    try:
+        return path.is_file() and FORMAT in path.read_text(encoding="utf-8", errors="replace")
+    except OSError as e:
+        if e.errno == errno.ENAMETOOLONG:  # A pattern with many alternatives.
+            return False
+        raise InvalidInputError(f"{path} cannot be read: {e.strerror}", "let it be read") from e

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats.files import LogFiles, is_gzip, log_files, on_disk
 from edgeplace.spark_stats.formats import Format
 from edgeplace.spark_stats.log_sums import LogSums
@@ -77,8 +78,13 @@ def _bad_lines(files: LogFiles) -> Iterator[BadLine]:
         # The samples of one file at a time, because they are made again, and nobody wants them.
         samples = Samples()
         samples.file = _log_file(file)
-        for bad in log_format.read(_lines(file, log_format, {}), samples):
-            yield BadLine(file, bad.line, bad.reason, bad.text[:EXCERPT])
+        try:
+            for bad in log_format.read(_lines(file, log_format, {}), samples):
+                yield BadLine(file, bad.line, bad.reason, bad.text[:EXCERPT])
+        except OSError as e:
+            raise InvalidInputError(
+                f"{file} cannot be read again: {e.strerror}", "keep the log until the command ends"
+            ) from e
 
 
 def _log_file(file: str) -> SourceFile:

@@ -103,11 +103,11 @@ def watched(
     Raises
     ------
     TestbedError
-        If this machine is busy with other work, also at a second try.
+        If the job cannot be moved, or this machine is busy with other work, also at a third try.
     """
     run.rate(TRICKLE)
     run.world.set_wan(WIDE)
-    run.loop.apply(plan, cluster)
+    _move(run, plan, cluster)
     run.world.set_wan(Wan(mbit, DELAY_MS))
     rejected, schedule = 0, run.schedule
     while True:
@@ -141,6 +141,20 @@ def watched(
         "steady": {**at_rate, "latency": asdict(seen) if seen else None},
         "full": {**overloaded, "offered_per_subtask": offered},
     }
+
+
+def _move(run: HeadlineRun, plan: Plan, cluster: Cluster) -> None:
+    """Apply a placement. What an overload has left may restart the job, which is then refused."""
+    for trial in range(1, TRIALS + 1):
+        try:
+            run.loop.apply(plan, cluster)
+        except TestbedError as error:
+            if trial == TRIALS:
+                raise
+            say(f"applied again: {error}")
+            time.sleep(run.schedule.state_s)
+        else:
+            return
 
 
 def _overloaded(run: HeadlineRun, sustained: float) -> tuple[list[Window], dict[str, Any], float]:

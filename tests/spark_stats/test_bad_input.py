@@ -1,13 +1,16 @@
 import gzip
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from edgeplace.model import InvalidInputError
+from edgeplace.model import InvalidInputError, dump
 from edgeplace.spark_stats import BadLine, measure
 from edgeplace.spark_stats.files import log_files
+from edgeplace.spark_stats.formats import format_of
 
 START = 1_795_225_900_000
 
@@ -139,7 +142,8 @@ def test_many_bad_lines_among_good_ones(engine, recording):
     assert sorted(numbers) == list(range(2, 20_002))
 
 
-def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: Path):
+def cut(recording, path: Path) -> Path:
+    """Write the first half of a gzip file."""
     for poll in range(200):
         recording.metrics(
             START + 5000 * poll,
@@ -149,8 +153,12 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: 
             currentInputWatermark=hash((poll, "noise")),
         )
     packed = gzip.compress("\n".join(recording.lines).encode())
-    path = tmp_path / "log.jsonl.gz"
     path.write_bytes(packed[: len(packed) // 2])
+    return path
+
+
+def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: Path):
+    path = cut(recording, tmp_path / "log.jsonl.gz")
     measurement = measure([path], None, spark=engine)
     assert rate(measurement) == pytest.approx(2000)
     bad = list(measurement.quarantine.lines())
@@ -159,6 +167,106 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: 
     # The last line is cut too; both are about the same place.
     assert {b.line for b in bad} == {bad[0].line}
     assert any("gzip" in note for note in measurement.costs.notes)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["log.jsonl.gz", "log.jsonl"])
+@pytest.mark.parametrize("ignored", ["false", "true"])
+def test_nothing_of_a_cut_gzip_file_is_lost_in_silence(
+    spark, recording, tmp_path: Path, name: str, ignored: str
+):
+    path = cut(recording, tmp_path / name)
+    here = measure([path], None)
+    setting = "spark.sql.files.ignoreCorruptFiles"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, ignored)
+    try:
+        for log in (path, path.as_uri()):
+            there = measure([log], None, spark=spark)
+            assert dump(there.costs).replace("file://", "") == dump(here.costs)
+            lines = [replace(b, file=b.file[-len(name) :]) for b in there.quarantine.lines()]
+            assert lines == [replace(b, file=name) for b in here.quarantine.lines()]
+    finally:
+        spark.conf.set(setting, before)
+    assert any("gzip data end too early" in note for note in here.costs.notes)
+
+
+def test_a_large_intact_file_beside_a_damaged_one_is_left_alone():
+    pytest.importorskip("pyspark", reason="the spark extra is not installed")
+    from edgeplace.spark_stats.spark_files import SparkFiles
+
+    asked = []
+
+    class Remembering(SparkFiles):
+        def look_into(self, session, files):
+            asked.append(files)
+            return []
+
+    sizes = {"s3a://logs/a.gz": 2**31, "s3a://logs/b.gz": 5}
+    canonical = format_of('{"edgeplace_log":1,')
+    files = Remembering({canonical.name: (canonical, list(sizes))}, sizes=sizes)
+    files.mend(None)
+    assert asked == [["s3a://logs/b.gz"]]
+
+
+@pytest.mark.spark
+def test_lines_are_the_same_wherever_they_are_unpacked(spark, recording, tmp_path: Path):
+    grow(recording)
+    recording.lines.insert(2, "garbage")
+    text = ("\ufeff" + "\r".join(recording.lines[:4]) + "\r\n" + recording.lines[4]).encode()
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_bytes(text)
+    packed.write_bytes(gzip.compress(text))
+    here, by_uri = measure([plain], None), measure([packed.as_uri()], None, spark=spark)
+    assert dump(by_uri.costs) == dump(here.costs)
+    numbers = [[bad.line for bad in each.quarantine.lines()] for each in (here, by_uri)]
+    assert numbers == [[3], [3]]
+
+
+@pytest.mark.spark
+def test_lines_that_begin_with_a_long_answer_are_known_everywhere(spark, recording, tmp_path: Path):
+    for poll in range(5):
+        counters = {"numRecordsIn": 1000 * poll, "accumulateBusyTimeMs": 500 * poll}
+        more = {f"mine_{i}": 1 for i in range(500)}
+        recording.metrics(START + 5000 * poll, "map", **counters, **more)
+    recording.lines = [json.dumps(json.loads(line), sort_keys=True) for line in recording.lines]
+    log = recording.write()
+    assert log.read_text().index("edgeplace_log") > 10_000
+    there = measure([log.as_uri()], None, spark=spark)
+    assert dump(there.costs) == dump(measure([log], None).costs)
+
+
+@pytest.mark.spark
+def test_a_name_that_spark_passes_over_is_said(spark, recording):
+    grow(recording)
+    log = recording.write("_today.jsonl")
+    with pytest.raises(InvalidInputError, match=r"reads no file .*_today\.jsonl"):
+        measure([log.as_uri()], None, spark=spark)
+
+
+def test_a_file_that_is_named_twice_is_read_once(engine, recording, tmp_path: Path):
+    grow(recording)
+    recording.lines.append("garbage")
+    log = recording.write()
+    twice = measure([tmp_path, log], None, spark=engine)
+    assert dump(twice.costs) == dump(measure([log], None, spark=engine).costs)
+
+
+def test_series_without_a_job_are_passed_over_beside_a_job(engine, tmp_path: Path):
+    def line(poll: int, name: str, value: float, job: str) -> str:
+        labels = f'{job}task_id="v",task_name="m",subtask_index="0",tm_id="t"'
+        at_ms = START + 5000 * poll
+        return f"flink_taskmanager_job_task_{name}{{{labels}}} {value * poll} {at_ms}"
+
+    counters = (("numRecordsIn", 1000.0), ("accumulateBusyTimeMs", 500.0))
+    lines = [line(poll, *each, 'job_id="j",') for poll in range(5) for each in counters]
+    log = tmp_path / "metrics.prom"
+    log.write_text("\n".join([*lines, *(line(poll, *counters[0], "") for poll in range(2))]))
+    measurement = measure([log], None, spark=engine)
+    assert rate(measurement) == pytest.approx(2000)
+    assert "2 snapshots name no job and were passed over" in measurement.costs.notes
+    log.write_text("\n".join(text.replace('job_id="j",', "") for text in lines))
+    assert rate(measure([log], None, spark=engine)) == pytest.approx(2000)
 
 
 @pytest.mark.parametrize("part", [0.5, 0.99])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from edgeplace.model import Costs, InvalidInputError, dump, read
-from edgeplace.spark_stats import Measurement, measure
+from edgeplace.spark_stats import Measurement, add_to_ledger, costs_from_ledger, measure
 from tests.support.measured import START
 
 MAIN = Path(__file__).parents[2] / "src" / "edgeplace" / "__main__.py"
@@ -122,16 +122,24 @@ def conf() -> list[str]:
     return [word for key, value in settings().items() for word in ("--conf", f"{key}={value}")]
 
 
+@pytest.fixture(scope="module")
+def expected_of_ledger(logs, tmp_path_factory) -> str:
+    ledger = tmp_path_factory.mktemp("ledger")
+    add_to_ledger(ledger, sorted(logs.iterdir()))
+    return comparable(dump(costs_from_ledger(ledger, None)))
+
+
 def test_a_cluster_that_loses_a_worker_measures_the_same_and_prices_fleets(
-    cluster, logs, expected, tmp_path
+    cluster, logs, expected, expected_of_ledger, tmp_path
 ):
-    out, prices = tmp_path / "costs.json", tmp_path / "prices.json"
+    out, prices, of_ledger = (tmp_path / f"{name}.json" for name in ("costs", "prices", "ledger"))
     words = [f"file://{logs}/*", "--master", cluster.master, *conf(), "-o", str(out)]
+    again = [*words[:-1], str(of_ledger), "--ledger", str(tmp_path / "ledger")]
     script = f"""
 import json, sys
 sys.path.insert(0, {str(MAIN.parents[2])!r})
 from edgeplace.cli.main import main
-status = main(["costs", *{words!r}])
+status = main(["costs", *{words!r}]) or main(["costs", *{again!r}])
 from pyspark.sql import SparkSession
 from edgeplace.solver.fleet import solve_fleet
 from edgeplace.spark_executor import SparkExecutor
@@ -145,11 +153,13 @@ sys.exit(status)
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    cluster.wait_for("worker-0", r"Asked to launch executor")
+    # Behind the first ones, which find the files and their formats.
+    cluster.wait_for_task("worker-0", stage=5)
     cluster.processes["worker-0"].kill()
     said = process.communicate(timeout=500)[0]
     assert process.returncode == 0, said
     assert comparable(dump(read(out, Costs))) == expected
+    assert comparable(dump(read(of_ledger, Costs))) == expected_of_ledger
     assert json.loads(prices.read_text()) == [True, True]
 
 
@@ -163,13 +173,16 @@ def test_under_spark_submit(needs_spark, logs, expected, tmp_path):
     assert comparable(dump(read(out, Costs))) == expected
 
 
-def test_spark_connect_measures_the_same(cluster, logs, expected, tmp_path):
+def test_spark_connect_measures_the_same(cluster, logs, expected, expected_of_ledger, tmp_path):
     pytest.importorskip("grpc_status", reason="the client of Spark Connect is not installed")
     out = tmp_path / "costs.json"
     words = command(f"file://{logs}/*", "--remote", cluster.connect_server(), "-o", out)
     done = ran([*words, "--conf", "spark.network.timeout=100s"])
     assert done.returncode == 0, done.stderr
     assert comparable(dump(read(out, Costs))) == expected
+    again = ran([*words[:-1], tmp_path / "ledger.json", "--ledger", tmp_path / "ledger"])
+    assert again.returncode == 0, again.stderr
+    assert comparable(dump(read(tmp_path / "ledger.json", Costs))) == expected_of_ledger
     of_server = ran([*words, "--conf", "spark.executor.memory=1g"])
     assert of_server.returncode == 2, of_server.stderr
     assert "belongs to the Spark Connect server" in of_server.stderr

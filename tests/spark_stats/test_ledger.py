@@ -1,6 +1,7 @@
 """A ledger gives what its log gives, however the log came to it."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from edgeplace.model import InvalidInputError, dump
 from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, is_ledger, measure
+from edgeplace.spark_stats.ledger import folder as ledger_folder
 from tests.support.measured import START
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="a ledger needs pyarrow")
@@ -290,8 +292,102 @@ def test_a_name_that_is_used_again_begins_anew(engine, two, tmp_path):
     assert found["operators"] == whole["operators"]
 
 
+def test_a_file_that_was_overwritten_is_read(two, tmp_path):
+    files = sorted((two / "log").iterdir())
+    size = max(file.stat().st_size for file in files)
+    same = tmp_path / "metrics.jsonl"
+    for number, file in enumerate(files):
+        # Blanks at the end make files of one size.
+        same.write_bytes(file.read_bytes().ljust(size))
+        os.utime(same, (number, number))
+        assert add_to_ledger(tmp_path / "again", [same]) == ()
+    found = without_quarters(dump(costs_from_ledger(tmp_path / "again", None)))
+    whole = without_quarters(dump(measure(files, None).costs))
+    assert found["operators"] == whole["operators"]
+
+
+def unnamed(recording, job: str, operators: tuple[str, str], first: int) -> Path:
+    """Write a segment of a job that nobody has named."""
+    recording.lines = []
+    source, target = operators
+    recording.job({source: 1, target: 1}, [(source, target, "HASH")], job, "Flink Streaming Job")
+    for number in range(first, first + 5):
+        for name in operators:
+            counters = {"numRecordsIn": 1000 * number, "accumulateBusyTimeMs": 5 * number}
+            recording.metrics(START + POLL_MS * number, name, job, **counters)
+    return recording.write(f"{first}.jsonl")
+
+
+def test_jobs_that_nobody_has_named_are_not_one_job(recording, tmp_path):
+    ledger = tmp_path / "ledger"
+    add_to_ledger(ledger, [unnamed(recording, "a" * 32, ("source", "map"), 0)])
+    other = unnamed(recording, "b" * 32, ("camera", "detect"), 10)
+    again = unnamed(recording, "c" * 32, ("source", "filter"), 20)
+    for segments_given in ([other], [again, other]):
+        with pytest.raises(InvalidInputError, match=r"the segments are of '.*' \(b+\)"):
+            add_to_ledger(ledger, segments_given)
+    assert add_to_ledger(ledger, [again]) == ()
+
+
+class Killed(BaseException):
+    """What stops a writer between two of its steps."""
+
+
+def test_a_writer_that_is_killed_at_any_step_loses_nothing(two, tmp_path, monkeypatch):
+    files = sorted((two / "log").iterdir())
+    of_files = [without_quarters(dump(measure(files[:n], None).costs)) for n in (1, 2, 3)]
+    left = 0
+
+    def stepwise(step):
+        def counted(*args, **more):
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return step(*args, **more)
+
+        return counted
+
+    for owner, name in (
+        (ledger_folder, "_sync"),
+        (ledger_folder, "write_text"),
+        (parquet, "write_table"),
+        (Path, "replace"),
+        (Path, "unlink"),
+    ):
+        monkeypatch.setattr(owner, name, stepwise(getattr(owner, name)))
+
+    def after(steps: int | None, ledger: Path, segments_given: list[Path]) -> bool:
+        nonlocal left
+        left = 10**9 if steps is None else steps
+        try:
+            add_to_ledger(ledger, segments_given)
+        except Killed:
+            return False
+        finally:
+            left = 10**9
+        return True
+
+    for held in (0, 1):
+        for steps in range(99):
+            ledger = tmp_path / f"{held} {steps}"
+            if held:
+                assert after(None, ledger, files[:1])
+            ended = after(steps, ledger, files[held : held + 1])
+            if held or ended:
+                found = without_quarters(dump(costs_from_ledger(ledger, None)))
+                assert found in of_files[held - 1 + ended : held + 1]
+            assert after(None, ledger, files[held:])
+            assert without_quarters(dump(costs_from_ledger(ledger, None))) == of_files[2]
+            if ended:
+                break
+        assert steps > 5
+
+
 def test_a_lost_manifest_is_not_a_new_ledger(two, ledger):
     (ledger / "manifest.json").unlink()
+    with pytest.raises(InvalidInputError, match="no manifest of a ledger names"):
+        measure([ledger], None)
     for file in ledger.glob("000002.*"):
         file.unlink()
     with pytest.raises(InvalidInputError, match=r"is no ledger: it has 000001"):
@@ -303,6 +399,10 @@ def test_a_ledger_without_metrics_has_no_costs_yet(recording, tmp_path):
     add_to_ledger(tmp_path / "ledger", [recording.write()])
     with pytest.raises(InvalidInputError, match="no metrics of a task yet"):
         costs_from_ledger(tmp_path / "ledger", None, last_s=60)
+    for number in range(3):
+        poll(recording, number, set(), set())
+    assert add_to_ledger(tmp_path / "ledger", [recording.write("later.jsonl")]) == ()
+    assert costs_from_ledger(tmp_path / "ledger", None, last_s=60).operators
 
 
 def test_what_a_killed_writer_left_is_not_counted(two, ledger):
@@ -350,6 +450,9 @@ def test_a_folder_of_something_else_is_no_ledger(two, tmp_path):
     with pytest.raises(InvalidInputError, match=r"is no ledger: it has mine\.txt"):
         add_to_ledger(tmp_path, [two / "log"])
     assert not is_ledger(tmp_path)
+    assert not is_ledger(
+        "s3a://logs/{" + ",".join(f"2026-11-{day:02d}" for day in range(1, 31)) + "}"
+    )
 
 
 def test_an_empty_ledger_has_no_costs(tmp_path):
@@ -379,6 +482,10 @@ def test_the_command_line(two, ledger, tmp_path, capsys):
         ([str(two / "log"), "--last", "2h"], "--last is an option of a ledger, and"),
         ([str(ledger), "--between", "soon", "later"], "'soon' is no time"),
         ([str(ledger), str(two / "log")], "is a ledger, and"),
+        ([str(two / "log"), str(ledger)], "is a ledger, and"),
+        ([str(ledger), str(ledger)], "is a ledger, and"),
+        ([str(ledger), "--ledger", str(tmp_path / "other")], "is a ledger, and"),
+        ([str(two / "log"), "--ledger", "s3a://logs/ledger"], "is no folder of this machine"),
         ([str(ledger), "--quarantine", "x"], "--quarantine is an option of logs alone"),
     ):
         assert main(["costs", *argv]) == 2

@@ -1,7 +1,9 @@
 import pytest
 
-from edgeplace.model import ClassCost, Costs, InvalidInputError, OperatorCost, SourceDemand
+from edgeplace.cli.exit_status import ExitStatus
+from edgeplace.model import ClassCost, Costs, InvalidInputError, OperatorCost, SourceDemand, read
 from edgeplace.spark_stats.parquet import write_parquet
+from tests.support.measured import counted
 
 COSTS = Costs(
     job="j",
@@ -29,6 +31,20 @@ def test_parquet_has_a_row_for_each_operator_and_class(spark, tmp_path):
     ]
     assert rows[0].demand_per_s == 3.0
     assert rows[2].selectivity == 0.5
+
+
+def test_where_nothing_can_be_written_the_costs_are_kept(spark, tmp_path, recording, capfd):
+    from edgeplace.cli.main import main
+
+    counted(recording, numRecordsIn=1000, accumulateBusyTimeMs=500)
+    out = tmp_path / "costs.json"
+    log = recording.write()
+    words = ["costs", str(log), "-o", str(out), "--parquet", str(log / "costs")]
+    assert main(words) == ExitStatus.INVALID_INPUT
+    said = capfd.readouterr()
+    assert "Spark cannot make this folder" in said.err
+    assert f"costs written to {out}" in said.out
+    assert read(out, Costs).operators
 
 
 def test_parquet_overwrites_nothing(spark, tmp_path):

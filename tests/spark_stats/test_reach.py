@@ -113,6 +113,7 @@ def test_a_file_named_like_a_pattern_is_of_this_machine(tmp_path):
         (["--master", "spark//127.0.0.1"], 2, "no URL of a master"),
         (["--master", "localhost:7077"], 2, "no URL of a master"),
         (["--conf", "executor.memory=4g"], 2, "no setting of Spark"),
+        (["--conf", "spark.master=spark://h:7077"], 2, "does not say where Spark runs"),
         (["--master", "yarn", "--remote", "sc://x"], 2, "not allowed with argument"),
     ],
 )

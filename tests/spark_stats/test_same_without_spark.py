@@ -1,7 +1,10 @@
 """The sums of a log are the same with and without Spark, to the last digit."""
 
+import gzip
 import json
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats import measure
 from edgeplace.spark_stats.files import log_files
 from edgeplace.spark_stats.log_sums import LogSums
+from edgeplace.spark_stats.unpacking import GZIP_MAGIC
 from edgeplace.spark_stats.without_spark import reading
 from tests.support.hostile_logs import hostile_log
 
@@ -61,6 +65,28 @@ def test_sums_and_bad_lines_of_whatever_is_in_a_log(spark, tmp_path):
         folder.mkdir()
         files += hostile_log(folder, seed, hour)
     check_same(reading.log_sums(log_files(files), nobody), by_spark.log_sums(files, spark, nobody))
+    # Under names that say nothing, where only Spark finds them.
+    packed = [misnamed(file) for file in files]
+    here = reading.log_sums(log_files(packed), nobody)
+    there = by_spark.log_sums([file.as_uri() for file in packed], spark, nobody)
+    assert rows(here) == rows(there)
+    assert here.quarantine.counts == there.quarantine.counts
+    assert lines(here) == lines(there)
+    assert list(here.damage) == [note.replace("file://", "") for note in there.damage]
+
+
+def misnamed(file: Path) -> Path:
+    """Return a file beside another, with its content packed."""
+    data, path = file.read_bytes(), file.with_name(f"{file.name}.packed")
+    path.write_bytes(data if data.startswith(GZIP_MAGIC) else gzip.compress(data))
+    # A scrape is dated by its file.
+    shutil.copystat(file, path)
+    return path
+
+
+def lines(sums: LogSums) -> list[str]:
+    """Return the bad lines, with plain paths."""
+    return sorted(str(bad).replace("file://", "") for bad in sums.quarantine.lines())
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,13 @@ def test_a_session_leaves_no_temporary_files(needs_spark: None, tmp_path: Path):
     folder.mkdir()
     ran = subprocess.run(
         [sys.executable, "-c", WORK],
-        env={**os.environ, "TMPDIR": str(folder)},
+        # Where Spark runs is not taken from the environment, as PySpark would.
+        env={
+            **os.environ,
+            "TMPDIR": str(folder),
+            "SPARK_REMOTE": "sc://127.0.0.1:1",
+            "SPARK_CONNECT_MODE_ENABLED": "1",
+        },
         capture_output=True,
         text=True,
         timeout=300,

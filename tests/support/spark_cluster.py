@@ -6,15 +6,19 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import pyspark
 
 from edgeplace.spark_stats.jvm import find_java_home
 
+T = TypeVar("T")
+
 HOME = Path(pyspark.__file__).parent
 _STARTS_S = 180
+_BEGUN = re.compile(r"Running task \S+ in stage (\d+)")
 _SMALL = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -81,6 +85,16 @@ class SparkCluster:
         """Return what a pattern finds in the log of a process, as soon as it does."""
         return self._word(self._folder / f"{name}.log", pattern)
 
+    def wait_for_task(self, name: str, stage: int) -> None:
+        """Wait until an executor of a worker has begun a task of a stage or of a later one."""
+
+        def has_begun() -> bool:
+            said = (log.read_text() for log in (self._folder / name).glob("app-*/*/stderr"))
+            stages = (number for text in said for number in _BEGUN.findall(text))
+            return any(int(number) >= stage for number in stages)
+
+        self._wait(has_begun, f"task on {name}")
+
     def end(self) -> None:
         for process in self.processes.values():
             process.kill()
@@ -108,12 +122,17 @@ class SparkCluster:
         return said
 
     def _word(self, said: Path, pattern: str) -> str:
+        found = self._wait(lambda: re.search(pattern, said.read_text()), f"{pattern!r} in {said}")
+        return found.group(found.re.groups)
+
+    def _wait(self, look: Callable[[], T | None], what: str) -> T:
         deadline = time.monotonic() + _STARTS_S
-        while time.monotonic() < deadline:
-            if found := re.search(pattern, said.read_text()):
-                return found.group(found.re.groups)
+        while not (found := look()):
+            if time.monotonic() > deadline:
+                logs = "".join(log.read_text()[-2000:] for log in self._folder.glob("*.log"))
+                raise AssertionError(f"no {what}: {logs}")
             time.sleep(0.1)
-        raise AssertionError(f"no {pattern!r} in {said.read_text()[-2000:]}")
+        return found
 
 
 def environment() -> dict[str, str]:

@@ -4,10 +4,11 @@ import argparse
 import dataclasses
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from edgeplace.cli.signals import ended_like_ctrl_c
 from edgeplace.model import (
     Cluster,
     Costs,
+    EdgeplaceError,
     InvalidInputError,
     dump,
     needing,
@@ -34,7 +36,7 @@ from edgeplace.views.tables import show_costs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from edgeplace.spark_stats import Measurement
+    from edgeplace.spark_stats import Measurement, Quarantine
 
 _SHOWN = 5
 _COSTS, _QUARANTINE = "-o", "--quarantine"
@@ -167,8 +169,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         (*args.logs, args.cluster, args.job, args.placement),
         args.json,
     )
-    by_ledger = bool(args.ledger) or is_ledger(args.logs[0])
-    _refuse_mixed(args, by_ledger)
+    ledgers = [log for log in args.logs if is_ledger(log)]
+    _refuse_mixed(args, ledgers)
     if args.parquet and Path(args.parquet).exists():
         raise InvalidInputError(
             f"--parquet {args.parquet}: exists already", "choose another folder, or remove it"
@@ -196,11 +198,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         "rates": rates,
         "flushes": flushes(args.flushes, "--flushes"),
     }
-    if by_ledger:
+    if ledgers or args.ledger:
         costs = _from_ledger(args, console, partial(costs_from_ledger, **case))
+        outputs.document(_COSTS, costs)
     else:
         costs = _from_logs(args, console, outputs, partial(measure, **case))
-    outputs.document(_COSTS, costs)
     if args.json:
         console.raw(dump(costs))
         return ExitStatus.OK
@@ -217,27 +219,38 @@ def _from_logs(
     outputs: Outputs,
     measure: "Callable[..., Measurement]",
 ) -> Costs:
-    """Measure logs, and write bad lines and Parquet."""
+    """Measure logs, and write costs, bad lines and Parquet."""
     # The JVM and its files end with the session.
-    with ended_like_ctrl_c(), console.progress("reading the log") as report:
-        session = _session(args)
-        measured = measure(args.logs, spark=session, progress=report)
-    if args.parquet:
-        from edgeplace.spark_stats.parquet import write_parquet
+    with ended_like_ctrl_c():
+        with console.progress("reading the log") as report:
+            session = _session(args)
+            measured = measure(args.logs, spark=session, progress=report)
+        # First of all, as what comes next can fail: it reads the log again, or writes elsewhere.
+        outputs.document(_COSTS, measured.costs)
+        try:
+            if args.parquet:
+                from edgeplace.spark_stats.parquet import write_parquet
 
-        write_parquet(measured.costs, args.parquet, session)
-    if args.quarantine:
-        bad_lines = map(dataclasses.asdict, measured.quarantine.lines())
-        outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad_lines))
-    if len(measured.quarantine):
-        console.problem(f"{count(len(measured.quarantine))} bad lines were set aside, such as")
-        for i, bad in enumerate(measured.quarantine.lines()):
-            if i == _SHOWN:
-                break
-            console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
-        if not args.quarantine:
-            console.problem("  --quarantine FILE keeps them all")
+                write_parquet(measured.costs, args.parquet, session)
+            if args.quarantine:
+                bad = map(dataclasses.asdict, measured.quarantine.lines())
+                outputs.text(_QUARANTINE, (json.dumps(b, ensure_ascii=False) + "\n" for b in bad))
+            _tell(measured.quarantine, console, bool(args.quarantine))
+        except EdgeplaceError:
+            outputs.say_written(_COSTS, "costs")
+            raise
     return measured.costs
+
+
+def _tell(bad_lines: "Quarantine", console: Console, kept: bool) -> None:
+    """Say how many lines could not be read, and show the first ones."""
+    if not len(bad_lines):
+        return
+    console.problem(f"{count(len(bad_lines))} bad lines were set aside, such as")
+    for bad in islice(bad_lines.lines(), _SHOWN):
+        console.problem(f"  {bad.file}:{bad.line}: {bad.reason}")
+    if not kept:
+        console.problem("  --quarantine FILE keeps them all")
 
 
 def _from_ledger(
@@ -253,20 +266,22 @@ def _from_ledger(
             notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
         for note in notes:
             console.problem(note)
-    elif len(args.logs) > 1:
-        raise InvalidInputError(
-            f"{args.logs[0]} is a ledger, and {args.logs[1]} stands beside it",
-            "give one ledger; logs are added to it by --ledger",
-        )
     between = None
     if args.between:
         between = (_instant_ms(args.between[0]), _instant_ms(args.between[1]))
     return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last, between_ms=between)
 
 
-def _refuse_mixed(args: argparse.Namespace, by_ledger: bool) -> None:
-    """Raise an error if an option is for costs from logs alone, or for those from a ledger."""
-    if by_ledger:
+def _refuse_mixed(args: argparse.Namespace, ledgers: Sequence[str]) -> None:
+    """Raise an error if logs and ledgers are mixed, or options for the ones and the others."""
+    if ledgers and (args.ledger or len(args.logs) > 1):
+        logs = [log for log in args.logs if log != ledgers[0]] or args.logs[1:]
+        other = f"--ledger {args.ledger}" if args.ledger else logs[0]
+        raise InvalidInputError(
+            f"{ledgers[0]} is a ledger, and {other} stands beside it",
+            "give one ledger alone, or logs and --ledger FOLDER, which adds them to that ledger",
+        )
+    if ledgers or args.ledger:
         wrong = {"--quarantine": args.quarantine, "--parquet": args.parquet}
         why = "of logs alone, and these costs come from a ledger"
         cure = "leave it out, or give the logs without --ledger"
