@@ -92,6 +92,11 @@ def on_disk(paths: Sequence[str | Path]) -> bool:
     )
 
 
+def note_of(file: str, lines: int) -> str:
+    """Return the note on a damaged gzip file of which so many lines could be read."""
+    return f"{file}: {CUT_SHORT} ({lines:,} lines)"
+
+
 def is_uri(path: str | Path) -> bool:
     """Return whether a path is a URI, which only Spark reads."""
     return bool(_URI.match(str(path)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.files import CUT_SHORT
+from edgeplace.spark_stats.files import CUT_SHORT, note_of
 from edgeplace.spark_stats.quarantine import BadLine, Quarantine
 from edgeplace.spark_stats.sums_table import SUM_KEYS
 
@@ -53,7 +53,7 @@ class LogSums:
         for row in rows:
             if row.kind == r.BAD:
                 counts[row.name] = counts.get(row.name, 0) + row["rows"]
-        damage = [f"{file}: {CUT_SHORT} ({n:,} lines)" for file, n in damaged]
+        damage = [note_of(file, lines) for file, lines in damaged]
         damage += [f"{file} is empty" for file in empty]
         # Numbers are added in the order of the rows, so their last digits depend on it.
         ordered = sorted(rows, key=lambda row: [str(row[key]) for key in SUM_KEYS])

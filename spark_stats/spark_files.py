@@ -165,7 +165,7 @@ def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, tuple[int,
                 session.read.format("binaryFile").option("recursiveFileLookup", "true").load(path)
             )
             # The table has no rows of files without content.
-            empty = {_uri(unquote(file)): (0, 0) for file in table.inputFiles()}
+            there = {_uri(unquote(file)): (0, 0) for file in table.inputFiles()}
             modified_ms = F.unix_millis("modificationTime").alias("modified_ms")
             files = table.select("path", "length", modified_ms).collect()
         except AnalysisException as e:
@@ -176,12 +176,12 @@ def _listed(paths: Sequence[str], session: SparkSession) -> dict[str, tuple[int,
                 "give the URI of a recorded log, of a folder, or a pattern, as the machines of "
                 "Spark see it",
             ) from e
-        if not empty and path.rstrip("/").rpartition("/")[2].startswith((".", "_")):
+        if not there and path.rstrip("/").rpartition("/")[2].startswith((".", "_")):
             raise InvalidInputError(
                 f"Spark reads no file {path}: it passes over names that begin with a dot or _",
                 "rename it, or copy it to this machine",
             )
-        listed |= empty | {_uri(f.path): (f.length, f.modified_ms) for f in files}
+        listed |= there | {_uri(f.path): (f.length, f.modified_ms) for f in files}
     return {f: each for f, each in sorted(listed.items()) if not of_ledger(f.rpartition("/")[2])}
 
 

@@ -8,7 +8,7 @@ from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.extras.extras import needing
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.costs_of_sums import job_names
-from edgeplace.spark_stats.files import CUT_SHORT, LogFiles, log_files, on_disk
+from edgeplace.spark_stats.files import LogFiles, log_files, note_of, on_disk
 from edgeplace.spark_stats.job_facts import read_facts
 from edgeplace.spark_stats.ledger import plain_segments
 from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder, Manifest
@@ -92,7 +92,7 @@ def add_to_ledger(
                 f"{_listed(strangers)}",
                 "give each job a ledger of its own",
             )
-        cut = {f: f"{f}: {CUT_SHORT} ({n:,} lines)" for f, n in files.cut_short.items()}
+        cut = {file: note_of(file, lines) for file, lines in files.cut_short.items()}
         modified_ms = {f: files.modified_ms[f] for f in new}
         batch = Batch(segments=new, modified_ms=modified_ms, bad_lines=found.bad_lines, damage=cut)
         # A segment without the answer about the job has its id in place of its name.
