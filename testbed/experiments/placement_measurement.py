@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -35,6 +35,10 @@ not fit the link.
 """
 _UNFAIR = 1.1
 """Ratio of the fastest to the slowest source, above which they may disturb each other."""
+
+
+_Measured = Callable[[float], dict[str, Any]]
+"""Offers records to each source subtask, in records/s, and returns the summary."""
 
 
 @dataclass(frozen=True)
@@ -109,37 +113,43 @@ def watched(
     run.world.set_wan(WIDE)
     _move(run, plan, cluster)
     run.world.set_wan(Wan(mbit, DELAY_MS))
-    rejected, schedule = 0, run.schedule
+    rejected = 0
     while True:
-        run.rate(f"{rate:.4f}")
-        time.sleep(schedule.settle_s)
-        steady = windows(
-            run.world, schedule.windows, max(schedule.window_s, schedule.records_a_window / rate)
-        )
-        at_rate, seen = _summary(run, steady), latency(run.out, steady)
-        run.rate(f"{_FILLING * sustained:.4f}")
-        time.sleep(schedule.settle_s if mbit >= WIDE.mbit_per_s else schedule.fill_s)
-        full, overloaded, offered = _overloaded(run, sustained)
-        sources = overloaded["per_source"]
-        if max(sources) > _UNFAIR * min(sources):
-            # One source may take what the other needs, so both are offered an equal share.
-            run.rate(f"{sum(sources) / len(sources):.4f}")
-            time.sleep(schedule.settle_s)
-            full, equal = _precisely(run, full[0].end_s - full[0].begin_s)
-            overloaded = max(overloaded, equal, key=lambda seen: float(seen["per_subtask"]))
-        run.rate(TRICKLE)
-        busy = max(w.machine_busy for w in [*steady, *full])
-        if busy <= schedule.busy_limit:
-            break
+        busy, seen = _once(run, mbit, rate, sustained)
+        if busy <= run.schedule.busy_limit:
+            return {"rejected": rejected, **seen}
         rejected += 1
         say(f"rejected: {busy:.0%} of this machine was busy")
         if rejected == TRIALS:
             raise TestbedError(f"this machine is too busy: {busy:.0%} of its processors")
-        time.sleep(schedule.settle_s)
-    return {
-        "rejected": rejected,
-        "steady": {**at_rate, "latency": asdict(seen) if seen else None},
-        "full": {**overloaded, "offered_per_subtask": offered},
+        time.sleep(run.schedule.settle_s)
+
+
+def _once(
+    run: HeadlineRun, mbit: float, rate: float, sustained: float
+) -> tuple[float, dict[str, Any]]:
+    """Return how busy this machine was at most, and what was measured."""
+    schedule = run.schedule
+    run.rate(f"{rate:.4f}")
+    time.sleep(schedule.settle_s)
+    length_s = max(schedule.window_s, schedule.records_a_window / rate)
+    steady = windows(run.world, schedule.windows, length_s)
+    at_rate, latencies = _summary(run, steady), latency(run.out, steady)
+    run.rate(f"{_FILLING * sustained:.4f}")
+    time.sleep(schedule.settle_s if mbit >= WIDE.mbit_per_s else schedule.fill_s)
+    full = []
+
+    def measured(offer: float) -> dict[str, Any]:
+        full.append(_at_offer(run, sustained, offer))
+        return full[-1]
+
+    best, offered = _overloaded(measured, sustained)
+    if _is_unfair(best):
+        best, offered = in_equal_shares(measured, best, offered)
+    run.rate(TRICKLE)
+    return max(each["machine_busy"] for each in [at_rate, *full]), {
+        "steady": {**at_rate, "latency": asdict(latencies) if latencies else None},
+        "full": {**best, "offered_per_subtask": offered},
     }
 
 
@@ -157,33 +167,71 @@ def _move(run: HeadlineRun, plan: Plan, cluster: Cluster) -> None:
             return
 
 
-def _overloaded(run: HeadlineRun, sustained: float) -> tuple[list[Window], dict[str, Any], float]:
-    """Measure a placement under overload; return the rate that each source was offered.
+def _overloaded(measured: _Measured, sustained: float) -> tuple[dict[str, Any], float]:
+    """Return the summary of an overload, and its offer to each source.
 
     While all of it is sustained, the offer is doubled.
     """
-    schedule = run.schedule
-    length = max(schedule.window_s, schedule.records_a_window / sustained)
     offered = _OVERLOAD * sustained
     while True:
-        run.rate(f"{offered:.4f}")
-        time.sleep(schedule.settle_s)
-        full, seen = _precisely(run, length)
+        seen = measured(offered)
         if seen["per_subtask"] < AS_OFFERED * offered or offered >= _MOST_OFFERED * sustained:
-            return full, seen, offered
+            return seen, offered
         offered *= 2
 
 
-def _precisely(run: HeadlineRun, length_s: float) -> tuple[list[Window], dict[str, Any]]:
-    """Return so many windows that the mean of their rates is known, and their summary."""
+def in_equal_shares(
+    measured: _Measured, overloaded: dict[str, Any], offered: float
+) -> tuple[dict[str, Any], float]:
+    """Offer each source the mean of an overload that they shared badly, and more while all of it is
+    sustained: one source may have taken what the other needs.
+
+    Parameters
+    ----------
+    measured
+        Measures an offer to each source.
+    overloaded, offered
+        The summary of the overload, and its offer.
+
+    Returns
+    -------
+    tuple
+        The best summary, and an offer that was not sustained. If the summary shows all of an offer,
+        that one is at most a tenth above.
+    """
+    best, share = overloaded, fmean(overloaded["per_source"])
+    while True:
+        equal = measured(share)
+        best = max(best, equal, key=lambda seen: float(seen["per_subtask"]))
+        if equal["per_subtask"] < AS_OFFERED * share:
+            offered = share
+            if not _is_unfair(equal):
+                return best, offered
+        if offered <= _UNFAIR * best["per_subtask"]:
+            return best, offered
+        share = math.sqrt(best["per_subtask"] * offered)
+
+
+def _is_unfair(seen: Mapping[str, Any]) -> bool:
+    """Return whether some source had far more than another."""
+    return max(seen["per_source"]) > _UNFAIR * min(seen["per_source"])
+
+
+def _at_offer(run: HeadlineRun, sustained: float, offered: float) -> dict[str, Any]:
+    """Offer records to each source; return the summary of so many windows that the mean of their
+    rates is known.
+    """
     schedule = run.schedule
+    run.rate(f"{offered:.4f}")
+    time.sleep(schedule.settle_s)
+    length_s = max(schedule.window_s, schedule.records_a_window / sustained)
     seen = windows(run.world, schedule.windows, length_s)
     while True:
         summary = _summary(run, seen)
         each = np.array(summary["per_subtask_each"])
         error = each.std(ddof=1) / math.sqrt(len(each))
         if error <= schedule.rate_error * each.mean() or len(seen) >= schedule.most_windows:
-            return seen, summary
+            return summary
         seen += windows(run.world, schedule.windows, length_s)
 
 
