@@ -77,8 +77,23 @@ class Manifest(BaseModel):
         }
 
     def bad_lines(self) -> int:
-        """Return the number of lines that could not be read."""
-        return sum(batch.bad_lines.get(s, 0) for s, batch in self._latest().items())
+        """Return the number of lines that could not be read.
+
+        Rotation gives a segment another name and may pack it; neither changes when it was modified.
+        So one that was modified at the same time as one of an earlier batch, with as many bad
+        lines, is taken for it.
+        """
+        latest = self._latest()
+        total, seen = 0, set[tuple[int, int]]()
+        for batch in self.batches:
+            own = {
+                segment: (batch.modified_ms.get(segment), count)
+                for segment, count in batch.bad_lines.items()
+                if latest[segment] is batch
+            }
+            total += sum(each[1] for each in own.values() if each not in seen)
+            seen |= {(at, count) for at, count in own.values() if at is not None}
+        return total
 
     def damage(self) -> list[str]:
         """Return what is wrong with segments."""

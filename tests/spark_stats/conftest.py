@@ -1,12 +1,15 @@
 """One Spark session for all tests here, and a writer of small logs in the canonical format."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from edgeplace.model import Cluster, Node, Site, TaskManager
+from edgeplace.spark_stats import add_to_ledger
+from tests.support.segments import segments
 
 JOB = "a" * 32
 DATA = Path(__file__).parent / "data"
@@ -123,3 +126,18 @@ def cluster() -> Cluster:
 @pytest.fixture(scope="session")
 def data() -> Path:
     return DATA
+
+
+@pytest.fixture(scope="module")
+def two(recording_in, tmp_path_factory) -> Path:
+    """Return a folder with `log/` of three segments and `ledger/`, which has the first two."""
+    folder = tmp_path_factory.mktemp("ledger")
+    files = segments(recording_in(folder), folder / "log", [8, 16])
+    add_to_ledger(folder / "ledger", files[:1])
+    add_to_ledger(folder / "ledger", files[1:2])
+    return folder
+
+
+@pytest.fixture
+def ledger(two, tmp_path) -> Path:
+    return Path(shutil.copytree(two / "ledger", tmp_path / "ledger"))

@@ -1,5 +1,6 @@
 """A ledger gives what its log gives, however the log came to it."""
 
+import gzip
 import json
 import os
 import shutil
@@ -10,70 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeplace.model import InvalidInputError, dump
-from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, is_ledger, measure
-from edgeplace.spark_stats.ledger import folder as ledger_folder
+from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
+from edgeplace.spark_stats.ledger.folder import LedgerFolder
 from tests.support.measured import START
+from tests.support.segments import POLL_MS, POLLS, poll, segments, without_quarters
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="a ledger needs pyarrow")
 pytestmark = pytest.mark.slow
-
-POLL_MS = 20_000
-POLLS = 24
-
-
-def poll(recording, number: int, restarts: set[int], moves: set[int], job: str = "a" * 32) -> None:
-    """Write one poll of two operators; counters start anew after a restart."""
-    at = START + POLL_MS * number
-    since = number - max((n for n in restarts if n <= number), default=0)
-    there = len([n for n in moves if n <= number]) % 2
-    attempt = len([n for n in restarts if n <= number])
-    recording.placed(at, "map", ["10.0.0.1", ["10.0.0.9", "10.0.0.2"][there]], attempt)
-    recording.metrics(
-        at + 5,
-        "map",
-        job,
-        numRecordsIn=[1000 * since + number % 7, 300 * since],
-        numBytesIn=[9000.0 * since, 2700 * since],
-        accumulateBusyTimeMs=[512.5 * since, 33.25 * since if number % 5 else "NaN"],
-    )
-    recording.metrics(
-        at + 6, "source", job, numRecordsOut=1300 * since, accumulateBusyTimeMs=64 * since
-    )
-    size = {"status": "COMPLETED", "state_size": 10 * number, "checkpointed_size": 900 + number**2}
-    path = f"/jobs/{job}/checkpoints/details/{number // 2}/subtasks/id-map"
-    recording.answer(at + 7, path, size)
-
-
-def segments(recording, folder: Path, cuts: list[int], restarts=(), moves=()) -> list[Path]:
-    """Write the polls between cuts as one file each."""
-    folder.mkdir()
-    recording.folder = folder
-    recording.lines = []
-    recording.job({"source": 1, "map": 2}, [("source", "map", "HASH")])
-    files = []
-    for i, (first, end) in enumerate(zip([0, *cuts], [*cuts, POLLS], strict=True)):
-        for number in range(first, end):
-            poll(recording, number, set(restarts), set(moves))
-        recording.lines.append("garbage")
-        files.append(recording.write(f"{i:02d}.jsonl"))
-        recording.lines = []
-    return files
-
-
-def without_quarters(document: str) -> object:
-    """Return costs without what depends on the quarters of the time, numbers rounded."""
-
-    def cleaned(node: object) -> object:
-        if isinstance(node, dict):
-            kept = {k: v for k, v in node.items() if k not in ("by_quarter_per_s", "stationary")}
-            kept["notes"] = [n for n in kept.get("notes", ()) if "drifts" not in n]
-            return {k: cleaned(v) for k, v in kept.items()}
-        if isinstance(node, list):
-            return [cleaned(x) for x in node]
-        return float(f"{node:.11g}") if isinstance(node, float) else node
-
-    return cleaned(json.loads(document))
-
 
 numbers = st.sets(st.integers(1, POLLS - 1), max_size=3).map(sorted)
 
@@ -109,21 +53,6 @@ def test_piece_by_piece_is_the_whole(
     assert json.loads(once)["notes"] == json.loads(here)["notes"]
 
 
-@pytest.fixture(scope="module")
-def two(recording_in, tmp_path_factory) -> Path:
-    """Return a folder with `log/` of three segments and `ledger/`, which has the first two."""
-    folder = tmp_path_factory.mktemp("ledger")
-    files = segments(recording_in(folder), folder / "log", [8, 16])
-    add_to_ledger(folder / "ledger", files[:1])
-    add_to_ledger(folder / "ledger", files[1:2])
-    return folder
-
-
-@pytest.fixture
-def ledger(two, tmp_path) -> Path:
-    return Path(shutil.copytree(two / "ledger", tmp_path / "ledger"))
-
-
 def test_a_ledger_older_than_a_metric_is_continued(engine, two, ledger):
     whole = sorted((two / "log").iterdir())
     newer = Path(shutil.copytree(ledger, ledger.with_name("newer")))
@@ -147,6 +76,29 @@ def test_a_segment_is_counted_once(two, ledger, tmp_path):
     assert note.startswith("24 samples are not newer than the last ones")
     after = without_quarters(dump(costs_from_ledger(ledger, None)))
     assert after["operators"] == without_quarters(before)["operators"]
+
+
+def test_bad_lines_of_a_segment_that_was_rotated_count_once(two, tmp_path):
+    log = Path(shutil.copytree(two / "log", tmp_path / "log"))
+    files = sorted(log.iterdir())
+    for number, file in enumerate(files):
+        os.utime(file, (number, number))
+    before = bad_lines(log, tmp_path / "ledger")
+    assert before == len(files)
+    files[0].rename(log / "old.jsonl")
+    packed = log / "old.jsonl.gz"
+    packed.write_bytes(gzip.compress(files[1].read_bytes()))
+    os.utime(packed, (1, 1))
+    files[1].unlink()
+    assert bad_lines(log, tmp_path / "ledger") == before
+    # Another segment with as many bad lines counts.
+    shutil.copy(files[2], log / "new.jsonl")
+    assert bad_lines(log, tmp_path / "ledger") == before + 1
+
+
+def bad_lines(log: Path, ledger: Path) -> int:
+    add_to_ledger(ledger, [log])
+    return LedgerFolder(ledger).manifest().bad_lines()
 
 
 def test_a_file_that_grows_counts_what_is_new(two, ledger, tmp_path):
@@ -327,145 +279,6 @@ def test_jobs_that_nobody_has_named_are_not_one_job(recording, tmp_path):
         with pytest.raises(InvalidInputError, match=r"the segments are of '.*' \(b+\)"):
             add_to_ledger(ledger, segments_given)
     assert add_to_ledger(ledger, [again]) == ()
-
-
-class Killed(BaseException):
-    """What stops a writer between two of its steps."""
-
-
-def test_a_writer_that_is_killed_at_any_step_loses_nothing(two, tmp_path, monkeypatch):
-    files = sorted((two / "log").iterdir())
-    of_files = [without_quarters(dump(measure(files[:n], None).costs)) for n in (1, 2, 3)]
-    left = 0
-
-    def stepwise(step):
-        def counted(*args, **more):
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise Killed
-            return step(*args, **more)
-
-        return counted
-
-    for owner, name in (
-        (ledger_folder, "_sync"),
-        (ledger_folder, "write_text"),
-        (parquet, "write_table"),
-        (Path, "replace"),
-        (Path, "unlink"),
-    ):
-        monkeypatch.setattr(owner, name, stepwise(getattr(owner, name)))
-
-    def after(steps: int | None, ledger: Path, segments_given: list[Path]) -> bool:
-        nonlocal left
-        left = 10**9 if steps is None else steps
-        try:
-            add_to_ledger(ledger, segments_given)
-        except Killed:
-            return False
-        finally:
-            left = 10**9
-        return True
-
-    for held in (0, 1):
-        for steps in range(99):
-            ledger = tmp_path / f"{held} {steps}"
-            if held:
-                assert after(None, ledger, files[:1])
-            ended = after(steps, ledger, files[held : held + 1])
-            if held or ended:
-                found = without_quarters(dump(costs_from_ledger(ledger, None)))
-                assert found in of_files[held - 1 + ended : held + 1]
-            assert after(None, ledger, files[held:])
-            assert without_quarters(dump(costs_from_ledger(ledger, None))) == of_files[2]
-            if ended:
-                break
-        assert steps > 5
-
-
-def test_a_lost_manifest_is_not_a_new_ledger(two, ledger):
-    (ledger / "manifest.json").unlink()
-    with pytest.raises(InvalidInputError, match="no manifest of a ledger names"):
-        measure([ledger], None)
-    for file in ledger.glob("000002.*"):
-        file.unlink()
-    with pytest.raises(InvalidInputError, match=r"is no ledger: it has 000001"):
-        add_to_ledger(ledger, [two / "log"])
-
-
-def test_a_ledger_without_metrics_has_no_costs_yet(recording, tmp_path):
-    recording.job({"source": 1, "map": 2})
-    add_to_ledger(tmp_path / "ledger", [recording.write()])
-    with pytest.raises(InvalidInputError, match="no metrics of a task yet"):
-        costs_from_ledger(tmp_path / "ledger", None, last_s=60)
-    for number in range(3):
-        poll(recording, number, set(), set())
-    assert add_to_ledger(tmp_path / "ledger", [recording.write("later.jsonl")]) == ()
-    assert costs_from_ledger(tmp_path / "ledger", None, last_s=60).operators
-
-
-def test_what_a_killed_writer_left_is_not_counted(two, ledger):
-    before = dump(costs_from_ledger(ledger, None))
-    (ledger / "000003.sums.parquet").write_bytes(b"half")
-    (ledger / ".000003.carried.parquet").write_bytes(b"half")
-    assert dump(costs_from_ledger(ledger, None)) == before
-    add_to_ledger(ledger, [two / "log"])
-    whole = measure([two / "log"], None).costs
-    assert without_quarters(dump(costs_from_ledger(ledger, None))) == without_quarters(dump(whole))
-
-
-def test_a_damaged_ledger_is_refused(ledger):
-    (ledger / "000002.sums.parquet").write_bytes(b"half")
-    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is damaged"):
-        costs_from_ledger(ledger, None)
-    shutil.copy(ledger / "000002.carried.parquet", ledger / "000002.sums.parquet")
-    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet is damaged: it has no bin"):
-        costs_from_ledger(ledger, None)
-    (ledger / "000002.sums.parquet").unlink()
-    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is not there"):
-        costs_from_ledger(ledger, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('{"format": "edgeplace/ledger", "version": 2}', "is of version 2"),
-        ('{"format": "edgeplace/ledger", "ver', "is damaged"),
-        ('{"format": "edgeplace/ledger", "version": 1, "batches": 3}', "is damaged"),
-    ],
-)
-def test_a_manifest_that_cannot_be_read(two, ledger, text, said):
-    (ledger / "manifest.json").write_text(text)
-    assert is_ledger(ledger)
-    with pytest.raises(InvalidInputError, match=said) as e:
-        costs_from_ledger(ledger, None)
-    assert "a new ledger" in e.value.cure
-    with pytest.raises(InvalidInputError, match=said):
-        add_to_ledger(ledger, [two / "log"])
-
-
-def test_a_folder_of_something_else_is_no_ledger(two, tmp_path):
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(InvalidInputError, match=r"is no ledger: it has mine\.txt"):
-        add_to_ledger(tmp_path, [two / "log"])
-    assert not is_ledger(tmp_path)
-    assert not is_ledger(
-        "s3a://logs/{" + ",".join(f"2026-11-{day:02d}" for day in range(1, 31)) + "}"
-    )
-
-
-def test_an_empty_ledger_has_no_costs(tmp_path):
-    with pytest.raises(InvalidInputError, match="is empty"):
-        costs_from_ledger(tmp_path, None)
-
-
-def test_one_writer_at_a_time(two, ledger):
-    from edgeplace.spark_stats.ledger.folder import LedgerFolder
-
-    writing = LedgerFolder(ledger).for_writing()
-    with writing, pytest.raises(InvalidInputError, match="another process adds"):
-        add_to_ledger(ledger, [two / "log"])
 
 
 def test_the_command_line(two, ledger, tmp_path, capsys):
