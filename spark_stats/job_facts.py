@@ -119,8 +119,11 @@ def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
         for node in nodes
         for given in node.get("inputs") or ()
     )
-    found = {node["id"]: tumbling_s(str(node.get("description", ""))) for node in nodes}
-    facts.window_s = {vertex: length for vertex, length in found.items() if length}
+    described = {node["id"]: str(node["description"]) for node in nodes if "description" in node}
+    if described:
+        # The plan in the answer about the job, which each poll has, is read without descriptions.
+        found = {vertex: tumbling_s(text) for vertex, text in described.items()}
+        facts.window_s = {vertex: length for vertex, length in found.items() if length}
 
 
 def tumbling_s(description: str) -> float | None:

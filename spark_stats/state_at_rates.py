@@ -15,7 +15,7 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import FEWEST_MINUTES, SAME_RATE, by_rate
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.laws import FEWEST_RATES, state_law
-from edgeplace.spark_stats.sums_table import BIN_MS
+from edgeplace.spark_stats.sums_table import BIN_MS, RECENT_CHECKPOINTS
 
 _STILL = 1.1
 """Largest factor by which the state of a rate differs between its earlier and later minutes, the
@@ -72,8 +72,12 @@ def with_state_laws(
     job: str,
     ids: Mapping[str, str],
     sources: Collection[str],
+    by_last: Collection[str],
 ) -> tuple[OperatorCost, ...]:
     """Return the operators, those whose state follows their rate with its law.
+
+    With a law, `checkpointed_bytes` is what checkpoints write of a state of `state_bytes`: the same
+    share as they wrote of their own, which may have been smaller.
 
     Parameters
     ----------
@@ -85,22 +89,33 @@ def with_state_laws(
         Vertex in the log -> id of the operator.
     sources
         Operators whose records out count.
+    by_last
+        Operators whose `checkpointed_bytes` is that of the last checkpoint, not a mean.
     """
     of_operator: dict[str, list[HeldState]] = {}
     for state in states:
         if state.job == job and state.vertex in ids:
             of_operator.setdefault(ids[state.vertex], []).append(state)
 
-    def points(op: OperatorCost) -> Iterator[_Point]:
-        own = of_operator.get(op.operator)
-        if own:
-            rates = _rates(op.operator, minutes, job, ids, op.operator in sources)
-            yield from _points(own, rates)
+    def with_law(op: OperatorCost) -> OperatorCost:
+        own = sorted(of_operator.get(op.operator, ()), key=lambda state: state.at_ms)
+        if not own:
+            return op
+        rates = _rates(op.operator, minutes, job, ids, op.operator in sources)
+        count = 1 if op.operator in by_last else RECENT_CHECKPOINTS
+        return _with_law(op, _points(own, rates), fmean(s.state_bytes for s in own[-count:]))
 
-    return tuple(_with_law(op, points(op)) for op in operators)
+    return tuple(map(with_law, operators))
 
 
-def _with_law(op: OperatorCost, points: Iterator[_Point]) -> OperatorCost:
+def _with_law(op: OperatorCost, points: Iterable[_Point], written_of: float) -> OperatorCost:
+    """Return the operator with its law, if it has one.
+
+    Parameters
+    ----------
+    written_of
+        State in the checkpoints that wrote `checkpointed_bytes`.
+    """
     groups = [g for g in by_rate(points) if len({p.minute for p in g}) >= FEWEST_MINUTES]
     seen = [
         (fmean(p.rate_per_s for p in group), fmean(p.state_bytes for p in group))
@@ -112,7 +127,10 @@ def _with_law(op: OperatorCost, points: Iterator[_Point]) -> OperatorCost:
     if law is None:
         return op
     note = f"its state follows its rate: by a law of {len(seen)} rates"
-    return op.model_copy(update={"state_law": law, "notes": (*op.notes, note)})
+    update = {"state_law": law, "notes": (*op.notes, note)}
+    if op.state_bytes and op.checkpointed_bytes is not None:
+        update["checkpointed_bytes"] = op.checkpointed_bytes / written_of * op.state_bytes
+    return op.model_copy(update=update)
 
 
 def _growth(group: Sequence[_Point]) -> float:

@@ -53,8 +53,8 @@ class Recording:
         name: str = "telemetry",
         ts_ms: int = 0,
     ) -> None:
+        """Write the answers about a job, its own one last, as later polls have it, too."""
         vertices = [{"id": f"id-{n}", "name": n, "parallelism": p} for n, p in operators.items()]
-        self.answer(ts_ms, f"/jobs/{job}", {"name": name, "vertices": vertices, "now": 1})
         nodes = [
             {
                 "id": f"id-{n}",
@@ -64,7 +64,10 @@ class Recording:
             }
             for n in operators
         ]
-        self.answer(ts_ms, f"/jobs/{job}/plan", {"plan": {"name": name, "nodes": nodes}})
+        plan = {"name": name, "nodes": nodes}
+        self.answer(ts_ms, f"/jobs/{job}/plan", {"plan": plan})
+        told = {"name": name, "vertices": vertices, "now": 1, "plan": plan}
+        self.answer(ts_ms, f"/jobs/{job}", told)
 
     def placed(
         self,

@@ -30,9 +30,8 @@ def changing(recording, rates=RATES, out=put_out, *, full=(), description="", ou
         [("source", "combine", "REBALANCE"), *(("combine", t, "HASH") for t in targets)],
     )
     if description:
-        recording.lines[-1] = recording.lines[-1].replace(
-            '{"id": "id-combine",', f'{{"id": "id-combine", "description": "{description}",'
-        )
+        there = f'{{"id": "id-combine", "description": "{description}",'
+        recording.lines = [x.replace('{"id": "id-combine",', there) for x in recording.lines]
     got = sent = pressed = 0.0
     for poll in range(len(rates) * MINUTES * 60 // POLL_S + 1):
         at = START - START % 60_000 + 1000 * POLL_S * poll

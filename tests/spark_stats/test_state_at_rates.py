@@ -1,5 +1,6 @@
 """The state law of a log whose rate changes, read with and without Spark and from a ledger."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,6 +68,19 @@ def test_state_that_follows_the_rate_has_its_law(engine, recording):
     # The state is still that of the last checkpoints.
     assert join.state_bytes == pytest.approx(by_law(3, 300.0), rel=0.01)
     assert operator(measure([log], None, spark=engine), "source").state_law is None
+
+
+def test_checkpoints_write_the_same_share_of_a_larger_state(engine, recording):
+    polls(recording, [100.0, 1000.0, 300.0, 3000.0, 300.0], by_law)
+    # Of the last ten checkpoints, four are of a rate that is ten times as high.
+    end = json.loads(recording.lines[-1])["ts_ms"] - 3 * 60_000
+    recording.lines = [x for x in recording.lines if json.loads(x)["ts_ms"] < end]
+    log = recording.write()
+    join = operator(measure([log], None, spark=engine), "join")
+    assert join.state_bytes == pytest.approx(by_law(3, 3000.0), rel=0.01)
+    # Each of these checkpoints wrote all of its state.
+    assert join.state_law is not None
+    assert join.checkpointed_bytes == pytest.approx(join.state_bytes, rel=1e-6)
 
 
 @pytest.mark.parametrize(
