@@ -177,12 +177,11 @@ def running(
 
 def _last_restart(world: World, job_id: str) -> str:
     """Return why a job has restarted last, for people; moves are such restarts, too."""
-    history = world.cluster.rest.get(f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
-    if not history:
+    last = world.cluster.rest.last_failure(job_id)
+    if last is None:
         return "The job has not restarted."
-    last = history[0]
-    at = time.strftime("%H:%M:%S", time.localtime(last["timestamp"] / 1000))
-    return f"The job has restarted at {at}: {last['stacktrace'].splitlines()[0]}"
+    at = time.strftime("%H:%M:%S", time.localtime(last[0]))
+    return f"The job has restarted at {at}: {last[1]}"
 
 
 def _experiment(run: HeadlineRun, mbit_per_s: Sequence[float], results: Results) -> None:

@@ -33,6 +33,12 @@ _FILLING = 4.0
 """Overload that fills the buffers before a link. Empty buffers would accept the records that do
 not fit the link.
 """
+_RESTART_S = 300.0
+"""Time for which a restart may last: state is read back over a thin link."""
+RESTARTED = "restarted"
+"""Key of a summary: whether the job restarted meanwhile. On a full link, a checkpoint may keep the
+heartbeat of a TaskManager waiting.
+"""
 _UNFAIR = 1.1
 """Ratio of the fastest to the slowest source, above which they may disturb each other."""
 
@@ -134,7 +140,7 @@ def _once(
     time.sleep(schedule.settle_s)
     length_s = max(schedule.window_s, schedule.records_a_window / rate)
     steady = windows(run.world, schedule.windows, length_s)
-    at_rate, latencies = _summary(run, steady), latency(run.out, steady)
+    at_rate, latencies = _summary(run, steady, steady[0].begin_s), latency(run.out, steady)
     run.rate(f"{_FILLING * sustained:.4f}")
     time.sleep(schedule.settle_s if mbit >= WIDE.mbit_per_s else schedule.fill_s)
     full = []
@@ -144,8 +150,8 @@ def _once(
         return full[-1]
 
     best, offered = _overloaded(measured, sustained)
-    if _is_unfair(best):
-        best, offered = in_equal_shares(measured, best, offered)
+    if best[RESTARTED] or _is_unfair(best):
+        best, offered = largest_offer(measured, at_rate, best, offered)
     run.rate(TRICKLE)
     return max(each["machine_busy"] for each in [at_rate, *full]), {
         "steady": {**at_rate, "latency": asdict(latencies) if latencies else None},
@@ -180,16 +186,22 @@ def _overloaded(measured: _Measured, sustained: float) -> tuple[dict[str, Any], 
         offered *= 2
 
 
-def in_equal_shares(
-    measured: _Measured, overloaded: dict[str, Any], offered: float
+def largest_offer(
+    measured: _Measured, at_rate: dict[str, Any], overloaded: dict[str, Any], offered: float
 ) -> tuple[dict[str, Any], float]:
-    """Offer each source the mean of an overload that they shared badly, and more while all of it is
-    sustained: one source may have taken what the other needs.
+    """Find what each source can be offered at most, after an overload that they shared badly, where
+    one may have taken what the other needs, or in which the job restarted.
+
+    First each gets the mean of what all had, and after a restart something between the rate that
+    was sustained and the overload; then more while all of it is sustained, and less while the job
+    restarts.
 
     Parameters
     ----------
     measured
         Measures an offer to each source.
+    at_rate
+        The summary of a rate that was sustained.
     overloaded, offered
         The summary of the overload, and its offer.
 
@@ -199,17 +211,20 @@ def in_equal_shares(
         The best summary, and an offer that was not sustained. If the summary shows all of an offer,
         that one is at most a tenth above.
     """
-    best, share = overloaded, fmean(overloaded["per_source"])
+    best, seen = at_rate, overloaded
+    share = 0.0 if seen[RESTARTED] else fmean(seen["per_source"])
     while True:
-        equal = measured(share)
-        best = max(best, equal, key=lambda seen: float(seen["per_subtask"]))
-        if equal["per_subtask"] < AS_OFFERED * share:
-            offered = share
-            if not _is_unfair(equal):
-                return best, offered
+        if not seen[RESTARTED]:
+            best = max(best, seen, key=lambda each: float(each["per_subtask"]))
         if offered <= _UNFAIR * best["per_subtask"]:
             return best, offered
-        share = math.sqrt(best["per_subtask"] * offered)
+        share = share or math.sqrt(best["per_subtask"] * offered)
+        seen = measured(share)
+        if seen[RESTARTED] or seen["per_subtask"] < AS_OFFERED * share:
+            offered = share
+            if not (seen[RESTARTED] or _is_unfair(seen)):
+                return max(best, seen, key=lambda each: float(each["per_subtask"])), offered
+        share = 0.0
 
 
 def _is_unfair(seen: Mapping[str, Any]) -> bool:
@@ -222,12 +237,14 @@ def _at_offer(run: HeadlineRun, sustained: float, offered: float) -> dict[str, A
     rates is known.
     """
     schedule = run.schedule
+    _wait_until_it_runs(run)
+    since_s = time.time()
     run.rate(f"{offered:.4f}")
     time.sleep(schedule.settle_s)
     length_s = max(schedule.window_s, schedule.records_a_window / sustained)
     seen = windows(run.world, schedule.windows, length_s)
     while True:
-        summary = _summary(run, seen)
+        summary = _summary(run, seen, since_s)
         each = np.array(summary["per_subtask_each"])
         error = each.std(ddof=1) / math.sqrt(len(each))
         if error <= schedule.rate_error * each.mean() or len(seen) >= schedule.most_windows:
@@ -235,8 +252,22 @@ def _at_offer(run: HeadlineRun, sustained: float, offered: float) -> dict[str, A
         seen += windows(run.world, schedule.windows, length_s)
 
 
-def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
-    """Return the medians, and every window of the figures that count.
+def _wait_until_it_runs(run: HeadlineRun) -> None:
+    """Wait for a job that an overload has restarted."""
+    rest = run.world.cluster.rest
+
+    def runs() -> bool:
+        return all(each.state == "RUNNING" for each in rest.subtasks(run.job_id))
+
+    if not runs():
+        run.rate(TRICKLE)
+        run.world.cluster.wait_until(runs, "restart after an overload", _RESTART_S)
+        time.sleep(run.schedule.state_s)
+
+
+def _summary(run: HeadlineRun, watched: Sequence[Window], since_s: float) -> dict[str, Any]:
+    """Return the medians, every window of the figures that count, and whether the job has restarted
+    since a time.
 
     Rate and bytes are those of all windows together: the content of the buffers between a source
     and a full link varies by the records of a second, and a window may have the bytes of two
@@ -244,6 +275,7 @@ def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
     """
     whole = replace(watched[-1], begin_s=watched[0].begin_s)
     rates = source_rates(run.out, [*watched, whole])
+    failure = run.world.cluster.rest.last_failure(run.job_id)
     slowest = rates.min(axis=0).tolist()
     wan = [w.wan_bytes_per_s for w in watched]
     links = watched[0].link_bytes_per_s
@@ -258,6 +290,7 @@ def _summary(run: HeadlineRun, watched: Sequence[Window]) -> dict[str, Any]:
         },
         "cores": {n: middle([w.cores[n] for w in watched]) for n in watched[0].cores},
         "machine_busy": max(w.machine_busy for w in watched),
+        RESTARTED: failure is not None and failure[0] > since_s,
         "core_speed": run.core_speed.between(whole.begin_s, whole.end_s),
         "dropped_packets": sum(w.dropped for w in watched),
         "seconds": whole.end_s - whole.begin_s,

@@ -160,6 +160,15 @@ class FlinkRest:
             for subtask in self.get(f"/jobs/{job_id}/vertices/{vertex['id']}")["subtasks"]
         ]
 
+    def last_failure(self, job_id: str) -> tuple[float, str] | None:
+        """Return when a job has failed last, in s since the epoch, and why; None: it has not. A
+        move is such a failure, too.
+        """
+        entries = self.get(f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+        if not entries:
+            return None
+        return entries[0]["timestamp"] / 1000, entries[0]["stacktrace"].splitlines()[0]
+
     def checkpoints(self, job_id: str) -> dict[str, int]:
         """Return the numbers of a job's checkpoints: completed, failed, restored and so on."""
         counts: dict[str, int] = self.get(f"/jobs/{job_id}/checkpoints")["counts"]
