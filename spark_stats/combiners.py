@@ -21,6 +21,7 @@ from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.laws import learn
 from edgeplace.spark_stats.matching import find_operator
 from edgeplace.spark_stats.operators import THROTTLED_SHARE
+from edgeplace.spark_stats.streams import copies_of
 
 MOST_RATES = 6
 """Largest number of rates to which a law is fitted."""
@@ -117,6 +118,7 @@ def with_laws(
     job: str,
     ids: Mapping[str, str],
     known: Mapping[str, Flushing],
+    facts: LogFacts,
 ) -> tuple[StreamCost, ...]:
     """Return the streams, those behind a combiner or a window with their law or why there is none.
 
@@ -130,23 +132,29 @@ def with_laws(
         Vertex in the log -> id of the operator.
     known
         What `gatherings` returns.
+    facts
+        With the streams.
     """
     outputs = Counter(s.source for s in streams)
-    return tuple(
-        _with_law(s, known[s.source], _points(s.source, minutes, job, ids), outputs[s.source])
-        if s.source in known and s.selectivity is not None
-        else s
-        for s in streams
-    )
+    copies = {(e.source, e.target): copies_of(e, facts) for e in facts.edges or ()}
+
+    def with_law(s: StreamCost) -> StreamCost:
+        if s.source not in known:
+            return s
+        seen = at_rates(_points(s.source, minutes, job, ids), copies[s.source, s.target])
+        return _with_law(s, known[s.source], seen, outputs[s.source])
+
+    return tuple(map(with_law, streams))
 
 
 def _with_law(
-    stream: StreamCost, flushing: Flushing, points: Iterator[_Point], outputs: int
+    stream: StreamCost, flushing: Flushing, seen: tuple[AtRate, ...], outputs: int
 ) -> StreamCost:
-    seen = at_rates(points)
     if len(seen) < 2 and not flushing.stated:
         # An ordinary log with a window: nobody expects a law.
         return stream
+    if stream.selectivity is None:
+        return _refused(stream, "this log does not have all that the stream carries")
     if outputs > 1:
         return _refused(stream, "the operator has several outputs, and a log counts their sum")
     choice = learn(flushing.gathering, seen)
@@ -175,9 +183,15 @@ def _points(
                 yield _Point(minute, sums)
 
 
-def at_rates(points: Iterable[_Point]) -> tuple[AtRate, ...]:
-    """Return the traffic at each rate, ascending, with minutes of about the same rate as one."""
-    return tuple(at for group in by_rate(points) if (at := _together(group)))
+def at_rates(points: Iterable[_Point], copies: int = 1) -> tuple[AtRate, ...]:
+    """Return the traffic at each rate, ascending, with minutes of about the same rate as one.
+
+    Parameters
+    ----------
+    copies
+        Number of subtasks that get each record.
+    """
+    return tuple(at for group in by_rate(points) if (at := _together(group, copies)))
 
 
 def by_rate(points: Iterable[P]) -> list[list[P]]:
@@ -195,7 +209,7 @@ def by_rate(points: Iterable[P]) -> list[list[P]]:
     return groups
 
 
-def _together(group: Sequence[_Point]) -> AtRate | None:
+def _together(group: Sequence[_Point], copies: int) -> AtRate | None:
     """Return the traffic of minutes together; None if they are too few or nothing was put out."""
 
     def total(name: str) -> float:
@@ -207,5 +221,5 @@ def _together(group: Sequence[_Point]) -> AtRate | None:
     return AtRate(
         rate_per_s=1000 * total("records_in") / total("dt_ms"),
         selectivity=total("records_out") / total("records_in"),
-        bytes_per_record=total("bytes_out") / total("records_out"),
+        bytes_per_record=total("bytes_out") / total("records_out") / copies,
     )

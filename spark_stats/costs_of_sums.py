@@ -13,7 +13,7 @@ from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import gatherings, with_laws
 from edgeplace.spark_stats.cpu.choice import learn
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, slices_by_class
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, slices_by_class
 from edgeplace.spark_stats.cpu.starved import full_minutes, starved_minutes
 from edgeplace.spark_stats.estimates import with_estimates
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
@@ -101,7 +101,10 @@ def costs_of(
     all_tasks = [t for ts in measured.values() for t in ts]
     full = full_minutes(minutes, all_tasks, cluster)
     starved = starved_minutes(minutes, job_id, ids, sources, full)
-    cpu = CpuTime.of(task_managers, all_tasks, full, starved)
+    cpu = CpuTime.of(
+        *(task_managers, all_tasks, full, starved),
+        others_ms=_busy_of_others(minutes, job_id, times_ms[job_id]),
+    )
     slices = slices_by_class(
         minutes, job_id, ids, measured, sources, {place: f.full for place, f in full.items()}
     )
@@ -116,7 +119,7 @@ def costs_of(
             *(states, minutes, job_id, ids, sources, facts.checkpoints_went),
         ),
         background=cpu.background,
-        streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known),
+        streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known, facts),
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
@@ -149,13 +152,28 @@ def _times_ms(rows: Sequence[Any]) -> dict[str, tuple[int, int]]:
     return found
 
 
+def _busy_of_others(
+    minutes: Sequence[SubtaskMinutes], job: str, between_ms: tuple[int, int]
+) -> dict[str, float]:
+    """Return the busy ms of other jobs on each TaskManager in the minutes of a time."""
+    found: dict[str, float] = {}
+    for (place, minute), busy_ms in sorted(busy_of_others(minutes, job).items()):
+        if _is_in(minute, between_ms):
+            found[place] = found.get(place, 0.0) + busy_ms
+    return found
+
+
+def _is_in(minute: int, between_ms: tuple[int, int]) -> bool:
+    first, last = between_ms
+    return first - BIN_MS < minute <= last
+
+
 def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> list[QuarterTotals]:
     """Return the CPU time of each TaskManager in the minutes of a time."""
-    first, last = between_ms
     found = []
     for m in minutes:
         if m.kind == r.TASK_MANAGER:
-            used = [s.cpu_ns for minute, s in m.minutes.items() if first - BIN_MS < minute <= last]
+            used = [s.cpu_ns for minute, s in m.minutes.items() if _is_in(minute, between_ms)]
             known = [ns for ns in used if ns is not None]
             if known:
                 sums = {"cpu_ns": math.fsum(known)}

@@ -23,13 +23,15 @@ def with_estimates(
     """
     if cluster is None:
         return tuple(operators)
-    cores = list(_measured(operators, _core_seconds))
+    busy = list(_measured(operators, _busy_seconds))
+    # CPU time and busy time of a record are two figures, which one effect of a class cannot have.
+    told = list(_measured(operators, _core_seconds))
+    cores = told if len({m.node_class for m in told}) > 1 else busy
     speeds = {c.id: c.speed for c in cluster.node_classes}
     if not _wins(cores, speeds):
         return tuple(operators)
-    cpu, busy = Pool(cores), Pool(list(_measured(operators, _busy_seconds)))
     classes = sorted({n.node_class for n in cluster.nodes})
-    return tuple(_completed(op, classes, cpu, busy) for op in operators)
+    return tuple(_completed(op, classes, Pool(cores), Pool(busy)) for op in operators)
 
 
 def _completed(op: OperatorCost, classes: Sequence[str], cpu: Pool, busy: Pool) -> OperatorCost:
@@ -55,18 +57,20 @@ def _estimated(node_class: str, cores: Estimate, seconds: Estimate) -> ClassCost
 
 
 def _measured(
-    operators: Sequence[OperatorCost], figure: Callable[[ClassCost], float]
+    operators: Sequence[OperatorCost], figure: Callable[[ClassCost], float | None]
 ) -> Iterator[MeasuredCost]:
     for op in operators:
         for c in op.classes:
-            spread = _UNKNOWN_SPREAD if c.relative_spread is None else c.relative_spread
-            yield MeasuredCost.of_samples(
-                op.operator, c.node_class, figure(c), spread, c.samples, c.busy_s
-            )
+            cost = figure(c)
+            if cost:
+                spread = _UNKNOWN_SPREAD if c.relative_spread is None else c.relative_spread
+                yield MeasuredCost.of_samples(
+                    op.operator, c.node_class, cost, spread, c.samples, c.busy_s
+                )
 
 
-def _core_seconds(c: ClassCost) -> float:
-    return c.core_ms_per_record / 1000
+def _core_seconds(c: ClassCost) -> float | None:
+    return c.cpu_ms_per_record and c.cpu_ms_per_record / 1000
 
 
 def _busy_seconds(c: ClassCost) -> float:

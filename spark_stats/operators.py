@@ -112,7 +112,8 @@ def _class_cost(
     # Records without busy time make the spread meaningless.
     variance = total[f"square_{kind}"] / total[busy] - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
-    faster = 1000.0 / cpu.working_share(operator, node_class, measured)
+    working = cpu.working_share(operator, node_class, measured)
+    faster = 1000.0 / working
     cpu_cost = cpu.cost(operator, node_class, measured, f"timed_{kind}")
     full, minutes = cpu.full_minutes(measured)
     return ClassCost(
@@ -122,7 +123,7 @@ def _class_cost(
         cpu_by=cpu_cost and cpu_cost.by,
         cpu_interval_ms_per_record=cpu_cost and cpu_cost.interval_ms_per_record,
         cpu_by_reason=cpu_cost.reason if cpu_cost else "",
-        busy_s=total[busy] / 1000.0,
+        busy_s=working * total[busy] / 1000.0,
         busy_share=total.ratio(busy, "dt_ms"),
         samples=int(total["busy_intervals"]),
         relative_spread=(

@@ -28,7 +28,7 @@ class CpuCost:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Process CPU time of each TaskManager, and the busy time of the subtasks on it.
+    """Process CPU time of each TaskManager, and the busy time of the subtasks of all jobs on it.
 
     TaskManagers are named as in the log.
     """
@@ -61,6 +61,7 @@ class CpuTime:
         tasks: Sequence[QuarterTotals],
         full: Mapping[str, FullMinutes],
         starved: Mapping[tuple[str, str], Sequence[StarvedMinute]],
+        others_ms: Mapping[str, float],
     ) -> "CpuTime":
         """Add up both times by TaskManager, with the names of the log.
 
@@ -70,12 +71,17 @@ class CpuTime:
             The totals of TaskManagers and of subtasks.
         full, starved
             What `full_minutes` and `starved_minutes` return.
+        others_ms
+            TaskManager -> busy time of other jobs in that time.
         """
         # In one order on every run, because the last digits of a sum depend on it.
         places = sorted({t.vertex for t in task_managers if "cpu_ns" in t.sums})
         return cls(
             {p: Total(t for t in task_managers if t.vertex == p)["cpu_ns"] / 1e6 for p in places},
-            {p: Total(t for t in tasks if t.location == p)["busy_ms"] for p in places},
+            {
+                p: Total(t for t in tasks if t.location == p)["busy_ms"] + others_ms.get(p, 0.0)
+                for p in places
+            },
             full,
             starved,
         )

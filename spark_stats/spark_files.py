@@ -72,7 +72,10 @@ class SparkFiles:
                 unpack = (
                     unpacking.document_batches if log_format.whole_files else unpacking.line_batches
                 )
-                parts.append(_unpacked(session, odd, unpack, unpacking.LINE_COLUMNS))
+                content = _unpacked(session, odd, unpack, unpacking.LINE_COLUMNS)
+                # As in the paths of lines that Spark reads itself.
+                file = F.replace("file", F.lit("%"), F.lit("%25"))
+                parts.append(content.withColumn("file", file))
             yield READERS[name], reduce(DataFrame.unionByName, parts)
 
     def mend(self, session: SparkSession) -> bool:

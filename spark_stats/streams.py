@@ -53,6 +53,15 @@ def stream_costs(
     )
 
 
+def copies_of(edge: LoggedEdge, facts: LogFacts) -> int:
+    """Return the number of subtasks that get each record of a stream.
+
+    Each consumer subtask gets every record of a broadcast: Flink counts each copy where it arrives,
+    and where it leaves all copies' bytes but the record only once.
+    """
+    return facts.parallelism[edge.target] if edge.ship_strategy == "BROADCAST" else 1
+
+
 def _stream_cost(
     edge: LoggedEdge,
     facts: LogFacts,
@@ -62,9 +71,7 @@ def _stream_cost(
 ) -> StreamCost:
     producer, consumer = measured.get(edge.source, ()), measured.get(edge.target, ())
     sent, got = Total(producer), Total(consumer)
-    # Each consumer subtask gets every record of a broadcast: Flink counts each copy where it
-    # arrives, and where it leaves all copies' bytes but the record only once.
-    copies = facts.parallelism[edge.target] if edge.ship_strategy == "BROADCAST" else 1
+    copies = copies_of(edge, facts)
     records = bytes_per_record = None
     notes: list[str] = []
     if only_input and "records_in" in got:

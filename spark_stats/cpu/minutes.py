@@ -87,6 +87,29 @@ def minutes_of(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[SubtaskMinute
     return [SubtaskMinutes(*key, own) for key, own in found.items()]
 
 
+def busy_of_others(minutes: Sequence[SubtaskMinutes], job: str) -> dict[tuple[str, int], float]:
+    """Return TaskManager as the log names it, start of the minute -> busy ms of other jobs there.
+
+    Parameters
+    ----------
+    minutes
+        What `minutes_of` returns.
+    job
+        Id of the job in the log.
+    """
+    # Series that name no job are passed over.
+    others = [m for m in minutes if m.kind == r.TASK and m.job not in (job, None) and m.minutes]
+    at_home = located(others)
+    found: dict[tuple[str, int], float] = {}
+    for task in others:
+        place = at_home(task)
+        if place is not None:
+            for minute, sums in task.minutes.items():
+                busy_ms = found.get((place, minute), 0.0) + max(sums.busy_ms, 0.0)
+                found[place, minute] = busy_ms
+    return found
+
+
 def slices_by_class(
     minutes: Sequence[SubtaskMinutes],
     job: str,

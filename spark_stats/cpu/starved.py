@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, located
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, located
 from edgeplace.spark_stats.totals import QuarterTotals
 
 STARVED_SHARE = 0.9
@@ -116,9 +116,10 @@ def starved_minutes(
                 records, busy_ms = work.setdefault(there, {}).get(operator, (0.0, 0.0))
                 own = sums.records_out if operator in sources else sums.records_in
                 work[there][operator] = records + own, busy_ms + max(sums.busy_ms, 0.0)
+    others = busy_of_others(minutes, job)
     found: dict[tuple[str, str], list[StarvedMinute]] = {}
     for (place, minute), of_each in sorted(work.items()):
-        whole = sum(busy_ms for _, busy_ms in of_each.values())
+        whole = sum(busy_ms for _, busy_ms in of_each.values()) + others.get((place, minute), 0.0)
         for operator, (records, busy_ms) in of_each.items():
             if whole > 0:
                 dealt = cpu_ms[place, minute] * busy_ms / whole

@@ -72,7 +72,7 @@ def add_to_ledger(
         notes = [f"{len(known)} segments are in the ledger and were not read"] if known else []
         files.leave_out(known)
         new = {f: size for f, size in files.sizes.items() if f not in known}
-        if not any(new.values()):
+        if not new.keys() - {*files.empty}:
             return tuple(notes)
         report("reading the segments", 0.1)
         carried = ledger.carried(manifest)
@@ -94,7 +94,12 @@ def add_to_ledger(
             )
         cut = {file: note_of(file, lines) for file, lines in files.cut_short.items()}
         modified_ms = {f: files.modified_ms[f] for f in new}
-        batch = Batch(segments=new, modified_ms=modified_ms, bad_lines=found.bad_lines, damage=cut)
+        bad_lines = {
+            file: count
+            for file, count in found.bad_lines.items()
+            if not _has_new_name(file, count, files, manifest)
+        }
+        batch = Batch(segments=new, modified_ms=modified_ms, bad_lines=bad_lines, damage=cut)
         # A segment without the answer about the job has its id in place of its name.
         names = {job: name for job, name in manifest.jobs.items() if name != job}
         named = manifest.model_copy(update={"jobs": {**jobs, **names}})
@@ -134,6 +139,21 @@ def _read(
 
         log = StagedFiles(files) if isinstance(files, LogFiles) else files
         return spark_segments.read(log, carried, spark)
+
+
+def _has_new_name(file: str, bad_lines: int, files: "LogFiles | Log", manifest: Manifest) -> bool:
+    """Return whether a segment with bad lines is one that the ledger has under another name.
+
+    Rotation gives a segment another name and may pack it; neither changes when it was modified.
+    """
+    modified_ms, counts = files.modified_ms[file], manifest.bad_lines()
+    return any(
+        at_ms == modified_ms
+        and bad_lines == counts[former]
+        and former not in files.sizes
+        and (size == files.sizes[file] or file.endswith(".gz") != former.endswith(".gz"))
+        for former, (size, at_ms) in manifest.segments().items()
+    )
 
 
 def _strangers(

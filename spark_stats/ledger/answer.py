@@ -104,7 +104,7 @@ def costs_from_ledger(
     sizes = sums[(sums.kind == r.CHECKPOINT) & np.isin(batch, batch[inside.index])]
     rows = [*_added(inside), *_added(others), *_checkpoints(sizes)]
     rows.sort(key=lambda row: [str(row[key]) for key in SUM_KEYS])
-    damage = (0, []) if window else (manifest.bad_lines(), manifest.damage())
+    damage = (0, []) if window else (sum(manifest.bad_lines().values()), manifest.damage())
     minutes, states = _minutes(inside), _states(sums[sums.kind == r.CHECKPOINT], start, end)
     case = (cluster, job, placement, rates, flushes)
     return costs_of(rows, minutes, states, *case, damage)[0]

@@ -76,24 +76,9 @@ class Manifest(BaseModel):
             for segment, batch in self._latest().items()
         }
 
-    def bad_lines(self) -> int:
-        """Return the number of lines that could not be read.
-
-        Rotation gives a segment another name and may pack it; neither changes when it was modified.
-        So one that was modified at the same time as one of an earlier batch, with as many bad
-        lines, is taken for it.
-        """
-        latest = self._latest()
-        total, seen = 0, set[tuple[int, int]]()
-        for batch in self.batches:
-            own = {
-                segment: (batch.modified_ms.get(segment), count)
-                for segment, count in batch.bad_lines.items()
-                if latest[segment] is batch
-            }
-            total += sum(each[1] for each in own.values() if each not in seen)
-            seen |= {(at, count) for at, count in own.values() if at is not None}
-        return total
+    def bad_lines(self) -> dict[str, int]:
+        """Return segment -> the number of its lines that could not be read."""
+        return {segment: b.bad_lines.get(segment, 0) for segment, b in self._latest().items()}
 
     def damage(self) -> list[str]:
         """Return what is wrong with segments."""

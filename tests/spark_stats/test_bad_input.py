@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edgeplace.model import InvalidInputError, dump
-from edgeplace.spark_stats import BadLine, measure
+from edgeplace.spark_stats import BadLine, add_to_ledger, costs_from_ledger, measure
 from edgeplace.spark_stats.files import log_files
 from edgeplace.spark_stats.formats import format_of
 
@@ -167,6 +167,34 @@ def test_a_cut_gzip_file_is_used_as_far_as_it_goes(engine, recording, tmp_path: 
     # The last line is cut too; both are about the same place.
     assert {b.line for b in bad} == {bad[0].line}
     assert any("gzip" in note for note in measurement.costs.notes)
+
+
+@pytest.mark.spark
+def test_names_with_a_percent_sign_are_the_same_for_spark(spark, recording, tmp_path: Path):
+    folder = tmp_path / "logs" / "ts=08%3A00"
+    folder.mkdir(parents=True)
+    path = cut(recording, folder / "log.jsonl.gz")
+    uri = (tmp_path / "logs").as_uri()
+    there = measure([uri], None, spark=spark)
+    assert {bad.file for bad in there.quarantine.lines()} == {f"file://{path}"}
+    assert add_to_ledger(tmp_path / "ledger", [uri], spark=spark) == ()
+    assert costs_from_ledger(tmp_path / "ledger", None).notes == there.costs.notes
+
+
+@pytest.mark.spark
+def test_a_new_segment_without_a_line_adds_nothing_by_uri(spark, recording, tmp_path: Path):
+    grow(recording)
+    recording.folder = tmp_path / "logs"
+    recording.folder.mkdir()
+    recording.write()
+    uri = recording.folder.as_uri()
+    add_to_ledger(tmp_path / "ledger", [uri], spark=spark)
+    before = dump(costs_from_ledger(tmp_path / "ledger", None))
+    (recording.folder / "packed.jsonl.gz").write_bytes(gzip.compress(b""))
+    (recording.folder / "blank.jsonl").write_text("\n")
+    [note] = add_to_ledger(tmp_path / "ledger", [uri], spark=spark)
+    assert note == "1 segments are in the ledger and were not read"
+    assert dump(costs_from_ledger(tmp_path / "ledger", None)) == before
 
 
 @pytest.mark.spark

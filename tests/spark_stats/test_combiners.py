@@ -1,5 +1,7 @@
 """`edgeplace costs` finds the flush law of a combiner in a log whose rate changes."""
 
+import json
+
 import pytest
 
 from edgeplace.model import InvalidInputError
@@ -19,15 +21,19 @@ def put_out(rate: float, keys: int = 150, cold: float = 0.02) -> float:
     return cold * rate + keys * (1 - (1 - 1 / keys) ** hot)
 
 
-def changing(recording, rates=RATES, out=put_out, *, full=(), description="", outputs=1):
+def changing(recording, rates=RATES, out=put_out, *, full=(), description="", outputs=1, readers=1):
     """Record a job whose two combiners get each rate for some minutes.
 
-    In those of `full`, a link holds the combiners back, and they send a tenth.
+    In those of `full`, a link holds the combiners back, and they send a tenth. Each of several
+    readers gets all records.
     """
     targets = [f"sink{i}" for i in range(outputs)]
     recording.job(
-        {"source": 1, "combine": 2, **dict.fromkeys(targets, 1)},
-        [("source", "combine", "REBALANCE"), *(("combine", t, "HASH") for t in targets)],
+        {"source": 1, "combine": 2, **dict.fromkeys(targets, readers)},
+        [
+            ("source", "combine", "REBALANCE"),
+            *(("combine", t, "HASH" if readers == 1 else "BROADCAST") for t in targets),
+        ],
     )
     if description:
         there = f'{{"id": "id-combine", "description": "{description}",'
@@ -42,12 +48,18 @@ def changing(recording, rates=RATES, out=put_out, *, full=(), description="", ou
                 {
                     "numRecordsIn": [round(got)] * 2,
                     "numRecordsOut": [round(sent)] * 2,
-                    "numBytesOut": [30 * round(sent)] * 2,
+                    "numBytesOut": [30 * round(sent) * readers] * 2,
                     "accumulateBackPressuredTimeMs": [pressed] * 2,
                 },
             ),
             *(
-                (t, {"numRecordsIn": 2 * round(sent), "numBytesIn": 60 * round(sent)})
+                (
+                    t,
+                    {
+                        "numRecordsIn": [2 * round(sent)] * readers,
+                        "numBytesIn": [60 * round(sent)] * readers,
+                    },
+                )
                 for t in targets
             ),
         ):
@@ -110,6 +122,27 @@ def test_without_a_law_that_holds_the_stream_stays_and_says_why(recording, how, 
     assert found.flush_law is None
     assert found.by_rate == ()
     assert reason is None or any(reason in note for note in found.notes)
+
+
+def test_the_law_of_a_broadcast_has_the_bytes_of_one_copy(recording):
+    log = changing(
+        recording, description="Window(TumblingEventTimeWindows(1000), Count)", readers=4
+    )
+    found = stream(measure([log], None), "combine", "sink0")
+    assert found.bytes_per_record == pytest.approx(30)
+    assert [at.bytes_per_record for at in found.by_rate] == pytest.approx([30] * len(found.by_rate))
+
+
+def test_a_stated_flush_time_without_effect_is_said(recording):
+    changing(recording)
+    lines = [json.loads(x) for x in recording.lines]
+    for line in lines:
+        if "id-combine/metrics" in line["path"]:
+            line["answer"] = [item for item in line["answer"] if item["id"].startswith("0.")]
+    recording.lines = [json.dumps(line) for line in lines]
+    found = stream(measure([recording.write()], None, flushes=FLUSHES), "combine", "sink0")
+    assert found.flush_law is None
+    assert any("no flush law: this log does not have all" in note for note in found.notes)
 
 
 def test_a_window_of_the_plan_needs_no_word_of_the_user(recording):

@@ -125,6 +125,30 @@ def test_old_values_after_a_pause_add_no_records(engine, recording):
     assert operator(measurement, "Source: s").demand.rates_per_s == (pytest.approx(100),)
 
 
+def test_jobs_on_one_task_manager_at_one_time_share_its_cpu_time(engine, cluster, recording):
+    # Each works 3 ms a record, and waits as long for what is no core.
+    jobs = {"a" * 32: "first", "b" * 32: "second"}
+    for job, name in jobs.items():
+        recording.job({"source": 1, "map": 1}, [("source", "map", "HASH")], job, name)
+    for poll in range(20):
+        at = START + 10_000 * poll
+        for job in jobs:
+            tasks = [{"subtask": 0, "attempt": 0, "taskmanager-id": "pi-1", "endpoint": "pi-1:1"}]
+            recording.answer(at, f"/jobs/{job}/vertices/id-map", {"subtasks": tasks})
+            counted = {"numRecordsIn": 500 * poll, "accumulateBusyTimeMs": 3000 * poll}
+            recording.metrics(at + 5, "map", job, **counted)
+        used = {"id": "Status.JVM.CPU.Time", "value": str(2 * 1_500_000_000 * poll)}
+        recording.answer(at + 6, "/taskmanagers/pi-1/metrics", [used])
+    first = JobGraph(
+        name="first",
+        job_id="a" * 32,
+        operators=tuple(Operator(id=f"id-{n}", name=n, parallelism=1) for n in ("source", "map")),
+        streams=({"source": "id-source", "target": "id-map", "ship_strategy": "HASH"},),
+    )
+    found = measure([recording.write()], cluster, job=first, spark=engine)
+    assert operator(found, "map").on("pi").cpu_ms_per_record == pytest.approx(3, rel=0.05)
+
+
 def test_cpu_time_of_an_earlier_run_is_not_that_of_the_last(engine, cluster, recording):
     def run(first: int, job: str, cpu_s: float) -> None:
         recording.job({"source": 1, "map": 1}, [("source", "map", "HASH")], job)

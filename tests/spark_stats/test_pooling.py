@@ -109,6 +109,22 @@ def test_where_the_speeds_say_as_much_there_is_no_estimate():
     assert with_estimates(operators(2.0), cluster(pi_speed=0.5))[-1].on("pi") is None
 
 
+def test_cpu_time_and_busy_time_are_not_pooled_together():
+    # A thread on a Pi works a fourth of its busy time; the server does not tell its CPU time.
+    def told(op: OperatorCost) -> OperatorCost:
+        update = {
+            "pi": lambda c: {"cpu_ms_per_record": c.cpu_ms_per_record / 4},
+            "server": lambda c: {"cpu_ms_per_record": None},
+        }
+        classes = (c.model_copy(update=update[c.node_class](c)) for c in op.classes)
+        return op.model_copy(update={"classes": tuple(classes)})
+
+    *_, last = with_estimates([told(op) for op in operators(4.0)], cluster(pi_speed=0.5))
+    found = last.on("pi")
+    assert found.true_rate_per_s == pytest.approx(500, rel=0.01)
+    assert found.cpu_ms_per_record == pytest.approx(2, rel=0.01)
+
+
 def test_without_a_cluster_nothing_changes():
     given = operators(4.0)
     assert with_estimates(given, None) == tuple(given)

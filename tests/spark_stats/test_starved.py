@@ -65,6 +65,8 @@ def test_minutes_with_a_free_core_say_what_a_record_costs(engine, cluster, recor
         [said] = [n for n in operator(found, name).notes if "all cores" in n]
         assert "on pi were busy in 3 of 9 minutes" in said
         assert "uncertain" not in said
+        # What stands for all records of a log is the time in which they were worked on.
+        assert cost.true_rate_per_s * cost.busy_s == pytest.approx(6 * 60 * FULL, rel=0.02)
         # Waiting is no drift.
         assert cost.stationary
 
