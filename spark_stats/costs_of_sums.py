@@ -29,7 +29,7 @@ from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
-from edgeplace.spark_stats.streams import stream_costs
+from edgeplace.spark_stats.streams import BUFFER_BYTES, stream_costs
 from edgeplace.spark_stats.sums_table import BIN_MS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
@@ -119,7 +119,10 @@ def costs_of(
             *(states, minutes, job_id, ids, sources, facts.checkpoints_went),
         ),
         background=cpu.background,
-        streams=with_laws(stream_costs(facts, measured), minutes, job_id, ids, known, facts),
+        streams=with_laws(
+            stream_costs(facts, measured, cluster.buffer_bytes if cluster else BUFFER_BYTES),
+            *(minutes, job_id, ids, known, facts),
+        ),
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,

@@ -12,7 +12,7 @@ from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subta
 ENOUGH_RECORDS = 100
 """Least records for each consumer subtask for which the shares count as measured."""
 BUFFER_BYTES = 32_768
-"""Of a buffer, Flink's default: a log does not say it."""
+"""Of a buffer, Flink's default: a log does not say it, a cluster may."""
 TICKS_PER_S = 10.0
 """Of Flink's default buffer timeout. Another one makes no stream look like one of bursts that is
 none, but for a longer one, at whose ticks more does not go either."""
@@ -32,7 +32,9 @@ NOT_IDENTIFIABLE = (
 
 
 def stream_costs(
-    facts: LogFacts, measured: Mapping[str, Sequence[QuarterTotals]]
+    facts: LogFacts,
+    measured: Mapping[str, Sequence[QuarterTotals]],
+    buffer_bytes: int = BUFFER_BYTES,
 ) -> tuple[StreamCost, ...]:
     """Return the cost of every stream of the job; none if the log has no plan.
 
@@ -42,13 +44,17 @@ def stream_costs(
         With the streams of the job.
     measured
         Operator id -> what its subtasks did.
+    buffer_bytes
+        Size of a network buffer.
     """
     order = {operator: i for i, operator in enumerate(facts.names)}
     edges = sorted(facts.edges or (), key=lambda e: (order[e.source], order[e.target]))
     inputs = Counter(e.target for e in edges)
     outputs = Counter(e.source for e in edges)
     return tuple(
-        _stream_cost(e, facts, measured, inputs[e.target] == 1, outputs[e.source] == 1)
+        _stream_cost(
+            e, facts, measured, inputs[e.target] == 1, outputs[e.source] == 1, buffer_bytes
+        )
         for e in dict.fromkeys(edges)
     )
 
@@ -68,6 +74,7 @@ def _stream_cost(
     measured: Mapping[str, Sequence[QuarterTotals]],
     only_input: bool,
     only_output: bool,
+    buffer_bytes: int,
 ) -> StreamCost:
     producer, consumer = measured.get(edge.source, ()), measured.get(edge.target, ())
     sent, got = Total(producer), Total(consumer)
@@ -102,7 +109,7 @@ def _stream_cost(
         target=edge.target,
         selectivity=records / per if complete and records is not None and per else None,
         bytes_per_record=bytes_per_record,
-        flushes_per_s=_flushes_per_s(edge, facts, consumer) if only_input else None,
+        flushes_per_s=(_flushes_per_s(edge, facts, consumer, buffer_bytes) if only_input else None),
         shares=_shares(edge, facts, consumer) if only_input else None,
         local_bytes_per_s=rate_per_s(consumer, "bytes_in_local") if only_input else None,
         remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
@@ -111,7 +118,7 @@ def _stream_cost(
 
 
 def _flushes_per_s(
-    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals]
+    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals], buffer_bytes: int
 ) -> float | None:
     """Return how often a channel sent a buffer that was not full, None if that is not seldom.
 
@@ -131,16 +138,16 @@ def _flushes_per_s(
     even = sum(TICKS_PER_S * -math.expm1(-records[i] / TICKS_PER_S) for i in live) / len(live)
     # Counts that began within a quarter are too few there. The most can only be too many.
     sent = max(
-        sum(_flushes_of(own, i) for i in live) / (of_each * len(live))
+        sum(_flushes_of(own, i, buffer_bytes) for i in live) / (of_each * len(live))
         for own in ([t for t in seen if t.quarter == q] for q in {t.quarter for t in seen})
     )
     return sent if 0 < sent < SELDOM * even else None
 
 
-def _flushes_of(measured: Sequence[QuarterTotals], subtask: int) -> float:
+def _flushes_of(measured: Sequence[QuarterTotals], subtask: int, buffer_bytes: int) -> float:
     """Return the buffers per second that a reader got and that were not full."""
     buffers = sum(_rate_of(measured, subtask, name) for name in _BUFFERS)
-    full = sum(_rate_of(measured, subtask, name) for name in _BYTES) / BUFFER_BYTES
+    full = sum(_rate_of(measured, subtask, name) for name in _BYTES) / buffer_bytes
     return max(buffers - full, 0.0)
 
 

@@ -59,6 +59,14 @@ def test_a_window_that_fires_every_ten_seconds_sends_a_tenth_of_a_buffer_a_secon
     assert found.flushes_per_s == pytest.approx((0.2 - 60 * 28 / 32_768) / 2)
 
 
+def test_a_cluster_says_how_large_full_buffers_are(recording_in, tmp_path, cluster):
+    # 4 full buffers of 64 kB and 0.2 others; they would be 8 of the usual size.
+    large = cluster.model_copy(update={"buffer_bytes": 65_536})
+    records = 4 * 65_536 / 28
+    found = measured(recording_in, tmp_path, large, records=records, buffers=4.2)
+    assert found.flushes_per_s == pytest.approx(0.2 / 2, rel=0.05)
+
+
 @pytest.mark.parametrize("records", [2, 60, 5000])
 def test_records_that_come_one_by_one_are_no_bursts(recording_in, tmp_path, cluster, records):
     """Each of two senders has something at 1, 9.5 or all ten ticks a second, and full buffers."""
