@@ -77,8 +77,8 @@ class Schedule:
     settle_s: float = 3.0
     """Pause after a change of the placement or the rate."""
     state_s: float = 30.0
-    """Time until a state has the size of a new rate, before costs are measured. Q3's state covers
-    20 s.
+    """Time until a state has the size of a new rate, before costs or a placement are measured at
+    it. Q3's state covers 20 s.
     """
     fill_s: float = 6.0
     """Time until the buffers before a thin link are full."""
@@ -137,7 +137,7 @@ def _once(
     """Return how busy this machine was at most, and what was measured."""
     schedule = run.schedule
     run.rate(f"{rate:.4f}")
-    time.sleep(schedule.settle_s)
+    time.sleep(schedule.state_s)
     length_s = max(schedule.window_s, schedule.records_a_window / rate)
     steady = windows(run.world, schedule.windows, length_s)
     at_rate, latencies = _summary(run, steady, steady[0].begin_s), latency(run.out, steady)
