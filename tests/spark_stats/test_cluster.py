@@ -163,11 +163,11 @@ sys.exit(status)
     assert json.loads(prices.read_text()) == [True, True]
 
 
-def test_under_spark_submit(needs_spark, logs, expected, tmp_path):
+def test_under_spark_submit(cluster, logs, expected, tmp_path):
     from tests.support.spark_cluster import HOME, environment
 
     out = tmp_path / "costs.json"
-    submit = [HOME / "bin" / "spark-submit", "--master", "local[1]", *conf(), MAIN, "costs"]
+    submit = [HOME / "bin" / "spark-submit", "--master", cluster.master, *conf(), MAIN, "costs"]
     done = ran([*map(str, submit), f"file://{logs}/*", "-o", str(out)], **environment())
     assert done.returncode == 0, re.sub(r".* INFO .*\n", "", done.stderr)
     assert comparable(dump(read(out, Costs))) == expected

@@ -66,6 +66,14 @@ def test_a_job_that_restarts_under_an_overload_is_offered_less() -> None:
     assert refused > 700
 
 
+def test_a_job_that_stands_still_sustains_nothing() -> None:
+    def measured(offer: float) -> dict[str, Any]:
+        raise AssertionError(offer)
+
+    best, refused = largest_offer(measured, summary(0, 0), summary(0, 0, restarted=True), 400)
+    assert (best["per_subtask"], refused) == (0, 400)
+
+
 def test_what_was_sustained_counts_where_every_larger_offer_restarts_the_job() -> None:
     best, refused = largest_offer(
         lambda offer: summary(offer, 0, restarted=True),
