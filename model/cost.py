@@ -44,7 +44,7 @@ class ClassCost(Frozen):
     """The reason why there is no regression; empty: there is one, or no reason is known."""
     origin: Literal["measured", "stated", "estimated"] = "measured"
     busy_s: NonNegative = 0.0
-    """Busy seconds behind the figure."""
+    """Busy seconds behind the figure, without those in which a thread waited for a core."""
     busy_share: NonNegative | None = None
     """Busy seconds divided by the time in which the subtasks were observed; None: not measured."""
     weak: str = ""
@@ -139,7 +139,7 @@ class OperatorCost(Frozen):
     """Largest full state over recent checkpoints."""
     checkpointed_bytes: NonNegative | None = None
     """Mean bytes written by a checkpoint (less than the state if incremental); of the last one, if
-    they still grew or shrank."""
+    they still grew or shrank. With `state_law`, what checkpoints write of `state_bytes`."""
     state_law: StateLaw | None = None
     """The state at any rate. It replaces `state_bytes`, and what a checkpoint writes is as large a
     part of it as measured."""

@@ -153,10 +153,10 @@ def _with_law(
     if len(seen) < 2 and not flushing.stated:
         # An ordinary log with a window: nobody expects a law.
         return stream
-    if stream.selectivity is None:
-        return _refused(stream, "this log does not have all that the stream carries")
     if outputs > 1:
         return _refused(stream, "the operator has several outputs, and a log counts their sum")
+    if stream.selectivity is None:
+        return _refused(stream, "this log does not have all that the stream carries")
     choice = learn(flushing.gathering, seen)
     if choice.law is None:
         return _refused(stream, choice.reason)

@@ -116,7 +116,7 @@ def costs_of(
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
         operators=with_state_laws(
             _operators(facts, measured, sources, cpu, cluster, rates or {}),
-            *(states, minutes, job_id, ids, sources, facts.checkpoints_went),
+            *(states, minutes, job_id, ids, sources),
         ),
         background=cpu.background,
         streams=with_laws(

@@ -168,6 +168,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
         F.when(recent, step("checkpointed_bytes")).alias("checkpoint_step"),
         *(F.when(recent, F.col(size)).alias(size) for size in r.CHECKPOINT_SIZES),
         F.col("state_bytes").alias("held_bytes"),
+        F.col("checkpointed_bytes").alias("written_bytes"),
         *("acknowledged_ms", "reset", "clock_jump", "repeat", "snapshots", *COUNTS),
     )
 

@@ -23,15 +23,21 @@ def with_estimates(
     """
     if cluster is None:
         return tuple(operators)
-    busy = list(_measured(operators, _busy_seconds))
-    # CPU time and busy time of a record are two figures, which one effect of a class cannot have.
-    told = list(_measured(operators, _core_seconds))
-    cores = told if len({m.node_class for m in told}) > 1 else busy
+    with_cpu = {c.node_class for op in operators for c in op.classes if c.cpu_ms_per_record}
+
+    def core_seconds(c: ClassCost) -> float | None:
+        # Of two figures in one class, one effect of the class would fit neither.
+        if c.node_class in with_cpu:
+            return c.cpu_ms_per_record and c.cpu_ms_per_record / 1000
+        return _busy_seconds(c)
+
+    cores = list(_measured(operators, core_seconds))
     speeds = {c.id: c.speed for c in cluster.node_classes}
     if not _wins(cores, speeds):
         return tuple(operators)
+    cpu, busy = Pool(cores), Pool(list(_measured(operators, _busy_seconds)))
     classes = sorted({n.node_class for n in cluster.nodes})
-    return tuple(_completed(op, classes, Pool(cores), Pool(busy)) for op in operators)
+    return tuple(_completed(op, classes, cpu, busy) for op in operators)
 
 
 def _completed(op: OperatorCost, classes: Sequence[str], cpu: Pool, busy: Pool) -> OperatorCost:
@@ -39,10 +45,10 @@ def _completed(op: OperatorCost, classes: Sequence[str], cpu: Pool, busy: Pool) 
     # Sources run where their data is born.
     for name in classes if op.classes and op.demand is None else ():
         if op.on(name) is None:
-            cores = cpu.estimate(op.operator, name)
             seconds = busy.estimate(op.operator, name)
-            if cores and seconds:
-                found.append(_estimated(name, cores, seconds))
+            if seconds:
+                cores = cpu.estimate(op.operator, name)
+                found.append(_estimated(name, cores or seconds, seconds))
     return op.model_copy(update={"classes": tuple(found)})
 
 
@@ -67,10 +73,6 @@ def _measured(
                 yield MeasuredCost.of_samples(
                     op.operator, c.node_class, cost, spread, c.samples, c.busy_s
                 )
-
-
-def _core_seconds(c: ClassCost) -> float | None:
-    return c.cpu_ms_per_record and c.cpu_ms_per_record / 1000
 
 
 def _busy_seconds(c: ClassCost) -> float:

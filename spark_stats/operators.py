@@ -10,6 +10,8 @@ from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.sums_table import QUARTERS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
 
+LAST_IS_TAKEN = "and the last is taken"
+"""In a note, where there is no state law."""
 THROTTLED_SHARE = 0.05
 """Share of the window in back pressure above which a source counts as throttled."""
 DRIFT_RATIO = 1.5
@@ -225,7 +227,7 @@ def _notes(
     if operator in facts.checkpoints_went:
         first, last = facts.checkpoints_went[operator]
         notes.append(
-            f"its checkpoints went from {first:,.0f} to {last:,.0f} bytes, and the last is taken: "
+            f"its checkpoints went from {first:,.0f} to {last:,.0f} bytes, {LAST_IS_TAKEN}: "
             "measure when its state no longer changes, or state its final size"
         )
     for cost in classes:

@@ -15,7 +15,8 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import FEWEST_MINUTES, SAME_RATE, by_rate
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.laws import FEWEST_RATES, state_law
-from edgeplace.spark_stats.sums_table import BIN_MS, RECENT_CHECKPOINTS
+from edgeplace.spark_stats.operators import LAST_IS_TAKEN
+from edgeplace.spark_stats.sums_table import BIN_MS
 
 _STILL = 1.1
 """Largest factor by which the state of a rate differs between its earlier and later minutes, the
@@ -30,12 +31,15 @@ class HeldState:
     ----------
     at_ms
         When its last subtask was done, ms since the epoch.
+    written_bytes
+        What the checkpoint wrote of it; None: a ledger of an older version does not tell.
     """
 
     job: str | None
     vertex: str
     at_ms: float
     state_bytes: float
+    written_bytes: float | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,14 @@ def held_states(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[HeldState]:
         Rows with the keys of a subtask, each with sums that have `sums_table.OF_CHECKPOINT`.
     """
     return [
-        HeldState(key.job, key.vertex, part.acknowledged_ms, part.held_bytes)
+        HeldState(
+            key.job,
+            key.vertex,
+            part.acknowledged_ms,
+            part.held_bytes,
+            # A table has a number that is none for what it does not tell.
+            None if part.written_bytes != part.written_bytes else part.written_bytes,
+        )
         for key, sums in parts
         if key.kind == r.CHECKPOINT
         for part in sums
@@ -72,12 +83,11 @@ def with_state_laws(
     job: str,
     ids: Mapping[str, str],
     sources: Collection[str],
-    by_last: Collection[str],
 ) -> tuple[OperatorCost, ...]:
     """Return the operators, those whose state follows their rate with its law.
 
     With a law, `checkpointed_bytes` is what checkpoints write of a state of `state_bytes`: the same
-    share as they wrote of their own, which may have been smaller.
+    share as all of them wrote of theirs.
 
     Parameters
     ----------
@@ -89,33 +99,24 @@ def with_state_laws(
         Vertex in the log -> id of the operator.
     sources
         Operators whose records out count.
-    by_last
-        Operators whose `checkpointed_bytes` is that of the last checkpoint, not a mean.
     """
     of_operator: dict[str, list[HeldState]] = {}
     for state in states:
         if state.job == job and state.vertex in ids:
             of_operator.setdefault(ids[state.vertex], []).append(state)
 
-    def with_law(op: OperatorCost) -> OperatorCost:
-        own = sorted(of_operator.get(op.operator, ()), key=lambda state: state.at_ms)
-        if not own:
-            return op
-        rates = _rates(op.operator, minutes, job, ids, op.operator in sources)
-        count = 1 if op.operator in by_last else RECENT_CHECKPOINTS
-        return _with_law(op, _points(own, rates), fmean(s.state_bytes for s in own[-count:]))
-
-    return tuple(map(with_law, operators))
+    return tuple(
+        _with_law(op, own, _rates(op.operator, minutes, job, ids, op.operator in sources))
+        if (own := of_operator.get(op.operator))
+        else op
+        for op in operators
+    )
 
 
-def _with_law(op: OperatorCost, points: Iterable[_Point], written_of: float) -> OperatorCost:
-    """Return the operator with its law, if it has one.
-
-    Parameters
-    ----------
-    written_of
-        State in the checkpoints that wrote `checkpointed_bytes`.
-    """
+def _with_law(
+    op: OperatorCost, states: Sequence[HeldState], rates: Mapping[int, float]
+) -> OperatorCost:
+    points = _points(states, rates)
     groups = [g for g in by_rate(points) if len({p.minute for p in g}) >= FEWEST_MINUTES]
     seen = [
         (fmean(p.rate_per_s for p in group), fmean(p.state_bytes for p in group))
@@ -126,10 +127,13 @@ def _with_law(op: OperatorCost, points: Iterable[_Point], written_of: float) -> 
     law = state_law(seen) if still and len(seen) >= FEWEST_RATES else None
     if law is None:
         return op
-    note = f"its state follows its rate: by a law of {len(seen)} rates"
-    update = {"state_law": law, "notes": (*op.notes, note)}
-    if op.state_bytes and op.checkpointed_bytes is not None:
-        update["checkpointed_bytes"] = op.checkpointed_bytes / written_of * op.state_bytes
+    notes = [note for note in op.notes if LAST_IS_TAKEN not in note]
+    notes.append(f"its state follows its rate: by a law of {len(seen)} rates")
+    update = {"state_law": law, "notes": tuple(notes)}
+    told = [s for s in states if s.written_bytes is not None]
+    if told and op.state_bytes is not None:
+        share = fmean(s.written_bytes or 0.0 for s in told) / fmean(s.state_bytes for s in told)
+        update["checkpointed_bytes"] = share * op.state_bytes
     return op.model_copy(update=update)
 
 

@@ -65,8 +65,10 @@ OF_MINUTE = (
 )
 """Sums that the regression of CPU time and the flush law need for each minute."""
 
-OF_CHECKPOINT = ("held_bytes", "acknowledged_ms")
-"""State of each checkpoint, and its time: of all of them, not of the recent ones only."""
+OF_CHECKPOINT = ("held_bytes", "written_bytes", "acknowledged_ms")
+"""State of each checkpoint, what was written of it, and its time: of all of them, not of the recent
+ones only.
+"""
 
 
 class SumRow(dict[str, Any]):

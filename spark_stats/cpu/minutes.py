@@ -185,15 +185,15 @@ def located(tasks: Sequence[SubtaskMinutes]) -> Callable[[SubtaskMinutes], str |
     """Return a function from a subtask's minutes to their TaskManager, also before the log tells
     it; None where it is not known.
     """
-    known: dict[tuple[str, int], set[str]] = {}
+    known: dict[tuple[str | None, str, int], set[str]] = {}
     for t in tasks:
         if t.location is not None:
-            known.setdefault((t.vertex, t.subtask), set()).add(t.location)
+            known.setdefault((t.job, t.vertex, t.subtask), set()).add(t.location)
 
     def at_home(t: SubtaskMinutes) -> str | None:
         if t.location is not None:
             return t.location
-        seen = known.get((t.vertex, t.subtask), set())
+        seen = known.get((t.job, t.vertex, t.subtask), set())
         return next(iter(seen)) if len(seen) == 1 else None
 
     return at_home

@@ -1,6 +1,6 @@
 """Add the closed segments of a log to a ledger, each sample once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +94,13 @@ def add_to_ledger(
             )
         cut = {file: note_of(file, lines) for file, lines in files.cut_short.items()}
         modified_ms = {f: files.modified_ms[f] for f in new}
-        bad_lines = {
-            file: count
-            for file, count in found.bad_lines.items()
-            if not _has_new_name(file, count, files, manifest)
-        }
-        batch = Batch(segments=new, modified_ms=modified_ms, bad_lines=bad_lines, damage=cut)
+        batch = Batch(
+            segments=new,
+            modified_ms=modified_ms,
+            bad_lines=found.bad_lines,
+            former=_former_names(found.bad_lines, files, manifest),
+            damage=cut,
+        )
         # A segment without the answer about the job has its id in place of its name.
         names = {job: name for job, name in manifest.jobs.items() if name != job}
         named = manifest.model_copy(update={"jobs": {**jobs, **names}})
@@ -141,19 +142,31 @@ def _read(
         return spark_segments.read(log, carried, spark)
 
 
-def _has_new_name(file: str, bad_lines: int, files: "LogFiles | Log", manifest: Manifest) -> bool:
-    """Return whether a segment with bad lines is one that the ledger has under another name.
+def _former_names(
+    bad_lines: Mapping[str, int], files: "LogFiles | Log", manifest: Manifest
+) -> dict[str, str]:
+    """Return segment with bad lines -> the name under which the ledger has it, if that is another.
 
     Rotation gives a segment another name and may pack it; neither changes when it was modified.
     """
-    modified_ms, counts = files.modified_ms[file], manifest.bad_lines()
-    return any(
-        at_ms == modified_ms
-        and bad_lines == counts[former]
-        and former not in files.sizes
-        and (size == files.sizes[file] or file.endswith(".gz") != former.endswith(".gz"))
-        for former, (size, at_ms) in manifest.segments().items()
-    )
+    held, counts = manifest.segments(), manifest.bad_lines()
+
+    def is_it(former: str, file: str) -> bool:
+        size, modified_ms = held[former]
+        packed = file.endswith(".gz") != former.endswith(".gz")
+        return (
+            former not in files.sizes
+            and modified_ms == files.modified_ms[file]
+            and (packed or size == files.sizes[file])
+            and counts[former] == bad_lines[file]
+        )
+
+    found: dict[str, str] = {}
+    for file in sorted(bad_lines):
+        former = next((f for f in held if f not in found.values() and is_it(f, file)), None)
+        if former is not None:
+            found[file] = former
+    return found
 
 
 def _strangers(

@@ -44,6 +44,8 @@ class Batch(BaseModel):
     """Segment -> when it was modified; an older edgeplace did not write it."""
     bad_lines: dict[str, int] = {}
     """Segment -> its lines that could not be read."""
+    former: dict[str, str] = {}
+    """Segment -> the name under which an earlier batch read it."""
     damage: dict[str, str] = {}
     """Segment -> what is wrong with it as a whole."""
     from_ms: int | None = None
@@ -85,8 +87,15 @@ class Manifest(BaseModel):
         return [batch.damage[s] for s, batch in self._latest().items() if s in batch.damage]
 
     def _latest(self) -> dict[str, Batch]:
-        """Return the last batch that read each segment: a file that has grown is read anew."""
-        return {segment: batch for batch in self.batches for segment in batch.segments}
+        """Return the last batch that read each segment, by its last name: a file that has grown is
+        read anew, and so is one that was renamed.
+        """
+        latest: dict[str, Batch] = {}
+        for batch in self.batches:
+            for former in batch.former.values():
+                latest.pop(former, None)
+            latest |= dict.fromkeys(batch.segments, batch)
+        return latest
 
 
 class LedgerFolder:

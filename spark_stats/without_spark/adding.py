@@ -92,6 +92,7 @@ class _Sum:
     def _add_sizes(self, difference: Delta) -> None:
         of, sample = self.of, difference.sample
         of["held_bytes"] = larger(of["held_bytes"], sample.metrics[_STATE])
+        of["written_bytes"] = larger(of["written_bytes"], sample.metrics[_CHECKPOINTED])
         of["acknowledged_ms"] = larger(of["acknowledged_ms"], sample.metrics[_ACKNOWLEDGED])
         if not difference.recent:
             return

@@ -130,6 +130,7 @@ def test_the_law_of_a_broadcast_has_the_bytes_of_one_copy(recording):
     )
     found = stream(measure([log], None), "combine", "sink0")
     assert found.bytes_per_record == pytest.approx(30)
+    assert found.flush_law
     assert [at.bytes_per_record for at in found.by_rate] == pytest.approx([30] * len(found.by_rate))
 
 

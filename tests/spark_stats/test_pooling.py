@@ -1,6 +1,7 @@
 """Costs on node classes never seen, held against costs that are drawn from the stated law."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -109,20 +110,37 @@ def test_where_the_speeds_say_as_much_there_is_no_estimate():
     assert with_estimates(operators(2.0), cluster(pi_speed=0.5))[-1].on("pi") is None
 
 
-def test_cpu_time_and_busy_time_are_not_pooled_together():
-    # A thread on a Pi works a fourth of its busy time; the server does not tell its CPU time.
-    def told(op: OperatorCost) -> OperatorCost:
-        update = {
-            "pi": lambda c: {"cpu_ms_per_record": c.cpu_ms_per_record / 4},
-            "server": lambda c: {"cpu_ms_per_record": None},
-        }
-        classes = (c.model_copy(update=update[c.node_class](c)) for c in op.classes)
-        return op.model_copy(update={"classes": tuple(classes)})
+def with_cpu_ms(
+    given: list[OperatorCost], factor: Callable[[OperatorCost, ClassCost], float | None]
+) -> list[OperatorCost]:
+    """Return costs whose CPU time is a multiple of their busy time, or not told."""
 
-    *_, last = with_estimates([told(op) for op in operators(4.0)], cluster(pi_speed=0.5))
-    found = last.on("pi")
+    def told(op: OperatorCost, c: ClassCost) -> ClassCost:
+        times = factor(op, c)
+        cpu_ms = None if times is None else times * 1000 / c.true_rate_per_s
+        return c.model_copy(update={"cpu_ms_per_record": cpu_ms})
+
+    return [
+        op.model_copy(update={"classes": tuple(told(op, c) for c in op.classes)}) for op in given
+    ]
+
+
+def test_a_class_may_tell_its_cpu_time_where_another_does_not():
+    # A thread on a Pi works a fourth of its busy time.
+    given = with_cpu_ms(operators(4.0), lambda op, c: 0.25 if c.node_class == "pi" else None)
+    found = with_estimates(given, cluster(pi_speed=0.5))[-1].on("pi")
     assert found.true_rate_per_s == pytest.approx(500, rel=0.01)
-    assert found.cpu_ms_per_record == pytest.approx(2, rel=0.01)
+    assert found.cpu_ms_per_record == pytest.approx(0.5, rel=0.01)
+
+
+def test_cpu_time_and_busy_time_of_one_class_are_not_pooled_together():
+    # As above, and of one operator the Pi does not tell it.
+    given = with_cpu_ms(
+        operators(4.0),
+        lambda op, c: None if c.node_class == "pi" and op.operator == "o0" else 0.25,
+    )
+    found = with_estimates(given, cluster(pi_speed=0.5))[-1].on("pi")
+    assert found.cpu_ms_per_record == pytest.approx(0.5, rel=0.01)
 
 
 def test_without_a_cluster_nothing_changes():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeplace.spark_stats import measure
+from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
 from tests.support.measured import START, operator
 
 POLL_MS = 10_000
@@ -79,6 +79,20 @@ def test_checkpoints_write_the_same_share_of_a_larger_state(engine, recording):
     join = operator(measure([log], None, spark=engine), "join")
     assert join.state_bytes == pytest.approx(by_law(3, 3000.0), rel=0.01)
     # Each of these checkpoints wrote all of its state.
+    assert join.state_law is not None
+    assert join.checkpointed_bytes == pytest.approx(join.state_bytes, rel=1e-6)
+
+
+def test_a_ledger_has_the_share_of_the_checkpoints_of_its_time(recording, tmp_path):
+    log = polls(recording, [300.0, 1000.0, 100.0, 3000.0, 3000.0], by_law)
+    add_to_ledger(tmp_path / "ledger", [log])
+    begin = START // 60_000 * 60_000
+    early = (begin, begin + (3 * MINUTES + 3) * 60_000)
+    join = next(
+        op
+        for op in costs_from_ledger(tmp_path / "ledger", None, between_ms=early).operators
+        if op.operator == "id-join"
+    )
     assert join.state_law is not None
     assert join.checkpointed_bytes == pytest.approx(join.state_bytes, rel=1e-6)
 
