@@ -5,7 +5,7 @@ Threads that wait for a core count as busy, so those minutes alone say nothing o
 
 import pytest
 
-from edgeplace.model import Cluster, Node, Site, TaskManager
+from edgeplace.model import Cluster, JobGraph, Node, Operator, Site, TaskManager
 from edgeplace.spark_stats import measure
 from tests.support.measured import START, operator
 
@@ -28,22 +28,30 @@ def cluster():
     )
 
 
-def log_of(recording, loads):
-    """Return a log with a minute at each load, a share of what the Pi can do."""
-    recording.job({"map": 1, "filter": 1}, [("map", "filter", "REBALANCE")])
+JOBS = {"a" * 32: "first", "b" * 32: "second"}
+
+
+def log_of(recording, loads, jobs=1):
+    """Return a log with a minute at each load, a share of what the Pi can do for each of some jobs
+    that all do the same.
+    """
+    names = dict([*JOBS.items()][:jobs])
+    for job, name in names.items():
+        recording.job({"map": 1, "filter": 1}, [("map", "filter", "REBALANCE")], job=job, name=name)
     records = map_ms = filter_ms = cpu_s = 0.0
     start = START - START % 60_000
     polls = [load for load in loads for _ in range(6)]
     for poll, load in enumerate([*polls, 0.0]):
         at = start + POLL_MS * poll
-        recording.placed(at, "map", ["10.0.0.1"])
-        recording.placed(at, "filter", ["10.0.0.1"])
         done = round(records)
-        recording.metrics(
-            at + 1, "map", numRecordsIn=done, numRecordsOut=done, accumulateBusyTimeMs=map_ms
-        )
-        recording.metrics(at + 1, "filter", numRecordsIn=done, accumulateBusyTimeMs=filter_ms)
-        cpu = {"id": "Status.JVM.CPU.Time", "value": str(round(1e9 * cpu_s))}
+        for job in names:
+            for operator_, busy_ms in (("map", map_ms), ("filter", filter_ms)):
+                place = {"subtask": 0, "attempt": 0, "taskmanager-id": "10.0.0.1"}
+                path = f"/jobs/{job}/vertices/id-{operator_}"
+                recording.answer(at, path, {"subtasks": [place]})
+                counted = {"numRecordsIn": done, "numRecordsOut": done}
+                recording.metrics(at + 1, operator_, job, accumulateBusyTimeMs=busy_ms, **counted)
+        cpu = {"id": "Status.JVM.CPU.Time", "value": str(round(1e9 * jobs * cpu_s))}
         recording.answer(at + 1, "/taskmanagers/10.0.0.1/metrics", [cpu])
         new = load * FULL * POLL_MS / 1000
         records += new
@@ -85,6 +93,24 @@ def test_a_pi_that_is_always_full_divides_by_busy_time_and_says_so(engine, clust
         [said] = [n for n in operator(found, name).notes if "all cores" in n]
         assert "all cores on pi were busy: threads waited" in said
         assert "uncertain" in said
+
+
+def test_threads_of_another_job_wait_for_the_same_cores(engine, cluster, recording):
+    alone = measure([log_of(recording, [1.0] * 4)], cluster, spark=engine)
+    recording.lines = []
+    log = log_of(recording, [1.0] * 4, jobs=2)
+    ids = {"map": "id-map", "filter": "id-filter"}
+    first = JobGraph(
+        name="first",
+        job_id="a" * 32,
+        operators=tuple(Operator(id=i, name=n, parallelism=1) for n, i in ids.items()),
+        streams=({"source": "id-map", "target": "id-filter", "ship_strategy": "REBALANCE"},),
+    )
+    both = measure([log], cluster, job=first, spark=engine)
+    for name in ids:
+        own, expected = operator(both, name).on("pi"), operator(alone, name).on("pi")
+        assert own.cpu_ms_per_record == pytest.approx(expected.cpu_ms_per_record, rel=0.02)
+        assert own.true_rate_per_s == pytest.approx(expected.true_rate_per_s, rel=0.02)
 
 
 def test_a_free_minute_almost_without_records_does_not_count_alone(engine, cluster, recording):
