@@ -240,7 +240,8 @@ def largest_offer(
 
 def _is_unfair(seen: Mapping[str, Any]) -> bool:
     """Return whether some source had far more than another."""
-    return max(seen["per_source"]) > _UNFAIR * min(seen["per_source"])
+    rates: list[float] = seen["per_source"]
+    return max(rates) > _UNFAIR * min(rates)
 
 
 def _at_offer(run: HeadlineRun, sustained: float, offered: float, fill_s: float) -> dict[str, Any]:
