@@ -285,7 +285,10 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
             yield f"| {name} | {len(ratios)} | {middle:.3g} | {ends} |"
     yield ""
     repeated = sum(cell["rejected"] for cell in cells)
-    yield f"Windows that were repeated because this machine was busy with other work: {repeated}."
+    yield (
+        "Placements that were measured again, because this machine was busy with other work or the "
+        f"job restarted at the common rate: {repeated}."
+    )
     yield ""
     yield "## Errors of the predictions"
     yield ""
