@@ -57,7 +57,7 @@ class Error:
     @property
     def relative(self) -> float:
         """(predicted - measured) / measured."""
-        return self.predicted / self.measured - 1
+        return self.predicted / self.measured - 1 if self.measured else math.inf
 
 
 @dataclass(frozen=True)
