@@ -56,7 +56,7 @@ class Error:
 
     @property
     def relative(self) -> float:
-        """(predicted - measured) / measured."""
+        """(predicted - measured) / measured; infinite where nothing was measured."""
         return self.predicted / self.measured - 1 if self.measured else math.inf
 
 
