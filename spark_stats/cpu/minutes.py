@@ -97,8 +97,7 @@ def busy_of_others(minutes: Sequence[SubtaskMinutes], job: str) -> dict[tuple[st
     job
         Id of the job in the log.
     """
-    # Series that name no job are passed over.
-    others = [m for m in minutes if m.kind == r.TASK and m.job not in (job, None) and m.minutes]
+    others = _of_other_jobs(minutes, job)
     at_home = located(others)
     found: dict[tuple[str, int], float] = {}
     for task in others:
@@ -108,6 +107,11 @@ def busy_of_others(minutes: Sequence[SubtaskMinutes], job: str) -> dict[tuple[st
                 busy_ms = found.get((place, minute), 0.0) + max(sums.busy_ms, 0.0)
                 found[place, minute] = busy_ms
     return found
+
+
+def _of_other_jobs(minutes: Sequence[SubtaskMinutes], job: str) -> list[SubtaskMinutes]:
+    """Return the subtasks of other jobs; series that name no job are passed over."""
+    return [m for m in minutes if m.kind == r.TASK and m.job not in (job, None) and m.minutes]
 
 
 def slices_by_class(
@@ -141,10 +145,8 @@ def slices_by_class(
     """
     class_of = {t.location: t.node_class for ts in measured.values() for t in ts if t.node_class}
     others: dict[str | None, list[tuple[int, int]]] = {}
-    for m in minutes:
-        # Series that name no job are passed over.
-        if m.kind == r.TASK and m.job not in (job, None) and m.minutes:
-            others.setdefault(m.location, []).append((min(m.minutes), max(m.minutes)))
+    for m in _of_other_jobs(minutes, job):
+        others.setdefault(m.location, []).append((min(m.minutes), max(m.minutes)))
     tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
     at_home = located(tasks)
     observed: dict[tuple[str, int], set[int]] = {}
