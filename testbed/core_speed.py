@@ -49,11 +49,13 @@ class _Clock:
 
     def __init__(self, written: TextIO) -> None:
         self._written = written
+        self._unfinished = ""
         self._at_s: list[float] = []
         self._speed: list[float] = []
 
     def mean(self, begin_s: float, end_s: float) -> float:
-        for line in self._written:
+        *lines, self._unfinished = (self._unfinished + self._written.read()).split("\n")
+        for line in lines:
             at, speed = line.split()
             self._at_s.append(float(at))
             self._speed.append(float(speed))

@@ -54,3 +54,17 @@ def test_the_speed_is_that_of_the_time_and_the_mean_of_the_cores(tmp_path):
                 clock.write("20.0 40\n")
         assert speed.between(20.0, 21.0) == pytest.approx(40)
         assert speed.between(10.0, 10.5) == pytest.approx(8.5)
+
+
+def test_a_line_counts_once_it_is_whole(tmp_path):
+    file = tmp_path / "core-0.clocked"
+    file.write_text("10.0 8\n11.0 1")
+    with file.open() as written:
+        speed = CoreSpeed([written])
+        assert speed.between(10.0, 12.0) == pytest.approx(8)
+
+        # Python without buffers (PYTHONUNBUFFERED) writes the end of a line by itself.
+        for part, mean in [("2", 8), ("\n", 10), ("12.5", 10), (" 16", 10), ("\n", 12)]:
+            with file.open("a") as clock:
+                clock.write(part)
+            assert speed.between(10.0, 13.0) == pytest.approx(mean)
