@@ -69,7 +69,7 @@ def add_to_ledger(
             for file, size in files.sizes.items()
             if held.get(file) in ((size, files.modified_ms[file]), (size, None))
         }
-        notes = [f"{len(known)} segments are in the ledger and were not read"] if known else []
+        notes = [_unread(len(known))] if known else []
         files.leave_out(known)
         new = {f: size for f, size in files.sizes.items() if f not in known}
         if not new.keys() - {*files.empty}:
@@ -118,6 +118,12 @@ def add_to_ledger(
         )
     report("done", 1.0)
     return tuple(notes)
+
+
+def _unread(known: int) -> str:
+    if known == 1:
+        return "1 segment is in the ledger and was not read"
+    return f"{known} segments are in the ledger and were not read"
 
 
 def _found(segments: Sequence[str | Path], spark: "SparkSession | None") -> "LogFiles | Log":

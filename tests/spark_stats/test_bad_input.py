@@ -193,7 +193,7 @@ def test_a_new_segment_without_a_line_adds_nothing_by_uri(spark, recording, tmp_
     (recording.folder / "packed.jsonl.gz").write_bytes(gzip.compress(b""))
     (recording.folder / "blank.jsonl").write_text("\n")
     [note] = add_to_ledger(tmp_path / "ledger", [uri], spark=spark)
-    assert note == "1 segments are in the ledger and were not read"
+    assert note == "1 segment is in the ledger and was not read"
     assert dump(costs_from_ledger(tmp_path / "ledger", None)) == before
 
 
