@@ -149,7 +149,7 @@ def _overview(
         worst_path,
     )
     from edgeplace.views.bill import show_bill
-    from edgeplace.views.confidence import CERTAINTY_COLUMNS, certainty_lines, certainty_rows
+    from edgeplace.views.confidence import show_certainty
     from edgeplace.views.explain_tables import show_prices, show_terms, show_tightest
     from edgeplace.views.job_changes import job_changes, show_job_changes
     from edgeplace.views.kind_reasons import chained, show_kind_reasons
@@ -198,10 +198,7 @@ def _overview(
         console.heading("why each operator is where it is")
         kinds = site_kinds(jobs, cluster, plan)
         show_reasons(console, reasons, kinds, chained(by_kind, terms), terms)
-        console.heading("how sure it is")
-        console.table(CERTAINTY_COLUMNS, certainty_rows(sure))
-        for line in certainty_lines(sure):
-            console.text(line)
+        show_certainty(console, sure)
         if wished:
             console.heading("wishes that are not met")
             show_wish_prices(console, wished, terms)

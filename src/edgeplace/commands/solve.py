@@ -139,7 +139,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--full",
         action="store_true",
-        help="show the TaskManager of every subtask, the busiest links and the bounds",
+        help="show the TaskManager of every subtask, the busiest links, the bounds, and the "
+        "intervals of the CPU costs",
     )
     parser.add_argument("--json", action="store_true", help="print result and comparison as JSON")
 
@@ -159,7 +160,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     # They load the solver.
     from edgeplace.case.answering import compared, solved
     from edgeplace.commands import survival
-    from edgeplace.views.confidence import confidence_note
+    from edgeplace.solver import certainty
+    from edgeplace.views.confidence import confidence_note, show_certainty
     from edgeplace.views.solved_case import as_json, show_next, show_solved
 
     measured = read_case(args)
@@ -229,6 +231,11 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         if args.optimise:
             console.text(preset_of(args), style="dim")
         show_solved(console, found, args.full)
+        if args.full and (plan := found.result.plan):
+            sure = certainty(
+                supposed.jobs, supposed.cluster, plan, supposed.rules, supposed.current
+            )
+            show_certainty(console, sure)
         if rows:
             survival.show_survival(console, found.case, rows)
     unplaced = {option for option, _, job in texts if job.name in waiting}

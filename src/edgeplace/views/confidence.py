@@ -6,6 +6,7 @@ from edgeplace.cli.quantities import cores, factor, milliseconds_or_less
 from edgeplace.model import Case, Result, planned_with, some
 
 if TYPE_CHECKING:
+    from edgeplace.cli.console import Console
     from edgeplace.solver import Certainty
 
 CERTAINTY_COLUMNS = ("operator", "node class", ">CPU/record", ">90 % interval", "origin")
@@ -41,6 +42,14 @@ def confidence_note(measured: Case, result: Result, probability: float) -> str:
         ends = " to ".join(cores(node.used) for node in busiest)
         said += f", and {busiest[0].where} uses {ends} cores"
     return said
+
+
+def show_certainty(console: "Console", found: "Certainty") -> None:
+    """Print the CPU costs of a plan with their intervals, and whether it holds by them."""
+    console.heading("how sure it is")
+    console.table(CERTAINTY_COLUMNS, certainty_rows(found))
+    for line in certainty_lines(found):
+        console.text(line)
 
 
 def certainty_rows(found: "Certainty") -> list[tuple[str, ...]]:

@@ -177,28 +177,6 @@ def test_a_time_limit_keeps_the_best_plan_and_its_bound(answer, job, wide):
     assert found["gap"] == 1.0
 
 
-def test_confidence_plans_with_larger_costs_and_says_what_they_are(
-    answer, filter_model, cluster, tmp_path
-):
-    plain_job, operators = filter_model[0], []
-    for op in plain_job.operators:
-        classes = tuple(c.model_copy(update={"relative_spread": 0.25}) for c in op.cost.classes)
-        cost = op.cost.model_copy(update={"classes": classes})
-        operators.append(op.model_copy(update={"cost": cost}))
-    varied = tmp_path / "varied.json"
-    write(plain_job.model_copy(update={"operators": tuple(operators)}), varied)
-    plain, sure = (
-        answer("solve", varied, cluster),
-        answer("solve", varied, cluster, "--confidence", "90%", "--report", tmp_path / "r.html"),
-    )
-    assert sure["evaluation"]["server_cores"] >= plain["evaluation"]["server_cores"]
-    [said] = [n for n in sure["notes"] if "not exceeded with a probability of 90%" in n]
-    assert "6 of 6 have an interval or a spread" in said
-    assert "the headroom is" in said
-    # The costs as measured have the intervals, those planned with have none.
-    assert "holds at 90 %" in (tmp_path / "r.html").read_text()
-
-
 def test_set_changes_the_demand_of_a_source(answer, job, cluster):
     found = answer("solve", job, cluster, "--set", "rate:source=1200")
     assert found["evaluation"]["wan_bytes_per_s"] == pytest.approx(1200 * 0.7 * 100)

@@ -1,0 +1,51 @@
+"""What `solve --confidence` and `solve --full` say of the costs that a plan rests on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from edgeplace.model import write
+
+
+@pytest.fixture
+def varied(filter_model, tmp_path) -> Path:
+    """A job whose rates vary by a quarter from sample to sample."""
+    plain, operators = filter_model[0], []
+    for op in plain.operators:
+        classes = tuple(c.model_copy(update={"relative_spread": 0.25}) for c in op.cost.classes)
+        cost = op.cost.model_copy(update={"classes": classes})
+        operators.append(op.model_copy(update={"cost": cost}))
+    path = tmp_path / "varied.json"
+    write(plain.model_copy(update={"operators": tuple(operators)}), path)
+    return path
+
+
+def test_confidence_plans_with_larger_costs_and_says_what_they_are(
+    edgeplace, varied, cluster, tmp_path
+):
+    report = tmp_path / "r.html"
+    asked = ("solve", varied, cluster, "--json")
+    plain = json.loads(edgeplace(*asked).out)
+    sure = json.loads(edgeplace(*asked, "--confidence", "90%", "--report", report).out)
+    assert sure["evaluation"]["server_cores"] >= plain["evaluation"]["server_cores"]
+    [said] = [n for n in sure["notes"] if "not exceeded with a probability of 90%" in n]
+    assert "6 of 6 have an interval or a spread" in said
+    assert "the headroom is" in said
+    # The costs as measured have the intervals, those planned with have none.
+    assert "holds at 90 %" in report.read_text()
+
+
+@pytest.mark.parametrize("confidence", [(), ("--confidence", "0.9")])
+def test_full_shows_the_intervals_of_the_costs_as_measured(
+    edgeplace, varied, cluster, confidence, tmp_path
+):
+    plan = tmp_path / "plan.json"
+    said = edgeplace("solve", varied, cluster, "--full", *confidence, "-o", plan).out
+    [shown] = said.split("how sure it is")[1:]
+    explained = edgeplace("explain", varied, cluster, plan).out.split("how sure it is")[1]
+    rows = [line for line in explained.splitlines() if " to " in line and "measured" in line]
+    assert rows
+    assert all(row.split() in [line.split() for line in shown.splitlines()] for row in rows)
+    assert "holds at 90 %" in shown
+    assert "how sure it is" not in edgeplace("solve", varied, cluster, *confidence).out
