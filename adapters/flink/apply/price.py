@@ -121,6 +121,8 @@ def read_seconds(read: Mapping[str, int], live: LiveFlink, cluster: Cluster) -> 
         registered, names = live.users_cluster(cluster)
     except InvalidInputError:
         return None
+    if not read.keys() <= names.keys():
+        return None  # A TaskManager was lost a moment ago.
     node_of = {tm.id: tm.node for tm in registered.task_managers}
     routes = LeastDelayRoutes(registered)
     on_link: Counter[tuple[str, str]] = Counter()
