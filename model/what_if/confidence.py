@@ -14,6 +14,11 @@ from edgeplace.model.job import JobGraph, Operator
 
 _OF_INTERVALS = NormalDist().inv_cdf(0.95)
 """Standard deviations from the middle to the end of an interval of 90 %."""
+_HELD = (
+    "Of 117 placements on a real Flink, 98 sustained at least 95 % of the rate predicted with "
+    "90 %, and 82 of the one predicted by the costs as measured"
+)
+"""How often a confidence held on the headline (`benchmarks/sustained.py`)."""
 
 
 def at_confidence(job: JobGraph, probability: float) -> JobGraph:
@@ -38,7 +43,7 @@ def planned_with(jobs: Sequence[JobGraph], probability: float) -> str:
     return (
         f"planned with CPU costs that are not exceeded with a probability of {probability:.0%}, "
         f"each by itself: {known} of {len(costs)} have an interval or a spread, and the others are "
-        "taken as they are"
+        f"taken as they are. {_HELD}"
     )
 
 

@@ -1,11 +1,14 @@
 """What `solve --confidence` and `solve --full` say of the costs that a plan rests on."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from edgeplace.model import write
+
+COSTS_PAGE = Path(__file__).parents[3] / "docs" / "costs.md"
 
 
 @pytest.fixture
@@ -49,3 +52,18 @@ def test_full_shows_the_intervals_of_the_costs_as_measured(
     assert all(row.split() in [line.split() for line in shown.splitlines()] for row in rows)
     assert "holds at 90 %" in shown
     assert "how sure it is" not in edgeplace("solve", varied, cluster, *confidence).out
+
+
+@pytest.mark.skipif(not COSTS_PAGE.exists(), reason="the documentation is not beside these tests")
+def test_the_note_says_how_often_that_held_as_the_documentation_does(edgeplace, varied, cluster):
+    found = json.loads(edgeplace("solve", varied, cluster, "--confidence", "0.9", "--json").out)
+    [said] = [n for n in found["notes"] if "with a probability of 90%" in n]
+    told = re.search(
+        r"Of (\d+) placements on a real Flink, (\d+) sustained .*?, and (\d+) of", said
+    )
+    page = " ".join(COSTS_PAGE.read_text().split())
+    held = re.search(
+        r"at least 95 % of the predicted one in (\d+) of (\d+), and in (\d+) with", page
+    )
+    assert told and held
+    assert told.groups() == held.group(2, 3, 1)
