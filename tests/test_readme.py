@@ -54,7 +54,8 @@ def test_it_says_in_how_many_rows_another_placement_is_better():
     behind = [max(row.values()) / row["edgeplace"] - 1 for row in sustained.values()]
     less = [share for share in behind if share > 0]
     said = re.search(
-        r"In (\d+) of the (\d+) rows another placement sustains more than edgeplace's, by ([\d.]+) %",
+        r"In (\d+) of the (\d+) rows another placement sustains more than edgeplace's, "
+        r"by ([\d.]+) %",
         README.read_text(),
     )
     assert said
