@@ -59,7 +59,7 @@ soak: $(UV) ## 40 live changes, 12 dead TaskManagers, 9 dead JobManagers: is any
 skew: $(UV) ## hot keys: split aggregates beside keyBy, on paced workers; as root also a site of Pis behind a WAN (JDK; 15 min, as root 26)
 	$(RUN) python benchmarks/skew.py
 
-headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; about 5 h, goes on where it was ended)
+headline: $(UV) ## does placement pay? jobs x WANs x policies on a real Flink (root, JDK; about 6 h, goes on where it was ended)
 	$(RUN) python -m testbed headline --out benchmarks/headline
 
 record: $(UV) ## record the demo's log anew on a real Flink (root, JDK 17, 330 MB download)

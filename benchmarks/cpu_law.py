@@ -6,7 +6,7 @@ A cell has the cores that each TaskManager used at two rates, here in cores as f
 were measured. For each job and node class, the script predicts the cores of each rate from the
 other rates, and those of each placement from the others, by regression. Beside it stands what the
 evaluator predicts by the costs of the job file. These are from other logs: by regression over them
-where that held, else by busy time. (Here they lack the background, a seventh of a Pi.) q-error is
+where that held, else by busy time. (Here they lack the background, a fifth of a Pi.) q-error is
 the larger one of predicted / measured and measured / predicted. It is printed for loaded
 TaskManagers, where a wrong cost matters: half of a Pi's cores in use, or a quarter of the server's.
 

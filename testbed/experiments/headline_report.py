@@ -248,8 +248,9 @@ def _table(cells: Sequence[Mapping[str, Any]], environment: Mapping[str, Any]) -
     yield ""
     yield (
         f"Flink {environment['flink']}, two sites with a Pi each, a server in the cloud, "
-        f"{environment['delay_ms']:g} ms one way. `make headline` measures it again; "
-        "[docs/testbed.md](../../docs/testbed.md) describes the method and the measured version. "
+        f"{environment['delay_ms']:g} ms one way. `make headline` writes this page again; "
+        "[docs/testbed.md](../../docs/testbed.md) says how to measure anew, the method, and the "
+        "measured version. "
         "Cores are medians of five windows or more, bytes and rates are means over all of them."
     )
     yield ""
