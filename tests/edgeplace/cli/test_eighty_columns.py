@@ -28,7 +28,9 @@ FOLDERS = ("views", "commands", "bench")
 COMMANDS = {
     # What is run, after what was run to make its files -> the files that print its tables.
     "solve parcels.yaml forklifts.yaml paid.yaml": "views/plan_summary.py views/tables.py",
-    "solve parcels.yaml paid.yaml --full": ("views/tables.py views/bill.py views/worst_path.py"),
+    "solve parcels.yaml paid.yaml --full": (
+        "views/tables.py views/bill.py views/worst_path.py views/confidence.py"
+    ),
     "solve parcels.yaml paid.yaml --rules day.yaml --full": "views/tables.py",
     "solve parcels.yaml depots.yaml --set rate=x3": "",
     "solve parcels.yaml paid.yaml --set rate=x1..x2": "commands/variations.py",
@@ -37,7 +39,7 @@ COMMANDS = {
     "solve parcels.yaml paid.yaml --pareto": "commands/pareto.py",
     "solve hot.yaml hot-sites.yaml --split combine": "views/split.py",
     "explain parcels.yaml paid.yaml plan.json": (
-        "views/kind_reasons.py views/reasons.py views/explain_tables.py commands/explain.py"
+        "views/kind_reasons.py views/reasons.py views/explain_tables.py views/confidence.py"
     ),
     "explain parcels.yaml paid.yaml plan.json --subtask 'detect (1/5)'": "views/explain_tables.py",
     "explain parcels.yaml paid.yaml plan.json --against other.json": "views/explain_tables.py",
