@@ -15,7 +15,7 @@ recording = pytest.importorskip("testbed.reporters.recording", reason=REASON)
 
 pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
-COLLECTED_S = 90
+COLLECTED_S = 120
 """The logs begin and end up to 2 s apart, and Carbon rounds times to whole seconds."""
 WAYS = ("Prometheus", "VictoriaMetrics", "InfluxDB", "OpenTelemetry", "Whisper")
 RUNS = 2
