@@ -6,7 +6,6 @@ package testbed.jobs;
  * argument is {@code seconds}.
  */
 public final class FillHeap {
-    private static final int LARGEST = 1 << 17;
     private static final int SMALLEST = 1;
 
     private FillHeap() {}
@@ -21,15 +20,18 @@ public final class FillHeap {
         long endNanos = Long.MAX_VALUE;
         // Each piece holds the one before. A list would need room to grow, and leave it to others.
         Object[] held = null;
-        int size = LARGEST;
+        // No JVM has an array as long as the first: its error comes while there is memory, and links
+        // what the handler calls. Linking loads classes, and found no memory in a full heap.
+        int size = Integer.MAX_VALUE;
         while (endNanos == Long.MAX_VALUE || System.nanoTime() - endNanos < 0) {
             try {
                 Object[] piece = new Object[size];
                 piece[0] = held;
                 held = piece;
             } catch (OutOfMemoryError full) {
+                long now = System.nanoTime();
                 if (size == SMALLEST && endNanos == Long.MAX_VALUE) {
-                    endNanos = System.nanoTime() + fullNanos;
+                    endNanos = now + fullNanos;
                 }
                 size = Math.max(SMALLEST, size / 16);
             }
