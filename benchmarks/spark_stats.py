@@ -3,9 +3,10 @@
     python benchmarks/spark_stats.py [--millions 1 10] [--rounds 3] [--bad-lines N]
 
 Both run side by side in one session on local[2] with a driver of 1 GB. Targets: costs take at most
-3 times the parse, ten times the log at most 11 times the time. Of the largest log, the script also
-prints how long each step takes with all steps before it: the parse with what our lines need more,
-the rows of single values, one row for each subtask and time, differences between these, and sums.
+3 times the parse at up to a million values, 2.5 times above; ten times the log takes at most 11
+times as long. Of the largest log, the script also prints how long each step takes with all steps
+before it: the parse with what our lines need more, the rows of single values, one row for each
+subtask and time, differences between these, and sums.
 """
 
 import argparse
@@ -130,7 +131,7 @@ def main() -> int:
             ][1:]
             parse, costs = min(p for p, _ in pairs), min(c for _, c in pairs)
             best[millions] = costs
-            missed += costs > 3 * parse
+            missed += costs > (3 if millions <= 1 else 2.5) * parse
             size = log.stat().st_size / 1e6
             print(f"{values:>12,} {size:>7.0f} {parse:>9.2f} {costs:>9.2f} {costs / parse:>6.2f}")
             if millions == max(options.millions):
@@ -142,10 +143,10 @@ def main() -> int:
                 seconds = timed(lambda: sum(1 for _ in bad.lines()))  # noqa: B023
                 print(f"{len(bad):,} bad lines, numbered in {seconds:.1f} s")
             log.unlink()
-    if 1.0 in best and 10.0 in best:
-        growth = best[10.0] / best[1.0]
+    for millions in sorted(best.keys() & {10 * each for each in best}):
+        growth = best[millions] / best[millions / 10]
         missed += growth > 11
-        print(f"10 million values take {growth:.1f} times as long as 1 million")
+        print(f"{millions:g} million values take {growth:.1f} times as long as a tenth of them")
     print("all targets hold" if not missed else f"{missed} targets missed")
     return 1 if missed else 0
 
