@@ -7,8 +7,9 @@ has the same log measured by an application of one core, which runs on one worke
 runs on both. The seconds are those of the whole command, with the start of Spark. The costs must be
 equal to the last digit. Target: two workers are at least 1.6 times as fast as one.
 
-The driver and the master need a core, too. With `--quota`, each worker with its executor has so
-many cores (by the kernel's cgroups, needs root), as if it were a machine of its own.
+Executors have Spark's default of 1 GB. The driver and the master need a core, too. With `--quota`,
+each worker with its executor has so many cores (by the kernel's cgroups, needs root), as if it were
+a machine of its own.
 """
 
 import argparse
@@ -35,7 +36,6 @@ def seconds_with(cores: int, master: str, log: Path, out: Path) -> float:
     conf = {
         "spark.cores.max": str(cores),
         "spark.executor.cores": "1",
-        "spark.executor.memory": "500m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.pyspark.python": sys.executable,
@@ -59,7 +59,7 @@ def main() -> int:
         log = folder / "log.jsonl"
         values = write_log(log, int(1e6 * options.millions), 0)
         print(f"{values:,} values, {log.stat().st_size / 1e6:,.0f} MB")
-        cluster = SparkCluster(folder)
+        cluster = SparkCluster(folder, worker_memory="1g")
         ending.callback(cluster.end)
         if options.quota:
             quotas = ending.enter_context(CpuQuotas())

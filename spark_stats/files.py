@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,14 +67,15 @@ def log_files(paths: Sequence[str | Path]) -> LogFiles:
     found = LogFiles()
     # A file may be named, and be in a folder that is named.
     for file in dict.fromkeys(file for path in paths for file in _listed(Path(path))):
-        state = file.stat()
-        found.sizes[str(file)] = state.st_size
-        found.modified_ms[str(file)] = state.st_mtime_ns // 1_000_000
-        head = _head(file, _HEAD_BYTES)
-        if not head.strip():
-            found.empty.append(str(file))
-            continue
-        known = format_of(head) or format_of(_head(file, _LONG_HEAD_BYTES))
+        with reading(file):
+            state = file.stat()
+            found.sizes[str(file)] = state.st_size
+            found.modified_ms[str(file)] = state.st_mtime_ns // 1_000_000
+            head = _head(file, _HEAD_BYTES)
+            if not head.strip():
+                found.empty.append(str(file))
+                continue
+            known = format_of(head) or format_of(_head(file, _LONG_HEAD_BYTES))
         if known is None:
             raise InvalidInputError(
                 f"{file} is of no known log format; it starts with {head.strip()[:60]!r}",
@@ -118,13 +120,22 @@ def empty_log(paths: Sequence[str | Path]) -> InvalidInputError:
     )
 
 
+@contextmanager
+def reading(file: str | Path) -> Iterator[None]:
+    """Say of an error of the block that a file or folder cannot be read."""
+    try:
+        yield
+    except OSError as e:
+        raise InvalidInputError(
+            f"{file} cannot be read: {e.strerror}",
+            "let this user read it, and keep it until the command ends",
+        ) from e
+
+
 def _listed(path: Path) -> list[Path]:
-    if path.is_dir():
-        return sorted(
-            file.absolute()
-            for file in path.rglob("*")
-            if file.is_file() and not _passed_over(file.relative_to(path))
-        )
+    with reading(path):
+        if path.is_dir():
+            return sorted(file.absolute() for file in _in_folder(path) if file.is_file())
     if path.exists() and not path.is_file():
         raise InvalidInputError(
             f"{path} is no file on a disk, but a pipe or a device", "save the log to a file first"
@@ -134,23 +145,39 @@ def _listed(path: Path) -> list[Path]:
     return [path.absolute()]
 
 
+def _in_folder(folder: Path) -> Iterator[Path]:
+    """Yield what may be a log in a folder and in those in it, also behind links."""
+
+    def refuse(error: OSError) -> None:
+        with reading(error.filename):
+            raise error
+
+    entered = set()
+    for here, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        with reading(here):
+            state = os.stat(here)
+        if (state.st_dev, state.st_ino) in entered:
+            # A link leads back to it.
+            folders.clear()
+            continue
+        entered.add((state.st_dev, state.st_ino))
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        yield from (Path(here, n) for n in names if not (_is_hidden(n) or of_ledger(n)))
+
+
 def of_ledger(name: str) -> bool:
     """Return whether a file in a folder is one of a ledger by its name: no log."""
     return name.endswith(".parquet") or name == "manifest.json"
 
 
-def _passed_over(relative: Path) -> bool:
-    """Return whether a file in a folder is no log, or Spark would not read it."""
-    hidden = any(
-        part.startswith(".") or (part.startswith("_") and "=" not in part)
-        for part in relative.parts
-    )
-    return hidden or of_ledger(relative.name)
+def _is_hidden(name: str) -> bool:
+    """Return whether Spark would not read a file or folder of this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def is_gzip(path: Path) -> bool:
     """Return whether a file begins as gzip data do, whatever its name."""
-    with path.open("rb") as f:
+    with reading(path), path.open("rb") as f:
         return f.read(2) == GZIP_MAGIC
 
 

@@ -3,8 +3,9 @@
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from pathlib import Path
+from random import SystemRandom
 from types import TracebackType
 from typing import Self
 
@@ -13,12 +14,20 @@ from testbed.process import launch_server, stop
 LOOPBACK = "127.0.0.1"
 
 
+_FOR_SERVERS = range(15_000, 32_000)
+"""Linux gives ports from 32768 on to connections: any other program may take such a port before the
+server that it is meant for has started."""
+
+
 def free_ports(count: int) -> list[int]:
-    """Return ports on loopback that nothing listens at."""
-    sockets = [socket.create_server((LOOPBACK, 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Return ports on loopback that nothing listens at, and no connection gets by chance."""
+    dice, ports = SystemRandom(), list[int]()
+    with ExitStack() as held:
+        while len(ports) < count:
+            port = dice.choice(_FOR_SERVERS)
+            with suppress(OSError):
+                held.enter_context(socket.create_server((LOOPBACK, port)))
+                ports.append(port)
     return ports
 
 

@@ -41,7 +41,8 @@ def planned_with(jobs: Sequence[JobGraph], probability: float) -> str:
     costs = [c for job in jobs for op in job.operators if op.cost for c in op.cost.classes]
     known = sum(c.has_interval for c in costs)
     return (
-        f"planned with CPU costs that are not exceeded with a probability of {probability:.0%}, "
+        f"planned with CPU costs that are not exceeded with a probability of "
+        f"{100 * probability:g}%, "
         f"each by itself: {known} of {len(costs)} have an interval or a spread, and the others are "
         f"taken as they are. {_HELD}"
     )

@@ -12,11 +12,13 @@ from edgeplace.spark_stats.files import LogFiles, log_files, note_of, on_disk
 from edgeplace.spark_stats.job_facts import read_facts
 from edgeplace.spark_stats.ledger import plain_segments
 from edgeplace.spark_stats.ledger.folder import Batch, LedgerFolder, Manifest
-from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, NewSums
+from edgeplace.spark_stats.ledger.new_sums import NewSums
+from edgeplace.spark_stats.ledger.times import AHEAD_MS, latest_ms, utc
 from edgeplace.spark_stats.without_spark.reading import is_small
 
 _UNNAMED = ("", "Flink Streaming Job", "Flink Batch Job")
 """Names of jobs that nobody has named."""
+_SET_CLOCKS = "set the clocks of this machine and of the one that collects"
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -63,11 +65,12 @@ def add_to_ledger(
         manifest = ledger.manifest()
         report("finding the segments", 0.0)
         files = _found(segments, spark)
-        held = manifest.segments()
+        held, unfinished = manifest.segments(), manifest.unfinished()
         known = {
             file
             for file, size in files.sizes.items()
             if held.get(file) in ((size, files.modified_ms[file]), (size, None))
+            and file not in unfinished
         }
         notes = [_unread(len(known))] if known else []
         files.leave_out(known)
@@ -76,6 +79,7 @@ def add_to_ledger(
             return tuple(notes)
         report("reading the segments", 0.1)
         carried = ledger.carried(manifest)
+        _refuse_later(folder, carried)
         found = _read(files, carried, spark)
         # Some reporters give no id, and JSON has no other key than a text.
         jobs = {job or "": name or "" for job, name in job_names(found.rows).items()}
@@ -84,13 +88,19 @@ def add_to_ledger(
             raise InvalidInputError(
                 f"all {found.ahead:,} samples are more than {AHEAD_MS // 60_000} minutes ahead of "
                 "this machine's clock",
-                "set the clocks of this machine and of the one that collects",
+                f"{_SET_CLOCKS}. (A log of Flink's slf4j reporter is read as UTC)",
             )
         if strangers := _strangers(jobs, found.rows, ledger, manifest):
+            cure = "give each job a ledger of its own"
+            if any(name in _UNNAMED for name in strangers.values()):
+                cure += (
+                    "; of a job without a name, add what its TaskManagers wrote in one command, or "
+                    "give it a name"
+                )
             raise InvalidInputError(
                 f"the ledger {folder} is of the job {_listed(manifest.jobs)}, the segments are of "
                 f"{_listed(strangers)}",
-                "give each job a ledger of its own",
+                cure,
             )
         cut = {file: note_of(file, lines) for file, lines in files.cut_short.items()}
         modified_ms = {f: files.modified_ms[f] for f in new}
@@ -100,10 +110,11 @@ def add_to_ledger(
             bad_lines=found.bad_lines,
             former=_former_names(found.bad_lines, files, manifest),
             damage=cut,
+            unfinished=bool(found.ahead),
         )
         # A segment without the answer about the job has its id in place of its name.
         names = {job: name for job, name in manifest.jobs.items() if name != job}
-        named = manifest.model_copy(update={"jobs": {**jobs, **names}})
+        named = manifest.model_copy(update={"jobs": {**manifest.jobs, **jobs, **names}})
         ledger.append(named, batch, found.table, found.tail)
     if found.late:
         notes.append(
@@ -114,10 +125,25 @@ def add_to_ledger(
     if found.ahead:
         notes.append(
             f"{found.ahead:,} samples are more than {AHEAD_MS // 60_000} minutes ahead of this "
-            "machine's clock and were passed over: set the clock of the machine that collects"
+            f"machine's clock and were passed over: {_SET_CLOCKS}, and give these segments again"
         )
     report("done", 1.0)
     return tuple(notes)
+
+
+def _refuse_later(folder: str | Path, carried: "pa.Table | None") -> None:
+    """Raise an error if this machine's clock is behind the ledger: what is ahead could not be told
+    from what was counted.
+    """
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    last_ms = None if carried is None else pc.max(carried["ts_ms"]).as_py()
+    if last_ms is not None and last_ms > latest_ms():
+        raise InvalidInputError(
+            f"the ledger {folder} has samples of {utc(last_ms)}, and this machine's clock shows "
+            f"{utc(latest_ms() - AHEAD_MS)}",
+            f"{_SET_CLOCKS}; if the clock of the ledger's samples was wrong, make a new ledger",
+        )
 
 
 def _unread(known: int) -> str:
@@ -188,9 +214,14 @@ def _strangers(
     def is_known(job: str, name: str) -> bool:
         if name not in _UNNAMED or (job != name and job in manifest.jobs):
             return not known.isdisjoint((job, name))
-        own = _operators(rows, job)
-        held = {n for j in manifest.jobs for n in _operators(ledger.last_rows(manifest), j)}
-        return name in known and 2 * len(own & held) >= len(own)
+        missing = _operators(rows, job)
+        most = len(missing) // 2
+        # The last batch mostly has them all.
+        for batch in ledger.batches_backwards(manifest):
+            if len(missing) <= most:
+                break
+            missing -= {n for j in manifest.jobs for n in _operators(batch, j)}
+        return name in known and len(missing) <= most
 
     return {j: name for j, name in jobs.items() if known and not is_known(j, name)}
 

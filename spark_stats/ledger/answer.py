@@ -13,6 +13,7 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.costs_of_sums import costs_of
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
 from edgeplace.spark_stats.ledger.folder import LedgerFolder
+from edgeplace.spark_stats.ledger.times import utc
 from edgeplace.spark_stats.placing import Placement
 from edgeplace.spark_stats.state_at_rates import HeldState, held_states
 from edgeplace.spark_stats.sums_table import (
@@ -71,20 +72,23 @@ def costs_from_ledger(
     manifest = ledger.manifest()
     if not manifest.batches:
         raise InvalidInputError(f"the ledger {folder} is empty", "add segments of a log to it")
+    no_task = InvalidInputError(
+        f"the ledger {folder} has no metrics of a task yet", "add segments with metrics to it"
+    )
     times = ledger.times_ms(manifest)
     if times is None:
-        raise InvalidInputError(
-            f"the ledger {folder} has no metrics of a task yet", "add segments with metrics to it"
-        )
+        raise no_task
     window = between_ms
     if last_s is not None:
         # Whole minutes, as the ledger has no others.
         window = int((times[1] - 1000 * last_s) // BIN_MS * BIN_MS), _ALWAYS_MS
     start, end = window or (0, _ALWAYS_MS)
-    nothing = InvalidInputError(
-        f"the ledger {folder} has nothing of that time",
-        f"it has {_time(times[0])} to {_time(times[1])}",
-    )
+    nothing = no_task
+    if window:
+        nothing = InvalidInputError(
+            f"the ledger {folder} has nothing of that time from a task",
+            f"it has {utc(times[0])} to {utc(times[1])}, with metrics of TaskManagers",
+        )
     tables = ledger.sums(manifest, window)
     if not tables:
         raise nothing
@@ -92,7 +96,7 @@ def costs_from_ledger(
     batch = np.repeat(np.arange(len(tables)), [table.num_rows for table in tables])
     timed = sums.kind.isin((r.TASK, r.TASK_MANAGER))
     inside = sums[timed & (sums.bin_ms >= start) & (sums.bin_ms < end)]
-    if not len(inside):
+    if not (inside.kind == r.TASK).any():
         raise nothing
     others = sums[~timed & (sums.kind != r.CHECKPOINT)]
     if window:
@@ -191,9 +195,3 @@ _COUNTS = (
     "resets",
     "clock_jumps",
 )
-
-
-def _time(ms: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

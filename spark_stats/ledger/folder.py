@@ -48,6 +48,8 @@ class Batch(BaseModel):
     """Segment -> the name under which an earlier batch read it."""
     damage: dict[str, str] = {}
     """Segment -> what is wrong with it as a whole."""
+    unfinished: bool = False
+    """Samples were passed over that are ahead of the clock: its segments are read again."""
     from_ms: int | None = None
     """Start of its first minute; None: it has no sample, or an older edgeplace has added it."""
     to_ms: int | None = None
@@ -77,6 +79,10 @@ class Manifest(BaseModel):
             segment: (batch.segments[segment], batch.modified_ms.get(segment))
             for segment, batch in self._latest().items()
         }
+
+    def unfinished(self) -> set[str]:
+        """Return the segments that have to be read again."""
+        return {segment for segment, batch in self._latest().items() if batch.unfinished}
 
     def bad_lines(self) -> dict[str, int]:
         """Return segment -> the number of its lines that could not be read."""
@@ -184,9 +190,10 @@ class LedgerFolder:
             )
         return table
 
-    def last_rows(self, manifest: Manifest) -> list[SumRow]:
-        """Return the sums of the last batch, with the documents that are in force, as rows."""
-        return [SumRow(row) for row in self._sums(len(manifest.batches)).to_pylist()]
+    def batches_backwards(self, manifest: Manifest) -> Iterator[list[SumRow]]:
+        """Yield the sums of each batch as rows, the last batch first."""
+        for number in range(len(manifest.batches), 0, -1):
+            yield [SumRow(row) for row in self._sums(number).to_pylist()]
 
     def carried(self, manifest: Manifest) -> "pa.Table | None":
         """Return the last samples of all that was added; None if nothing was."""
@@ -206,7 +213,7 @@ class LedgerFolder:
             sums = _with_documents(sums, self._sums(count - 1))
         if count == 1:
             # Tables without a manifest are those of a ledger that has lost it.
-            write_text(manifest.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
+            write_text(Manifest().model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
         for name, table in zip(_TABLES, (sums, carried), strict=True):
             path = self._folder / _table(count, name)
             aside = path.with_name(f".{path.name}")
@@ -214,12 +221,17 @@ class LedgerFolder:
             # The manifest must not be on the disk before what it names.
             _sync(aside)
             aside.replace(path)
-        _sync(self._folder)
+        self._sync_names()
         grown = manifest.model_copy(update={"batches": (*manifest.batches, batch)})
         write_text(grown.model_dump_json(indent=1) + "\n", self._folder / _MANIFEST)
-        _sync(self._folder)
+        self._sync_names()
         (self._folder / _table(count - 1, "carried")).unlink(missing_ok=True)
         return grown
+
+    def _sync_names(self) -> None:
+        # Some file systems cannot do it for a folder.
+        with suppress(OSError):
+            _sync(self._folder)
 
     @contextmanager
     def for_writing(self) -> Iterator[None]:
@@ -299,9 +311,7 @@ def _sync(path: Path) -> None:
     """Wait until a file, or the names in a folder, are on the disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
-        # Some file systems cannot do it for a folder.
-        with suppress(OSError):
-            os.fsync(opened)
+        os.fsync(opened)
     finally:
         os.close(opened)
 
@@ -316,7 +326,9 @@ def is_ledger(folder: str | Path) -> bool:
     """
     path = Path(folder) / _MANIFEST
     try:
-        return path.is_file() and FORMAT in path.read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+        # An empty one is that of a ledger which has lost its content.
+        return bool(text and FORMAT in text) or (text == "" and any(path.parent.glob("*.parquet")))
     except OSError as e:
         if e.errno == errno.ENAMETOOLONG:  # A pattern with many alternatives.
             return False

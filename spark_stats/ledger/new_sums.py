@@ -8,9 +8,6 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 OF_SUBTASK = ("kind", "job", "vertex", "subtask")
-AHEAD_MS = 300_000
-"""A sample that is more than this ahead of this machine's clock is passed over: all later ones
-would seem to be older than it."""
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """The sums of new segments without Spark."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.files import LogFiles
-from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.new_sums import OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.times import latest_ms
 from edgeplace.spark_stats.samples import Sample
 from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, KEYS, Key
 from edgeplace.spark_stats.without_spark.adding import SUMS, sums
@@ -40,18 +40,16 @@ def read(files: LogFiles, carried: "pa.Table | None") -> NewSums:
     samples = list(samples_of(files, lambda step, share: None))
     for sample in samples:
         sample.file = None if sample.file is None else _hash(str(sample.file))
-    latest_ms = int(1000 * time.time()) + AHEAD_MS
+    end_ms = latest_ms()
     before = [] if carried is None else [_sample(row) for row in carried.to_pylist()]
-    # An older edgeplace carried them on.
-    before = [sample for sample in before if (sample.key.ts_ms or 0) <= latest_ms]
     until: dict[tuple[object, ...], int] = {}
     for sample in before:
         until[_subtask(sample)] = max(sample.key.ts_ms or 0, until.get(_subtask(sample), 0))
     in_time, late, ahead = before, 0, 0
     for sample in samples:
         if sample.at_ms is not None:
-            sample.at_ms = min(sample.at_ms, latest_ms)
-        if (sample.first_at_ms or 0) > latest_ms:
+            sample.at_ms = min(sample.at_ms, end_ms)
+        if (sample.first_at_ms or 0) > end_ms:
             ahead += sample.values > 0
         elif _is_late(sample, until):
             late += sample.values > 0

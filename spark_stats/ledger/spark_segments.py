@@ -1,6 +1,5 @@
 """The sums of new segments by Spark."""
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,8 @@ from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.by_spark import long_tables
 from edgeplace.spark_stats.counter_deltas import deltas, sums
 from edgeplace.spark_stats.failures import in_clear_words
-from edgeplace.spark_stats.ledger.new_sums import AHEAD_MS, OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.new_sums import OF_SUBTASK, NewSums
+from edgeplace.spark_stats.ledger.times import latest_ms
 from edgeplace.spark_stats.session import local_session
 from edgeplace.spark_stats.staging import Log
 from edgeplace.spark_stats.sums_table import BIN_KEYS, IN_TIME, SumRow
@@ -49,16 +49,14 @@ def read(files: Log, carried: "pa.Table | None", spark: SparkSession | None) -> 
 
 
 def _read(session: SparkSession, files: Log, before: DataFrame | None) -> NewSums:
-    latest_ms = int(1000 * time.time()) + AHEAD_MS
+    end_ms = latest_ms()
     samples = wide_rows(long_tables(session, files)).persist()
     try:
         together = samples
         if before is not None:
             # A ledger may be older than a metric.
             kept = [c for c in samples.columns if c in before.columns]
-            # An older edgeplace carried samples of the future on.
-            known = before.filter(F.coalesce(F.col("ts_ms") <= latest_ms, F.lit(True)))
-            together = samples.unionByName(known.select(*kept), allowMissingColumns=True)
+            together = samples.unionByName(before.select(*kept), allowMissingColumns=True)
         of_subtask = Window.partitionBy(*OF_SUBTASK)
         counted = F.col("kind").isin(*_COUNTED)
         marked = together.withColumn(
@@ -70,10 +68,8 @@ def _read(session: SparkSession, files: Log, before: DataFrame | None) -> NewSum
             & F.coalesce(F.col("ts_ms") <= F.col("until_ms"), F.lit(False)),
         )
         marked = marked.withColumn(
-            "ahead", ~F.col("late") & F.coalesce(F.col("first_at_ms") > latest_ms, F.lit(False))
-        ).withColumn(
-            "at_ms", F.when(F.col("at_ms") > latest_ms, latest_ms).otherwise(F.col("at_ms"))
-        )
+            "ahead", ~F.col("late") & F.coalesce(F.col("first_at_ms") > end_ms, F.lit(False))
+        ).withColumn("at_ms", F.when(F.col("at_ms") > end_ms, end_ms).otherwise(F.col("at_ms")))
         [passed_over] = (
             marked.filter(F.col("values") > 0)
             .agg(F.count_if("late").alias("late"), F.count_if("ahead").alias("ahead"))

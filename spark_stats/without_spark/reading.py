@@ -6,8 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from edgeplace.model.errors import InvalidInputError
-from edgeplace.spark_stats.files import LogFiles, is_gzip, log_files, on_disk
+from edgeplace.spark_stats.files import LogFiles, is_gzip, log_files, on_disk, reading
 from edgeplace.spark_stats.formats import Format
 from edgeplace.spark_stats.log_sums import LogSums
 from edgeplace.spark_stats.quarantine import BadLine
@@ -67,9 +66,10 @@ def samples_of(files: LogFiles, report: Callable[[str, float], None]) -> Samples
     each = list(files.each())
     for number, (log_format, file) in enumerate(each):
         report("reading the log", 0.9 * number / len(each))
-        samples.file = _log_file(file)
-        for bad in log_format.read(_lines(file, log_format, files.cut_short), samples):
-            samples.bad(log_format.name, bad)
+        with reading(file):
+            samples.file = _log_file(file)
+            for bad in log_format.read(_lines(file, log_format, files.cut_short), samples):
+                samples.bad(log_format.name, bad)
     return samples
 
 
@@ -77,14 +77,10 @@ def _bad_lines(files: LogFiles) -> Iterator[BadLine]:
     for log_format, file in files.each():
         # The samples of one file at a time, because they are made again, and nobody wants them.
         samples = Samples()
-        samples.file = _log_file(file)
-        try:
+        with reading(file):
+            samples.file = _log_file(file)
             for bad in log_format.read(_lines(file, log_format, {}), samples):
                 yield BadLine(file, bad.line, bad.reason, bad.text[:EXCERPT])
-        except OSError as e:
-            raise InvalidInputError(
-                f"{file} cannot be read again: {e.strerror}", "keep the log until the command ends"
-            ) from e
 
 
 def _log_file(file: str) -> SourceFile:

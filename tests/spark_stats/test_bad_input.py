@@ -1,5 +1,7 @@
+import errno
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeplace.cli.main import main
 from edgeplace.model import InvalidInputError, dump
 from edgeplace.spark_stats import BadLine, add_to_ledger, costs_from_ledger, measure
 from edgeplace.spark_stats.files import log_files
@@ -74,6 +77,42 @@ def test_a_folder_has_the_same_files_on_this_machine_and_for_spark(recording, tm
     assert here == {file.removeprefix("file://"): size for file, size in there.items()}
     assert not any(file.endswith(hidden) for file in here)
     assert len(here) >= 4
+
+
+def test_folders_behind_links_belong_to_a_log(recording, tmp_path: Path):
+    there, log = tmp_path / "there", tmp_path / "log"
+    there.mkdir()
+    log.mkdir()
+    recording.answer(0, "/jobs/x", {})
+    recording.write("there/metrics.jsonl")
+    (log / "tm-2").symlink_to(there)
+    (there / "back").symlink_to(log)
+    (log / ".hidden").symlink_to(there)
+    assert [*log_files([log]).sizes] == [str(log / "tm-2" / "metrics.jsonl")]
+
+
+@pytest.mark.parametrize("unread", ["log/tm-2", "log/tm-2/metrics.jsonl"])
+def test_what_may_not_be_read_in_a_folder_is_named(
+    recording, tmp_path: Path, monkeypatch, capsys, unread: str
+):
+    (tmp_path / "log" / "tm-2").mkdir(parents=True)
+    recording.answer(0, "/jobs/x", {})
+    recording.write("log/metrics.jsonl")
+    recording.write("log/tm-2/metrics.jsonl")
+    refused = tmp_path / unread
+
+    def refusing(step):  # Root may read everything.
+        def of(path, *args, **more):
+            if Path(path) == refused:
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return step(path, *args, **more)
+
+        return of
+
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir))
+    monkeypatch.setattr(Path, "open", refusing(Path.open))
+    assert main(["costs", str(tmp_path / "log")]) == 2
+    assert f"{refused} cannot be read: Permission denied" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named(tmp_path: Path):

@@ -281,6 +281,46 @@ def test_jobs_that_nobody_has_named_are_not_one_job(recording, tmp_path):
     assert add_to_ledger(ledger, [again]) == ()
 
 
+def of_task_manager(recording, number: int) -> Path:
+    """Write a segment that has no task: the job is down."""
+    recording.lines = []
+    for at in range(3):
+        used = [{"id": "Status.JVM.CPU.Time", "value": str(1000 * number + at)}]
+        recording.answer(START + POLL_MS * (number + at), "/taskmanagers/tm-1/metrics", used)
+    return recording.write(f"tm-{number}.jsonl")
+
+
+def test_a_batch_without_tasks_does_not_make_a_ledger_forget_its_job(recording, tmp_path):
+    ledger = tmp_path / "ledger"
+    first = unnamed(recording, "a" * 32, ("source", "map"), 0)
+    # It has only ids, and is of a job that other reporters do not name either.
+    first.write_text("".join(line + "\n" for line in recording.lines if "/metrics" in line))
+    add_to_ledger(ledger, [first])
+    jobs = LedgerFolder(ledger).manifest().jobs
+    assert jobs
+    add_to_ledger(ledger, [of_task_manager(recording, 6)])
+    assert LedgerFolder(ledger).manifest().jobs == jobs
+    with pytest.raises(InvalidInputError, match=r"the ledger .* is of the job"):
+        add_to_ledger(ledger, [unnamed(recording, "b" * 32, ("camera", "detect"), 10)])
+
+
+def test_a_job_without_a_name_is_known_by_the_operators_of_any_batch(recording, tmp_path):
+    ledger = tmp_path / "ledger"
+    add_to_ledger(ledger, [unnamed(recording, "a" * 32, ("source", "map"), 0)])
+    add_to_ledger(ledger, [of_task_manager(recording, 6)])
+    assert add_to_ledger(ledger, [unnamed(recording, "b" * 32, ("source", "filter"), 10)]) == ()
+    with pytest.raises(InvalidInputError) as e:
+        add_to_ledger(ledger, [unnamed(recording, "c" * 32, ("window", "sink"), 20)])
+    assert "of a job without a name, add what its TaskManagers wrote in one command" in e.value.cure
+
+
+def test_a_time_with_task_managers_alone_has_no_costs(recording, ledger):
+    add_to_ledger(ledger, [of_task_manager(recording, 100)])
+    with pytest.raises(InvalidInputError, match="has nothing of that time from a task") as e:
+        costs_from_ledger(ledger, None, last_s=600)
+    assert "it has 2026-" in e.value.cure
+
+
 def test_the_command_line(two, ledger, tmp_path, capsys):
     from edgeplace.cli.main import main
 
@@ -291,9 +331,18 @@ def test_the_command_line(two, ledger, tmp_path, capsys):
     assert without_quarters(out.read_text()) == without_quarters(dump(whole))
     assert main(["costs", str(ledger), "--last", "2h", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["to_ms"] == whole.to_ms
+    new = [str(two / "log"), "--ledger", str(tmp_path / "new")]
     for argv, said in (
         ([str(two / "log"), "--last", "2h"], "--last is an option of a ledger, and"),
         ([str(ledger), "--between", "soon", "later"], "'soon' is no time"),
+        (
+            [*new, "--between", "2026-11-02", "2026-11-01"],
+            "the second time is not after the first one",
+        ),
+        (
+            [str(two / "log"), "--ledger", str(ledger), "-o", str(ledger / "manifest.json")],
+            "it would overwrite what is read here",
+        ),
         ([str(ledger), str(two / "log")], "is a ledger, and"),
         ([str(two / "log"), str(ledger)], "is a ledger, and"),
         ([str(ledger), str(ledger)], "is a ledger, and"),
@@ -303,3 +352,4 @@ def test_the_command_line(two, ledger, tmp_path, capsys):
     ):
         assert main(["costs", *argv]) == 2
         assert said in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

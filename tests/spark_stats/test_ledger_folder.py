@@ -1,6 +1,9 @@
 """What the folder of a ledger survives: killed writers, lost and damaged files, other folders."""
 
+import errno
+import os
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -90,6 +93,40 @@ def test_a_ledger_without_metrics_has_no_costs_yet(recording, tmp_path):
     assert costs_from_ledger(tmp_path / "ledger", None, last_s=60).operators
 
 
+def test_a_first_batch_that_was_not_written_keeps_no_job(recording, tmp_path, monkeypatch):
+    def full(*_args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ledger = tmp_path / "ledger"
+    for job, name in (("b" * 32, "billing"), ("a" * 32, "Flink Streaming Job")):
+        recording.lines = []
+        recording.job({"source": 1, "map": 2}, [("source", "map", "HASH")], job, name)
+        for number in range(3):
+            poll(recording, number, set(), set(), job)
+        segment = recording.write(f"{name}.jsonl")
+        with monkeypatch.context() as patched:
+            patched.setattr(parquet, "write_table", full)
+            with pytest.raises(OSError, match="No space left"):
+                add_to_ledger(ledger, [segment])
+    assert add_to_ledger(ledger, [segment]) == ()
+
+
+def test_a_table_that_does_not_reach_the_disk_is_not_named(two, ledger, monkeypatch):
+    def lost(file: int) -> None:
+        if not stat.S_ISDIR(os.fstat(file).st_mode):
+            raise OSError(errno.EIO, "Input/output error")
+
+    before = (ledger / "manifest.json").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", lost)
+        with pytest.raises(OSError, match="Input/output error"):
+            add_to_ledger(ledger, [two / "log"])
+    assert (ledger / "manifest.json").read_bytes() == before
+    add_to_ledger(ledger, [two / "log"])
+    whole = measure([two / "log"], None).costs
+    assert without_quarters(dump(costs_from_ledger(ledger, None))) == without_quarters(dump(whole))
+
+
 def test_what_a_killed_writer_left_is_not_counted(two, ledger):
     before = dump(costs_from_ledger(ledger, None))
     (ledger / "000003.sums.parquet").write_bytes(b"half")
@@ -118,6 +155,7 @@ def test_a_damaged_ledger_is_refused(ledger):
         ('{"format": "edgeplace/ledger", "version": 2}', "is of version 2"),
         ('{"format": "edgeplace/ledger", "ver', "is damaged"),
         ('{"format": "edgeplace/ledger", "version": 1, "batches": 3}', "is damaged"),
+        ("", "is damaged"),
     ],
 )
 def test_a_manifest_that_cannot_be_read(two, ledger, text, said):

@@ -51,17 +51,24 @@ class SparkCluster:
     """A master and two workers of one core each, on the loopback interface.
 
     Programs in the folder `bin` of theirs come first.
+
+    Parameters
+    ----------
+    folder
+        For their files.
+    worker_memory
+        What each worker has for executors, as Spark writes it.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, worker_memory: str = "600m") -> None:
         self._folder = folder
         self.plain_python = plain_python(folder)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         said = self._start("master", ["master.Master", "--port", "0"])
         self.master = self._word(said, r"Starting Spark master at (\S+)")
         for name in ("worker-0", "worker-1"):
-            place = [self.master, "--cores", "1", "--memory", "600m", "--work-dir", folder / name]
-            self._start(name, ["worker.Worker", *map(str, place)])
+            offers = [self.master, "--cores", "1", "--memory", worker_memory]
+            self._start(name, ["worker.Worker", *offers, "--work-dir", str(folder / name)])
         for name in ("worker-0", "worker-1"):
             self._word(folder / f"{name}.log", r"Successfully registered with master")
 

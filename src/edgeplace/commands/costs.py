@@ -166,11 +166,12 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
     outputs = Outputs(
         console,
         {_COSTS: args.output, _QUARANTINE: args.quarantine},
-        (*args.logs, args.cluster, args.job, args.placement),
+        (*args.logs, args.ledger, args.cluster, args.job, args.placement),
         args.json,
     )
     ledgers = [log for log in args.logs if is_ledger(log)]
     _refuse_mixed(args, ledgers)
+    between_ms = _times_ms(*args.between) if args.between else None
     if args.parquet and Path(args.parquet).exists():
         raise InvalidInputError(
             f"--parquet {args.parquet}: exists already", "choose another folder, or remove it"
@@ -199,7 +200,9 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         "flushes": flushes(args.flushes, "--flushes"),
     }
     if ledgers or args.ledger:
-        costs = _from_ledger(args, console, partial(costs_from_ledger, **case))
+        costs = _from_ledger(
+            args, console, partial(costs_from_ledger, between_ms=between_ms, **case)
+        )
         outputs.document(_COSTS, costs)
     else:
         costs = _from_logs(args, console, outputs, partial(measure, **case))
@@ -266,10 +269,7 @@ def _from_ledger(
             notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
         for note in notes:
             console.problem(note)
-    between = None
-    if args.between:
-        between = (_instant_ms(args.between[0]), _instant_ms(args.between[1]))
-    return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last, between_ms=between)
+    return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last)
 
 
 def _refuse_mixed(args: argparse.Namespace, ledgers: Sequence[str]) -> None:
@@ -303,6 +303,17 @@ def _session(args: argparse.Namespace) -> "SparkSession | None":
     from edgeplace.spark_stats import open_session
 
     return open_session(args.master, args.remote, settings, args.package_python)
+
+
+def _times_ms(start: str, end: str) -> tuple[int, int]:
+    """Return the times of `--between` as ms since the epoch."""
+    times_ms = _instant_ms(start), _instant_ms(end)
+    if times_ms[0] >= times_ms[1]:
+        raise InvalidInputError(
+            f"--between {start} {end}: the second time is not after the first one",
+            "give the start, then the end",
+        )
+    return times_ms
 
 
 def _instant_ms(text: str) -> int:
