@@ -9,26 +9,32 @@ from random import SystemRandom
 from types import TracebackType
 from typing import Self
 
+from testbed.errors import TestbedError
 from testbed.process import launch_server, stop
 
 LOOPBACK = "127.0.0.1"
-
-
 _FOR_SERVERS = range(15_000, 32_000)
 """Linux gives ports from 32768 on to connections: any other program may take such a port before the
 server that it is meant for has started."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports on loopback that nothing listens at, and no connection gets by chance."""
-    dice, ports = SystemRandom(), list[int]()
+    """Return ports on loopback that nothing listens at, and no connection gets by chance.
+
+    Raises
+    ------
+    TestbedError
+        If there are not so many.
+    """
+    ports: list[int] = []
     with ExitStack() as held:
-        while len(ports) < count:
-            port = dice.choice(_FOR_SERVERS)
+        for port in SystemRandom().sample(_FOR_SERVERS, len(_FOR_SERVERS)):
             with suppress(OSError):
                 held.enter_context(socket.create_server((LOOPBACK, port)))
                 ports.append(port)
-    return ports
+            if len(ports) == count:
+                return ports
+    raise TestbedError(f"{LOOPBACK} has {len(ports)} free ports, and {count} are needed")
 
 
 class TestbedServer(ABC):

@@ -79,7 +79,7 @@ def add_to_ledger(
             return tuple(notes)
         report("reading the segments", 0.1)
         carried = ledger.carried(manifest)
-        _refuse_later(folder, carried)
+        _refuse_if_behind(folder, carried)
         found = _read(files, carried, spark)
         # Some reporters give no id, and JSON has no other key than a text.
         jobs = {job or "": name or "" for job, name in job_names(found.rows).items()}
@@ -131,17 +131,18 @@ def add_to_ledger(
     return tuple(notes)
 
 
-def _refuse_later(folder: str | Path, carried: "pa.Table | None") -> None:
+def _refuse_if_behind(folder: str | Path, carried: "pa.Table | None") -> None:
     """Raise an error if this machine's clock is behind the ledger: what is ahead could not be told
     from what was counted.
     """
     import pyarrow.compute as pc  # type: ignore[import-untyped]
 
     last_ms = None if carried is None else pc.max(carried["ts_ms"]).as_py()
-    if last_ms is not None and last_ms > latest_ms():
+    end_ms = latest_ms()
+    if last_ms is not None and last_ms > end_ms:
         raise InvalidInputError(
             f"the ledger {folder} has samples of {utc(last_ms)}, and this machine's clock shows "
-            f"{utc(latest_ms() - AHEAD_MS)}",
+            f"{utc(end_ms - AHEAD_MS)}",
             f"{_SET_CLOCKS}; if the clock of the ledger's samples was wrong, make a new ledger",
         )
 

@@ -87,7 +87,7 @@ def costs_from_ledger(
     if window:
         nothing = InvalidInputError(
             f"the ledger {folder} has nothing of that time from a task",
-            f"it has {utc(times[0])} to {utc(times[1])}, with metrics of TaskManagers",
+            f"it has {utc(times[0])} to {utc(times[1])}, TaskManagers included",
         )
     tables = ledger.sums(manifest, window)
     if not tables:

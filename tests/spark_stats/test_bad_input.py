@@ -72,11 +72,14 @@ def test_a_folder_has_the_same_files_on_this_machine_and_for_spark(recording, tm
         path = tmp_path / "logs" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(log)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "h.jsonl").write_text(log)
+    (tmp_path / "logs" / "tm-2").symlink_to(tmp_path / "elsewhere")
     here = log_files([tmp_path / "logs"]).sizes
     there = spark_files([(tmp_path / "logs").as_uri()], spark).sizes
     assert here == {file.removeprefix("file://"): size for file, size in there.items()}
     assert not any(file.endswith(hidden) for file in here)
-    assert len(here) >= 4
+    assert len(here) >= 5
 
 
 def test_folders_behind_links_belong_to_a_log(recording, tmp_path: Path):

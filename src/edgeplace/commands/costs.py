@@ -200,9 +200,8 @@ def run(args: argparse.Namespace, console: Console) -> ExitStatus:
         "flushes": flushes(args.flushes, "--flushes"),
     }
     if ledgers or args.ledger:
-        costs = _from_ledger(
-            args, console, partial(costs_from_ledger, between_ms=between_ms, **case)
-        )
+        window = {"last_s": args.last, "between_ms": between_ms}
+        costs = _from_ledger(args, console, partial(costs_from_ledger, **window, **case))
         outputs.document(_COSTS, costs)
     else:
         costs = _from_logs(args, console, outputs, partial(measure, **case))
@@ -269,7 +268,7 @@ def _from_ledger(
             notes = add_to_ledger(args.ledger, args.logs, spark=_session(args), progress=report)
         for note in notes:
             console.problem(note)
-    return costs_from_ledger(args.ledger or args.logs[0], last_s=args.last)
+    return costs_from_ledger(args.ledger or args.logs[0])
 
 
 def _refuse_mixed(args: argparse.Namespace, ledgers: Sequence[str]) -> None:

@@ -230,7 +230,7 @@ def test_no_jvm_outlives_its_command(needs_spark, tmp_path, phase, number, expec
     code, _, err = said(process)
     assert code == expected
     # The two last are what a JVM and Spark say at each start.
-    assert [w for w in ("Traceback", "incubator", "log level") if w in err] == []
+    assert [w for w in ("Traceback", "incubator", "log level") if w in err] == [], err
     # The system ends it; how soon is the system's matter.
     while lives(jvm) and time.monotonic() < deadline:
         time.sleep(0.02)
