@@ -179,7 +179,8 @@ def _points(
             continue
         for minute, sums in task.minutes.items():
             free = sums.back_pressured_ms <= THROTTLED_SHARE * sums.dt_ms
-            if sums.dt_ms > 0 and sums.records_in > 0 and free and not sums.resets:
+            whole = not (sums.resets or sums.lacking)
+            if sums.dt_ms > 0 and sums.records_in > 0 and free and whole:
                 yield _Point(minute, sums)
 
 

@@ -15,6 +15,7 @@ from edgeplace.spark_stats.combiners import gatherings, with_laws
 from edgeplace.spark_stats.cpu.choice import learn
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, slices_by_class
 from edgeplace.spark_stats.cpu.starved import full_minutes, starved_minutes
+from edgeplace.spark_stats.emitted import emitted_minutes, emitted_totals, with_own_sink
 from edgeplace.spark_stats.estimates import with_estimates
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
 from edgeplace.spark_stats.matching import (
@@ -30,7 +31,7 @@ from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
 from edgeplace.spark_stats.streams import BUFFER_BYTES, stream_costs
-from edgeplace.spark_stats.sums_table import BIN_MS
+from edgeplace.spark_stats.sums_table import BIN_MS, is_of_subtask
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
 
@@ -87,16 +88,18 @@ def costs_of(
     names = job_names(rows)
     times_ms = _times_ms(rows)
     job_id = job_of_log(names, times_ms, job)
-    tasks = [quarter_totals(x) for x in rows if x.kind == r.TASK and x.job == job_id]
-    task_managers = [quarter_totals(x) for x in rows if x.kind == r.TASK_MANAGER]
-    if len(names) > 1:
-        # Their CPU time is also that of runs before this one.
-        task_managers = _in_time(minutes, times_ms[job_id])
+    tasks = [quarter_totals(x) for x in rows if is_of_subtask(x) and x.job == job_id]
+    # A TaskManager may be older than the job, and outlive it.
+    task_managers = _in_time(minutes, times_ms[job_id])
     counts = _counts(rows)
     log_facts = read_facts(rows, job_id)
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
-    measured = placed(by_operator(tasks, ids, facts), facts, cluster, placement)
+    by_id = by_operator(tasks, ids, facts)
+    own_sink = with_own_sink(by_id, facts)
+    by_id |= {op: emitted_totals(by_id[op]) for op in own_sink}
+    minutes = emitted_minutes(minutes, job_id, ids, own_sink)
+    measured = placed(by_id, facts, cluster, placement)
     sources = {op for op, ts in measured.items() if is_source(op, Total(ts), facts)}
     all_tasks = [t for ts in measured.values() for t in ts]
     full = full_minutes(minutes, all_tasks, cluster)
@@ -130,6 +133,7 @@ def costs_of(
             *_notes(counts, damage, facts),
             *_earlier_runs(names, job_id),
             *_without_job(rows, job_id),
+            *_without_subtask(rows, job_id),
             *other_names(log_facts, ids, job),
         ),
     )
@@ -141,7 +145,7 @@ def job_names(rows: Sequence[Any]) -> dict[str, str]:
 
     Series that name no job are one job, unless others name theirs.
     """
-    jobs = {x.job for x in rows if x.kind == r.TASK and x.samples}
+    jobs = {x.job for x in rows if is_of_subtask(x) and x.samples}
     return {job: read_facts(rows, job).job_name or job for job in sorted(jobs - {None}) or jobs}
 
 
@@ -149,7 +153,7 @@ def _times_ms(rows: Sequence[Any]) -> dict[str, tuple[int, int]]:
     """Return id -> first and last time of each job that the log has metrics of."""
     found: dict[str, tuple[int, int]] = {}
     for row in rows:
-        if row.kind == r.TASK and row.samples:
+        if is_of_subtask(row) and row.samples:
             first, last = found.get(row.job, (row.from_ms, row.to_ms))
             found[row.job] = min(first, row.from_ms), max(last, row.to_ms)
     return found
@@ -172,14 +176,21 @@ def _is_in(minute: int, between_ms: tuple[int, int]) -> bool:
 
 
 def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> list[QuarterTotals]:
-    """Return the CPU time of each TaskManager in the minutes of a time."""
+    """Return the CPU time of each TaskManager in the minutes of a time, at its mean where the log
+    does not have it.
+    """
     found = []
     for m in minutes:
         if m.kind == r.TASK_MANAGER:
-            used = [s.cpu_ns for minute, s in m.minutes.items() if _is_in(minute, between_ms)]
-            known = [ns for ns in used if ns is not None]
+            inside = [s for minute, s in m.minutes.items() if _is_in(minute, between_ms)]
+            known = [
+                (s.cpu_ns, s.dt_ms)
+                for s in inside
+                if s.cpu_ns is not None and s.dt_ms and not s.lacking
+            ]
             if known:
-                sums = {"cpu_ns": math.fsum(known)}
+                share = math.fsum(ms for _, ms in known) / math.fsum(s.dt_ms for s in inside)
+                sums = {"cpu_ns": math.fsum(ns for ns, _ in known) / share}
                 found.append(QuarterTotals(m.vertex, m.subtask, 0, sums, m.location))
     return found
 
@@ -198,6 +209,14 @@ def _without_job(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]:
     if job_id is None or not samples:
         return ()
     return (f"{samples:,} snapshots name no job and were passed over",)
+
+
+def _without_subtask(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]:
+    """Return a note if series of the job that name no subtask were passed over."""
+    samples = sum(
+        x.samples for x in rows if x.kind == r.TASK and x.job == job_id and not is_of_subtask(x)
+    )
+    return (f"{samples:,} snapshots name no subtask and were passed over",) if samples else ()
 
 
 def _operators(

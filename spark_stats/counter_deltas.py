@@ -17,6 +17,9 @@ from edgeplace.spark_stats.sums_table import (
     JUMPED_MS,
     JUMPED_RATIO,
     KEYS,
+    MISSING,
+    NEEDED,
+    NOT_OF_METERS,
     OF_CHECKPOINT,
     OF_MINUTE,
     QUARTERS,
@@ -24,6 +27,7 @@ from edgeplace.spark_stats.sums_table import (
     STATES_OF_A_TASK,
     SUM_KEYS,
     SUMMED,
+    TIMED,
     TIMES_FELL,
 )
 
@@ -67,16 +71,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     # names and values until the last window, or Spark would sort again for it.
     placed = (
         samples.select(
-            *(c for c in samples.columns if c not in ("records_out", "records_out_per_s")),
-            # A chain that ends in its own sink has no output. The records that its source emits
-            # count instead.
-            *(
-                F.when(F.col(out) > 0, F.col(out)).otherwise(F.coalesce(emitted, out)).alias(out)
-                for out, emitted in (
-                    ("records_out", "emitted"),
-                    ("records_out_per_s", "emitted_per_s"),
-                )
-            ),
+            "*",
             F.xxhash64(*r.COUNTERS).alias("state"),
         )
         .select(
@@ -112,9 +107,7 @@ def deltas(samples: DataFrame, recent_checkpoints: int | None = RECENT_CHECKPOIN
     lost = _any(F.col("since_ms") != F.col("before.ts_ms"))
     passed = reduce(operator.add, (step(c) for c in STATES_OF_A_TASK))
     same_file = F.col("file_hash") == F.col("before.file_hash")
-    meters_only = (
-        F.col("records_in").isNull() & F.col("records_out").isNull() & F.col("since_ms").isNull()
-    )
+    meters_only = reduce(operator.and_, (F.col(c).isNull() for c in NOT_OF_METERS))
     flagged = paired.select(
         "*",
         # A meter describes the time before its sample. The first sample has none before it, so it
@@ -187,27 +180,29 @@ def sums(differences: DataFrame, keys: Sequence[str] = SUM_KEYS) -> DataFrame:
     -------
     DataFrame
         The keys and sums: of time, of each counter, and with `timed_` before the name of those
-        differences whose busy time is known, as true rates need. `square_in` and `square_out` are
-        the sums of records²/busy ms, from which the spread of the rates follows. Of checkpoints,
+        differences whose busy time is known, as true rates need. `square_in`, `square_out` and
+        `square_emitted` are the sums of records²/busy ms, from which the spread of the rates
+        follows. `MISSING` has the names of the times in which they are not known. Of checkpoints,
         the largest state, mean and last of the bytes written (`checkpointed_last`), and how these
         went from one to the next: `checkpoint_net` is the sum of the steps, `checkpoint_path` that
         of their sizes.
     """
     busy = F.col("busy_ms")
-    records = {"in": "records_in", "out": "records_out"}
+    timed = {k: F.when(busy.isNotNull(), F.col(c)) for k, c in TIMED.items()}
+    squares = {k: F.when(busy > 0, F.col(c) * F.col(c) / busy) for k, c in TIMED.items()}
+    values = {
+        "gauged_ms": F.col("gauged_ms"),
+        **{c: F.col(c) for c in SUMMED},
+        **{f"timed_{k}": value for k, value in timed.items()},
+        **{f"square_{k}": value for k, value in squares.items()},
+    }
     return differences.groupBy(*keys).agg(
         F.sum("dt_ms").alias("dt_ms"),
-        F.sum("gauged_ms").alias("gauged_ms"),
-        *(F.sum(c).alias(c) for c in SUMMED),
+        *(F.sum(value).alias(c) for c, value in values.items()),
         *(
-            F.sum(F.when(busy.isNotNull(), F.col(c))).alias(f"timed_{k}")
-            for k, c in records.items()
+            F.sum(F.when(values[c].isNull(), F.col("dt_ms"))).alias(missing)
+            for c, missing in MISSING.items()
         ),
-        *(
-            F.sum(F.when(busy > 0, F.col(c) * F.col(c) / busy)).alias(f"square_{k}")
-            for k, c in records.items()
-        ),
-        F.sum(F.when(F.col("back_pressured_ms").isNotNull(), F.col("dt_ms"))).alias("watched_ms"),
         F.count(F.when(F.col("good"), 1)).alias("intervals"),
         F.count(F.when(busy > 0, 1)).alias("busy_intervals"),
         *(
@@ -249,8 +244,8 @@ def sums_with_minutes(differences: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        Besides, `minutes`: a list of `bin_ms`, `OF_MINUTE` and `OF_CHECKPOINT`, in no order; of
-        checkpoints, one for each, with its number.
+        Besides, `minutes`: a list of `bin_ms`, `OF_MINUTE`, `lacking_ms` and `OF_CHECKPOINT`, in no
+        order; of checkpoints, one for each, with its number.
     """
     timed = F.col("kind").isin(r.TASK, r.TASK_MANAGER, r.CHECKPOINT)
     minute = F.when(timed, F.col("bin_ms"))
@@ -263,7 +258,11 @@ def sums_with_minutes(differences: DataFrame) -> DataFrame:
     used = F.col("bin_ms").isNotNull() & (
         F.col("dt_ms").isNotNull() | (F.col("resets") > 0) | F.col("held_bytes").isNotNull()
     )
-    seen = F.when(used, F.struct("bin_ms", *OF_MINUTE, *OF_CHECKPOINT))
+    lacking = [F.when(F.col(c).isNotNull(), F.col(MISSING[c])) for c in NEEDED]
+    seen = F.when(
+        used,
+        F.struct("bin_ms", *OF_MINUTE, *OF_CHECKPOINT, F.greatest(*lacking).alias("lacking_ms")),
+    )
     written = F.col("checkpointed_last")
     return parts.groupBy(*SUM_KEYS).agg(
         *(F.sum(c).alias(c) for c in added),

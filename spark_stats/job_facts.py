@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgeplace.model.errors import InvalidInputError
 from edgeplace.spark_stats import long_table as r
+from edgeplace.spark_stats.sums_table import MOST_SUBTASKS, is_of_subtask
 
 _STRAIGHT_SHARE = 0.8
 _CHANGED_RATIO = 1.5
 """If checkpoints have grown or shrunk by this factor, almost always in one direction, the state
 has not reached its final size.
 """
+_SLASHES_OF_PLAN = 3
+"""`/jobs/<job>/plan` has one more than `/jobs/<job>`."""
 _DATA_STREAM_WINDOW = re.compile(r"Tumbling(?:Event|Processing)TimeWindows\(([0-9]{1,15})\b")
 _SQL_WINDOW = re.compile(r"TUMBLE\(.*?size=\[([0-9]{1,15}(?:\.[0-9]{1,15})?) (ms|s|min|h|d)\]")
 _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -56,6 +60,11 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
         What `counter_deltas.sums` returns, collected.
     job
         Id of the job as in the rows.
+
+    Raises
+    ------
+    InvalidInputError
+        If a parallelism is none that Flink has.
     """
     facts = LogFacts()
     documents = [x for x in rows if x.kind == r.DOCUMENT and x.job in (job, None)]
@@ -63,9 +72,10 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
         _take_document(facts, row.vertex, row.document)
     documented = set(facts.parallelism)
     for row in rows:
-        if row.kind == r.TASK and row.job == job and row.subtask is not None:
+        if is_of_subtask(row) and row.job == job:
             facts.job_name = facts.job_name or row.job_name
-            facts.names.setdefault(row.vertex, row.name or row.vertex)
+            if facts.names.get(row.vertex, row.vertex) == row.vertex:
+                facts.names[row.vertex] = row.name or row.vertex
             if row.vertex not in documented:
                 seen = facts.parallelism.get(row.vertex, 1)
                 facts.parallelism[row.vertex] = max(seen, row.subtask + 1)
@@ -74,6 +84,13 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
                 facts.state_bytes[row.vertex] = row.state_bytes
             if row.checkpointed_bytes is not None:
                 _take_checkpointed(facts, row)
+    for vertex, name in facts.names.items():
+        if not 0 < facts.parallelism.setdefault(vertex, 1) <= MOST_SUBTASKS:
+            raise InvalidInputError(
+                f"the log gives {name!r} a parallelism of {facts.parallelism[vertex]:,}",
+                f"Flink's is from 1 to {MOST_SUBTASKS:,}: look for damaged answers of "
+                "/jobs/<job> in the log",
+            )
     return facts
 
 
@@ -93,24 +110,23 @@ def _take_checkpointed(facts: LogFacts, row: Any) -> None:
 def _take_document(facts: LogFacts, path: str, text: str) -> None:
     """Store the facts of an answer; a later answer replaces an earlier one."""
     answer: Any = json.loads(text)
-    kind = path.rsplit("/", 1)[-1]
     if path.endswith("/checkpoints/config"):
         _take_checkpoint_config(facts, answer)
-    elif kind == "plan":
+    elif path.startswith("/jobs/") and path.count("/") == _SLASHES_OF_PLAN:
         facts.job_name = answer["plan"].get("name") or facts.job_name
-        _take_plan(facts, answer["plan"].get("nodes", ()))
+        _take_plan(facts, answer["plan"]["nodes"])
     elif path == "/jobmanager/config":
-        settings = {entry.get("key"): entry.get("value") for entry in answer}
+        settings = {entry.get("key"): entry.get("value") for entry in answer if entry}
         facts.state_backend = facts.state_backend or _backend(
             settings.get("state.backend.type") or settings.get("state.backend") or ""
         )
     elif path.startswith("/jobs/"):
         facts.job_name = answer.get("name") or facts.job_name
-        for vertex in answer.get("vertices", ()):
+        for vertex in answer["vertices"]:
             facts.names[vertex["id"]] = vertex["name"]
             facts.parallelism[vertex["id"]] = vertex["parallelism"]
         if "plan" in answer:
-            _take_plan(facts, answer["plan"].get("nodes", ()))
+            _take_plan(facts, answer["plan"]["nodes"])
 
 
 def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
@@ -119,6 +135,11 @@ def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
         for node in nodes
         for given in node.get("inputs") or ()
     )
+    for node in nodes:
+        # Without the answer about the job, some vertices may have no metrics in the log.
+        facts.names.setdefault(node["id"], node["id"])
+        if "parallelism" in node:
+            facts.parallelism.setdefault(node["id"], node["parallelism"])
     described = {node["id"]: str(node["description"]) for node in nodes if "description" in node}
     if described:
         # The plan in the answer about the job, which each poll has, is read without descriptions.

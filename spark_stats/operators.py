@@ -24,6 +24,9 @@ DRIFT_BUSY_SHARE = 0.05
 _FEWEST_OF_SPREAD = 3
 """Differences from which rates have a spread: of one it is always 0."""
 
+_USED = ("records_in", "records_out", "bytes_in", "bytes_out", "busy_ms")
+"""Sums of which a note says that they are partly missing."""
+
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
 
 
@@ -158,7 +161,7 @@ def _demand(
     operator: str, measured: Sequence[QuarterTotals], facts: LogFacts, rate: float | None
 ) -> SourceDemand | None:
     total = Total(measured)
-    share = total.ratio("back_pressured_ms", "watched_ms")
+    share = total.ratio("back_pressured_ms", "dt_ms")
     share = None if share is None else min(max(share, 0.0), 1.0)
     count = facts.parallelism[operator]
     seen = subtasks_seen(measured)
@@ -286,6 +289,8 @@ def _rate_notes(total: Total, rated: bool) -> Iterator[str]:
         yield "no rate: its subtasks were idle, or it is not known where they ran"
     if total["metered_intervals"] > 0:
         yield "rates come from per-second meters, which are 60 s averages, not counters"
+    if any(map(total.is_partly_missing, _USED)):
+        yield "some of its metrics are not in all samples: they are taken at their mean rates"
     if total["gauged_intervals"] > 0:
         yield "busy time comes from the busyTimeMsPerSecond gauge, not its accumulation"
     elif rated and total["busy_ms"] <= 0:

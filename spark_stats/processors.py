@@ -144,7 +144,7 @@ class CpuTime:
             return by_minutes
         cpu = count = 0.0
         for place in self.cpu_ms:
-            here = Total(t for t in measured if t.location == place)
+            here = Total(t for t in measured if t.location == place and records in t.sums)
             if self.busy_ms[place] > 0 and here[records] > 0:
                 cpu += self.cpu_ms[place] * here["busy_ms"] / self.busy_ms[place]
                 count += here[records]

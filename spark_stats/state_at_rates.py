@@ -170,7 +170,7 @@ def _rates(
             continue
         subtasks.add(task.subtask)
         for minute, sums in task.minutes.items():
-            if sums.dt_ms > 0 and not sums.resets:
+            if sums.dt_ms > 0 and not sums.resets and not sums.lacking:
                 records = sums.records_out if source else sums.records_in
                 found.setdefault(minute, {})[task.subtask] = 1000 * records / sums.dt_ms
     return {m: sum(each.values()) for m, each in found.items() if each.keys() == subtasks}

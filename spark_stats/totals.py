@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeplace.spark_stats.sums_table import SUM_KEYS
+from edgeplace.spark_stats.sums_table import KNOWN_BY, MISSING, SUM_KEYS
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,23 @@ def quarter_totals(row: Any) -> QuarterTotals:
 
 
 class Total:
-    """The sum of several totals."""
+    """The sum of several totals.
+
+    What is not known all the time in which its subtask was observed is taken at its mean rate.
+    """
 
     def __init__(self, measured: Iterable[QuarterTotals]) -> None:
+        by_subtask: dict[tuple[str, int], dict[str, float]] = {}
         self._sums: dict[str, float] = {}
         for t in measured:
+            own = by_subtask.setdefault((t.vertex, t.subtask), {})
             for name, value in t.sums.items():
+                own[name] = own.get(name, 0.0) + value
                 self._sums[name] = self._sums.get(name, 0.0) + value
+        self._parts = list(by_subtask.values())
+        if any(_is_missing(name, own) for own in self._parts for name in MISSING):
+            self._parts = [_at_mean_rates(own) for own in self._parts]
+            self._sums = {name: sum(p.get(name, 0.0) for p in self._parts) for name in self._sums}
 
     def __contains__(self, name: str) -> bool:
         """Return whether the log has this sum."""
@@ -59,10 +69,35 @@ class Total:
         return self._sums.get(name, 0.0)
 
     def ratio(self, above: str, below: str) -> float | None:
-        """Return one sum over another, None if there is nothing to divide by."""
-        if above not in self or self[below] <= 0:
-            return None
-        return self[above] / self[below]
+        """Return one sum over another, of the subtasks that have both; None if there is nothing to
+        divide by.
+        """
+        both = [own for own in self._parts if above in own and below in own]
+        if all((above in own) == (below in own) for own in self._parts):
+            return self[above] / self[below] if self[below] > 0 else None
+        divisor = sum(own[below] for own in both)
+        return sum(own[above] for own in both) / divisor if divisor > 0 else None
+
+    def is_partly_missing(self, name: str) -> bool:
+        """Return whether a sum is known for a part of the time or of the subtasks only."""
+        observed = [own for own in self._parts if own.get("dt_ms", 0.0) > 0]
+        known = [own for own in observed if name in own]
+        return 0 < len(known) < len(observed) or any(_is_missing(name, own) for own in known)
+
+
+def _is_missing(name: str, sums: Mapping[str, float]) -> bool:
+    """Return whether a sum that is there is not known all the time."""
+    return name in sums and sums.get(MISSING[name], 0.0) > 0
+
+
+def _at_mean_rates(sums: Mapping[str, float]) -> dict[str, float]:
+    """Return the sums of a subtask, for all the time in which it was observed."""
+    whole_ms = sums.get("dt_ms", 0.0)
+    known_ms = {name: whole_ms - sums.get(MISSING[by], 0.0) for name, by in KNOWN_BY.items()}
+    return {
+        name: value * (whole_ms / known_ms[name]) if known_ms.get(name, 0.0) > 0 else value
+        for name, value in sums.items()
+    }
 
 
 def rate_per_s(measured: Iterable[QuarterTotals], name: str) -> float | None:

@@ -1,7 +1,9 @@
 """From the sums of each minute to the rows of the regressions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from statistics import median
 from typing import Any
 
@@ -9,12 +11,14 @@ import numpy as np
 
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.cpu.slices import Slices
-from edgeplace.spark_stats.sums_table import BIN_MS
+from edgeplace.spark_stats.sums_table import BIN_MS, is_of_subtask
 from edgeplace.spark_stats.totals import QuarterTotals
 
 SAME_TIME = 0.25
 """Share by which the time of a subtask may differ from its TaskManager's in a minute. Otherwise the
 one was observed where the other was not."""
+
+_IN_PART = 16
 
 
 @dataclass(slots=True)
@@ -25,22 +29,47 @@ class MinuteTotals:
     cpu_ns: float | None = None
     records_in: float = 0.0
     records_out: float = 0.0
+    emitted: float | None = None
     bytes_out: float = 0.0
+    bytes_in_local: float = 0.0
+    bytes_in_remote: float = 0.0
+    buffers_in_local: float = 0.0
+    buffers_in_remote: float = 0.0
     busy_ms: float = 0.0
     back_pressured_ms: float = 0.0
     resets: int = 0
+    lacking: int = 0
+    """What of it is not known all the time, as a sum of powers of 2."""
 
     def add(self, sums: Any) -> None:
         """Add what another part of the minute has; `sums` has a field for each of `OF_MINUTE`."""
         self.dt_ms += sums.dt_ms or 0.0
         if sums.cpu_ns is not None:
             self.cpu_ns = (self.cpu_ns or 0.0) + sums.cpu_ns
+        if sums.emitted is not None:
+            self.emitted = (self.emitted or 0.0) + sums.emitted
+        if sums.dt_ms:
+            self.lacking |= (
+                (sums.records_in is None)
+                + 2 * (sums.records_out is None)
+                + 4 * (sums.bytes_out is None)
+                + 8 * (sums.busy_ms is None)
+                + _IN_PART * bool(sums.lacking_ms)
+            )
         self.records_in += sums.records_in or 0.0
         self.records_out += sums.records_out or 0.0
         self.bytes_out += sums.bytes_out or 0.0
+        self.bytes_in_local += sums.bytes_in_local or 0.0
+        self.bytes_in_remote += sums.bytes_in_remote or 0.0
+        self.buffers_in_local += sums.buffers_in_local or 0.0
+        self.buffers_in_remote += sums.buffers_in_remote or 0.0
         self.busy_ms += sums.busy_ms or 0.0
         self.back_pressured_ms += sums.back_pressured_ms or 0.0
         self.resets += sums.resets or 0
+
+    def emitting(self) -> "MinuteTotals":
+        """Return it with the records that the source emits, if they are known, as those out."""
+        return self if self.emitted is None else replace(self, records_out=self.emitted)
 
 
 @dataclass(frozen=True)
@@ -78,12 +107,18 @@ def minutes_of(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[SubtaskMinute
     """
     found: dict[tuple[str, str | None, str, int, str | None], dict[int, MinuteTotals]] = {}
     for key, sums in parts:
-        if key.kind not in (r.TASK, r.TASK_MANAGER):
+        if not (key.kind == r.TASK_MANAGER or is_of_subtask(key)):
             continue
         subtask = -1 if key.subtask is None else int(key.subtask)
         own = found.setdefault((key.kind, key.job, key.vertex, subtask, key.task_manager), {})
         for part in sums:
             own.setdefault(int(part.bin_ms), MinuteTotals()).add(part)
+    for own in found.values():
+        timed = [sums for sums in own.values() if sums.dt_ms]
+        # What a log does not have at all is missing nowhere.
+        never = reduce(and_, (minute.lacking for minute in timed), ~_IN_PART) & ~_IN_PART
+        for minute in timed:
+            minute.lacking &= ~never
     return [SubtaskMinutes(*key, own) for key, own in found.items()]
 
 
@@ -124,9 +159,9 @@ def slices_by_class(
 ) -> dict[str, Slices]:
     """Return the rows of each node class whose TaskManagers have their CPU time in the log.
 
-    A minute of a TaskManager is left out if a subtask there restarted, moved, or was not observed
-    for as long as the TaskManager, if it was itself observed for less than half of its usual time
-    in a minute, or if it ran another job then.
+    A minute of a TaskManager is left out if a subtask there restarted, moved, lacks a metric, or
+    was not observed for as long as the TaskManager, if it was itself observed for less than half of
+    its usual time in a minute, or if it ran another job then.
 
     Parameters
     ----------
@@ -169,7 +204,8 @@ def slices_by_class(
             if first < minute < last and minute not in observed[t.vertex, t.subtask]
         }
         for minute, sums in sorted(manager.minutes.items()):
-            if sums.cpu_ns is None or sums.dt_ms <= 0 or sums.resets or minute in gaps:
+            whole = not (sums.resets or sums.lacking)
+            if sums.cpu_ns is None or sums.dt_ms <= 0 or not whole or minute in gaps:
                 continue
             # A piece of a minute is as likely to be off as a whole one, and would count as much.
             if sums.dt_ms < usual_ms / 2:
@@ -214,7 +250,7 @@ def _work(
         sums = task.minutes.get(minute)
         if sums is None:
             continue
-        if sums.resets or abs(sums.dt_ms - dt_ms) > SAME_TIME * dt_ms:
+        if sums.resets or sums.lacking or abs(sums.dt_ms - dt_ms) > SAME_TIME * dt_ms:
             return None
         operator = ids[task.vertex]
         records = sums.records_out if operator in sources else sums.records_in

@@ -26,9 +26,13 @@ KINDS = {
     "vertex": r"/jobs/[^/]+/vertices/[^/]+",
     "checkpoint": r"/jobs/[^/]+/checkpoints/details/\d+/subtasks/[^/]+",
     "job": r"/jobs/(?!overview$)[^/]+",
-    "document": r"/config|/jobmanager/config|/jobs/[^/]+/plan|/jobs/[^/]+/checkpoints/config",
+    "plan": r"/jobs/[^/]+/plan",
+    "settings": r"/jobmanager/config",
+    "config": r"/config|/jobs/[^/]+/checkpoints/config",
 }
 """Kind of an answer -> its path."""
+DOCUMENTS = ("job", "plan", "settings", "config")
+"""Kinds of answers that are kept as text."""
 CHECKPOINT_SIZES = ("state_size", "checkpointed_size")
 NOT_JSON = "not JSON, or cut short"
 NO_CONTENT = "the answer is not what its path promises"
@@ -98,8 +102,8 @@ def _take(line: _Answers, pos: int, samples: Samples) -> str | None:
         return _take_places(answer, (pos, ts_ms, job, parts[4]), samples)
     if kind == "checkpoint":
         return _take_sizes(answer, (pos, job, parts), samples)
-    if kind in ("job", "document"):
-        text = _job_text(answer) if kind == "job" else as_text(answer)
+    if kind in DOCUMENTS:
+        text = _text(kind, answer)
         if text is not None:
             document = samples.at(
                 pos, name, r.DOCUMENT, ts_ms=ts_ms, job=job, vertex=path, document=text
@@ -179,18 +183,56 @@ def _take_sizes(
     return None
 
 
-def _job_text(answer: Any) -> str | None:
+def _text(kind: str, answer: Any) -> str | None:
+    """Return an answer as text, None if it is not what its path promises."""
+    if kind == "settings":
+        return as_text(answer) if _of_objects(answer) else None
+    if not isinstance(answer, dict):
+        return None
+    if kind == "job":
+        return _job_text(answer)
+    return _plan_text(answer) if kind == "plan" else as_text(answer)
+
+
+def _job_text(answer: _Answers) -> str | None:
     """Return the answer about a job without the fields that change with every poll."""
-    if not isinstance(answer, dict) or not _of_objects(answer.get("vertices")):
+    given = answer.get("vertices")
+    if not _of_objects(given):
         return None
     vertices = [
-        _only(v, id=as_text, name=as_text, parallelism=_int, maxParallelism=_int)
-        for v in answer["vertices"]
+        _only(v, id=as_text, name=as_text, parallelism=_int, maxParallelism=_int) for v in given
     ]
+    if not all(v and {"id", "name", "parallelism"} <= v.keys() for v in vertices):
+        return None
     kept: _Answers = {"name": as_text(answer.get("name")), "vertices": vertices}
     if isinstance(answer.get("plan"), dict):
-        nodes = answer["plan"].get("nodes")
-        kept["plan"] = _without_none({"nodes": _each(nodes, id=as_text, inputs=_inputs)})
+        nodes = _each(answer["plan"].get("nodes"), id=as_text, inputs=_inputs)
+        if not _have_ids(nodes):
+            return None
+        kept["plan"] = {"nodes": nodes}
+    return _as_json(kept)
+
+
+def _plan_text(answer: _Answers) -> str | None:
+    """Return the answer about the plan of a job without what is of no use."""
+    if not isinstance(plan := answer.get("plan"), dict):
+        return None
+    fields = {"id": as_text, "parallelism": _int, "description": as_text, "inputs": _inputs}
+    nodes = _each(plan.get("nodes"), **fields)
+    if not _have_ids(nodes):
+        return None
+    return _as_json({"plan": _without_none({"name": as_text(plan.get("name")), "nodes": nodes})})
+
+
+def _have_ids(nodes: Any) -> bool:
+    """Return whether all nodes of a plan, and all their inputs, are told."""
+    return nodes is not None and all(
+        node and "id" in node and all(i and "id" in i for i in node.get("inputs", ()))
+        for node in nodes
+    )
+
+
+def _as_json(kept: _Answers) -> str:
     return json.dumps(_without_none(kept), ensure_ascii=False, separators=(",", ":"))
 
 

@@ -19,6 +19,8 @@ from edgeplace.spark_stats.state_at_rates import HeldState, held_states
 from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     BIN_MS,
+    MISSING,
+    NEEDED,
     OF_CHECKPOINT,
     OF_MINUTE,
     QUARTERS,
@@ -132,7 +134,11 @@ def _added(sums: "pd.DataFrame") -> list[SumRow]:
 def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     """Return what each subtask and TaskManager did in each minute."""
     keys = ["kind", "job", "vertex", "subtask", "task_manager"]
-    columns = sums[[*keys, "bin_ms", *OF_MINUTE]]
+    # A ledger may be older than a metric.
+    columns = sums.reindex(columns=[*keys, "bin_ms", *OF_MINUTE])
+    missing = sums.reindex(columns=[MISSING[c] for c in NEEDED])
+    there = columns[list(NEEDED)].notna().to_numpy()
+    columns["lacking_ms"] = missing.where(there).max(axis=1)
     used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
     rows = used.where(used.notna(), None).itertuples(index=False)
     return minutes_of((row, (row,)) for row in rows)

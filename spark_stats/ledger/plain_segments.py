@@ -9,7 +9,7 @@ from edgeplace.spark_stats.files import LogFiles
 from edgeplace.spark_stats.ledger.new_sums import OF_SUBTASK, NewSums
 from edgeplace.spark_stats.ledger.times import latest_ms
 from edgeplace.spark_stats.samples import Sample
-from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, KEYS, Key
+from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, KEYS, MISSING, Key
 from edgeplace.spark_stats.without_spark.adding import SUMS, sums
 from edgeplace.spark_stats.without_spark.differences import by_subtask, deltas, told
 from edgeplace.spark_stats.without_spark.reading import samples_of
@@ -21,7 +21,7 @@ _COUNTED = (r.TASK, r.TASK_MANAGER)
 _TEXTS = ("format", "kind", "job", "job_name", "vertex", "name", "task_manager", "document")
 _AT = ("attempt", "at_ms", "snapshots", *COUNTS, "file_hash", "pos", "carried")
 _WHOLE = (
-    *("subtask", "ts_ms", "bin_ms", "dt_ms", "watched_ms", "from_ms", "to_ms", "duplicates"),
+    *("subtask", "ts_ms", "bin_ms", "dt_ms", "from_ms", "to_ms", "duplicates", *MISSING.values()),
     *("intervals", "busy_intervals", "metered_intervals", "gauged_intervals", "resets"),
     *("clock_jumps", "repeats", "samples", *COUNTS, "at_ms", "snapshots", "file_hash", "pos"),
 )

@@ -31,12 +31,19 @@ _CHECKPOINT = (
     "answer STRUCT<status: STRING, state_size: STRING, checkpointed_size: STRING,"
     f" {r.ACKNOWLEDGED}: STRING>"
 )
+_INPUTS = "inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>"
 # The needed fields of a job's answer; the others change with every poll.
 _JOB = (
     "answer STRUCT<name: STRING, vertices: ARRAY<STRUCT<id: STRING, name: STRING,"
-    " parallelism: INT, maxParallelism: INT>>, plan: STRUCT<nodes: ARRAY<STRUCT<id: STRING,"
-    " inputs: ARRAY<STRUCT<id: STRING, ship_strategy: STRING>>>>>>"
+    " parallelism: INT, maxParallelism: INT>>,"
+    f" plan: STRUCT<nodes: ARRAY<STRUCT<id: STRING, {_INPUTS}>>>>"
 )
+_PLAN = (
+    "answer STRUCT<plan: STRUCT<name: STRING, nodes: ARRAY<STRUCT<id: STRING, parallelism: INT,"
+    f" description: STRING, {_INPUTS}>>>>"
+)
+_SETTINGS = "answer ARRAY<STRUCT<key: STRING, value: STRING>>"
+_CONFIG = "answer MAP<STRING, STRING>"
 
 
 def read(lines: DataFrame) -> DataFrame:
@@ -137,12 +144,38 @@ def _checkpoint_sizes() -> Column:
 
 
 def _text() -> Column:
-    """Return the answer as text, without the fields that change with every poll."""
-    job = F.from_json("value", _JOB, _ONE_PARSE)["answer"]
-    text = F.when(
-        F.col("shape") == "job", F.when(job["vertices"].isNotNull(), F.to_json(job))
-    ).otherwise(F.get_json_object("value", "$.answer"))
+    """Return the answer as text, without the fields that change with every poll; null if it is not
+    what its path promises.
+    """
+    job, plan, settings, config = (
+        F.from_json("value", schema, _ONE_PARSE)["answer"]
+        for schema in (_JOB, _PLAN, _SETTINGS, _CONFIG)
+    )
+    whole = F.get_json_object("value", "$.answer")
+    told = F.forall(
+        job["vertices"],
+        lambda v: v["id"].isNotNull() & v["name"].isNotNull() & v["parallelism"].isNotNull(),
+    ) & (job["plan"].isNull() | _have_ids(job["plan"]))
+    shape = F.col("shape")
+    text = (
+        F.when(shape == "job", F.when(told, F.to_json(job)))
+        .when(shape == "plan", F.when(_have_ids(plan["plan"]), F.to_json(plan)))
+        .when(shape == "settings", F.when(settings.isNotNull(), whole))
+        .otherwise(F.when(config.isNotNull(), whole))
+    )
     return F.when(text.isNotNull(), F.array(_item(F.lit(""), text)))
+
+
+def _have_ids(plan: Column) -> Column:
+    """Return whether all nodes of a plan, and all their inputs, are told."""
+    every = F.forall(
+        plan["nodes"],
+        lambda node: (
+            node["id"].isNotNull()
+            & (node["inputs"].isNull() | F.forall(node["inputs"], lambda i: i["id"].isNotNull()))
+        ),
+    )
+    return F.coalesce(every, F.lit(False))
 
 
 def _item(item_id: Column, value: Column) -> Column:
@@ -154,7 +187,7 @@ def _item(item_id: Column, value: Column) -> Column:
 def _lines_flat(rows: DataFrame) -> DataFrame:
     """Return the columns that all items of a line share, computed once for each line."""
     verdict = F.col("verdict")
-    bad, document = verdict == "bad", verdict.isin("job", "document")
+    bad, document = verdict == "bad", verdict.isin(*of_format.DOCUMENTS)
     about_tasks = verdict.isin("metrics", "vertex")
     return rows.select(
         "file",
@@ -187,7 +220,7 @@ def _lines_flat(rows: DataFrame) -> DataFrame:
 
 def _items_flat(rows: DataFrame) -> DataFrame:
     verdict, item_id, value = F.col("verdict"), F.col("item.id"), F.col("item.value")
-    vertex, document = verdict == "vertex", verdict.isin("job", "document")
+    vertex, document = verdict == "vertex", verdict.isin(*of_format.DOCUMENTS)
     before_dot = F.substring_index(item_id, ".", 1)
     after_dot = F.expr("substring(item.id, locate('.', item.id) + 1)")
     of_source = after_dot.startswith("Source_") & after_dot.endswith(".numRecordsOut")

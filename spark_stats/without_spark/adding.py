@@ -9,18 +9,20 @@ from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     COUNTS,
     KEYS,
+    MISSING,
+    NEEDED,
     OF_CHECKPOINT,
     OF_MINUTE,
     SUM_KEYS,
     SUMMED,
+    TIMED,
     SumRow,
 )
 from edgeplace.spark_stats.without_spark.differences import COLUMN, Delta, key_of
 
 _TIME = KEYS.index("ts_ms")
-_BUSY, _IN, _OUT, _PRESSED = (
-    SUMMED.index(c) for c in ("busy_ms", "records_in", "records_out", "back_pressured_ms")
-)
+_BUSY = SUMMED.index("busy_ms")
+_TIMED = {end: SUMMED.index(column) for end, column in TIMED.items()}
 _STATE, _CHECKPOINTED, _ACKNOWLEDGED = (
     COLUMN[c] for c in ("state_bytes", "checkpointed_bytes", "acknowledged_ms")
 )
@@ -34,8 +36,9 @@ _FLAGS = {
 }
 _LARGEST = ("state_bytes", "to_ms", *OF_CHECKPOINT)
 SUMS = (
-    *("dt_ms", "gauged_ms", *SUMMED, "timed_in", "timed_out", "square_in", "square_out"),
-    *("watched_ms", "intervals", "busy_intervals", *list(_FLAGS.values())[1:]),
+    *("dt_ms", "gauged_ms", *SUMMED, *(f"timed_{end}" for end in TIMED)),
+    *(*(f"square_{end}" for end in TIMED), *MISSING.values()),
+    *("intervals", "busy_intervals", *list(_FLAGS.values())[1:]),
     *("duplicates", "samples", *COUNTS, "state_bytes", "checkpointed_bytes", "checkpointed_last"),
     *("checkpoint_net", "checkpoint_path", *OF_CHECKPOINT, "from_ms", "to_ms"),
 )
@@ -74,20 +77,18 @@ class _Sum:
             self._add_sizes(difference)
 
     def _add_time(self, difference: Delta) -> None:
-        happened = difference.happened
-        self._plus("dt_ms", difference.dt_ms)
-        self._plus("gauged_ms", difference.gauged_ms)
+        happened, dt_ms = difference.happened, difference.dt_ms or 0
+        self._plus("dt_ms", dt_ms)
+        self._plus_known("gauged_ms", difference.gauged_ms, dt_ms)
         for column, value in zip(SUMMED, happened, strict=True):
-            self._plus(column, value)
+            self._plus_known(column, value, dt_ms)
         busy = happened[_BUSY]
-        if busy is not None:
-            for name, records in (("in", happened[_IN]), ("out", happened[_OUT])):
-                self._plus(f"timed_{name}", records)
-                if busy > 0 and records is not None:
-                    self._plus(f"square_{name}", records * records / busy)
-            self.of["busy_intervals"] += busy > 0
-        if happened[_PRESSED] is not None:
-            self._plus("watched_ms", difference.dt_ms)
+        for name, place in _TIMED.items():
+            records = None if busy is None else happened[place]
+            self._plus_known(f"timed_{name}", records, dt_ms)
+            if busy is not None and busy > 0 and records is not None:
+                self._plus(f"square_{name}", records * records / busy)
+        self.of["busy_intervals"] += busy is not None and busy > 0
 
     def _add_sizes(self, difference: Delta) -> None:
         of, sample = self.of, difference.sample
@@ -109,6 +110,12 @@ class _Sum:
         if step is not None:
             self._plus("checkpoint_net", step)
             self._plus("checkpoint_path", abs(step))
+
+    def _plus_known(self, column: str, value: float | None, dt_ms: int) -> None:
+        if value is None:
+            self._plus(MISSING[column], dt_ms)
+        else:
+            self._plus(column, value)
 
     def _plus(self, column: str, value: float | None) -> None:
         if value is not None:
@@ -137,6 +144,11 @@ def sums_with_minutes(differences: Iterable[Delta]) -> list[SumRow]:
         *subtask, (quarter, bin_ms) = key
         parts.setdefault((*subtask, quarter), {})[bin_ms] = own.of
     return [_together(key, own) for key, own in parts.items()]
+
+
+def _lacking_ms(of: Mapping[str, Any]) -> int | None:
+    """Return for how long a minute lacks a metric that it has otherwise; None: it lacks none."""
+    return max((of[MISSING[c]] or 0 for c in NEEDED if of[c] is not None), default=0) or None
 
 
 def _by_key(differences: Iterable[Delta], last: Any) -> dict[tuple[Any, ...], _Sum]:
@@ -169,8 +181,9 @@ def _together(key: tuple[Any, ...], parts: Mapping[int | None, Mapping[str, Any]
                 of[column] = held if value is None else value
             else:
                 of[column] = min(held, value) if column == "from_ms" else held + value
+    seen = (*OF_MINUTE, *OF_CHECKPOINT)
     minutes = [
-        SumRow({"bin_ms": b}, **{c: parts[b][c] for c in (*OF_MINUTE, *OF_CHECKPOINT)})
+        SumRow({"bin_ms": b, "lacking_ms": _lacking_ms(parts[b])}, **{c: parts[b][c] for c in seen})
         for b in in_order
         if b is not None
         and (

@@ -13,6 +13,7 @@ from edgeplace.spark_stats.sums_table import (
     COUNTS_FELL,
     JUMPED_MS,
     JUMPED_RATIO,
+    NOT_OF_METERS,
     QUARTERS,
     STATES_OF_A_TASK,
     SUMMED,
@@ -21,11 +22,9 @@ from edgeplace.spark_stats.sums_table import (
 )
 
 COLUMN = {name: i for i, name in enumerate(r.METRICS)}
-_RECORDS_IN, _RECORDS_OUT, _BUSY, _IDLE, _BUSY_GAUGE, _CHECKPOINTED, _SINCE = (
+_BUSY, _IDLE, _BUSY_GAUGE, _CHECKPOINTED, _SINCE = (
     COLUMN[c]
     for c in (
-        "records_in",
-        "records_out",
         "busy_ms",
         "idle_ms",
         "busy_ms_per_s",
@@ -33,10 +32,7 @@ _RECORDS_IN, _RECORDS_OUT, _BUSY, _IDLE, _BUSY_GAUGE, _CHECKPOINTED, _SINCE = (
         "since_ms",
     )
 )
-_EMITTED = tuple(
-    (COLUMN[out], COLUMN[emitted])
-    for out, emitted in (("records_out", "emitted"), ("records_out_per_s", "emitted_per_s"))
-)
+_NOT_OF_METERS = tuple(COLUMN[c] for c in NOT_OF_METERS)
 _COUNTERS = range(len(r.COUNTERS))
 _SUMMED = tuple((COLUMN[c], COLUMN.get(f"{c}_per_s")) for c in SUMMED)
 _FELL = tuple(COLUMN[c] for c in COUNTS_FELL)
@@ -78,7 +74,6 @@ class _Placed:
     task_manager: str | None
     attempt: int | None
     metrics: Metrics
-    """With the records out that count."""
     state: Sequence[float]
 
 
@@ -147,16 +142,8 @@ def deltas(samples: Iterable[Sample], recent_checkpoints: int | None) -> Iterato
 
 
 def _placed(sample: Sample, task_manager: str | None, attempt: int | None) -> _Placed:
-    metrics = sample.metrics
-    for out_column, emitted_column in _EMITTED:
-        out, emitted = metrics[out_column], metrics[emitted_column]
-        if emitted is not None and not (out is not None and out > 0):
-            # A chain that ends in its own sink has no output. The records that its source emits
-            # count instead.
-            metrics = list(metrics)
-            metrics[out_column] = emitted
     state = [x for x in sample.metrics[: len(_COUNTERS)] if x is not None]
-    return _Placed(sample, sample.key.ts_ms, task_manager, attempt, metrics, state)
+    return _Placed(sample, sample.key.ts_ms, task_manager, attempt, sample.metrics, state)
 
 
 def _difference(
@@ -171,7 +158,7 @@ def _difference(
     then: Metrics = before.metrics if before else [None] * len(now)
     of_task = kind == r.TASK
     began = now[_SINCE]
-    meters_only = now[_RECORDS_IN] is None and now[_RECORDS_OUT] is None and began is None
+    meters_only = all(now[c] is None for c in _NOT_OF_METERS)
     since = before.ts_ms if before else None
     dt_ms = None
     if ts_ms is not None and since is not None:
