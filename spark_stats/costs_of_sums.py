@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ValidationError
+
 from edgeplace.model.cluster import Cluster
 from edgeplace.model.cost import Costs, OperatorCost
 from edgeplace.model.errors import InvalidInputError
@@ -29,6 +31,13 @@ from edgeplace.spark_stats.matching import (
 from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
+from edgeplace.spark_stats.rescaling import (
+    Rescaling,
+    last_rescaling,
+    minutes_since,
+    note_on,
+    totals_since,
+)
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
 from edgeplace.spark_stats.streams import BUFFER_BYTES, stream_costs
 from edgeplace.spark_stats.sums_table import BIN_MS, is_of_subtask
@@ -84,7 +93,34 @@ def costs_of(
         As in `measure`.
     damage
         Number of bad lines, and notes on damaged files.
+
+    Raises
+    ------
+    InvalidInputError
+        As in `measure`, and if values are too large for a cost.
     """
+    try:
+        return _costs_of(rows, minutes, states, cluster, job, placement, rates, flushes, damage)
+    except ValidationError as e:
+        fault = e.errors()[0]
+        raise InvalidInputError(
+            f"the log gives {'.'.join(map(str, fault['loc']))} = {fault['input']} of a "
+            f"{e.title}: {fault['msg']}",
+            "no machine reaches this: look for counters or times in the log that are damaged",
+        ) from None
+
+
+def _costs_of(
+    rows: Sequence[Any],
+    minutes: Sequence[SubtaskMinutes],
+    states: Sequence[HeldState],
+    cluster: Cluster | None,
+    job: JobGraph | None,
+    placement: Placement | None,
+    rates: Mapping[str, float] | None,
+    flushes: Mapping[str, Gathering] | None,
+    damage: tuple[int, Sequence[str]],
+) -> tuple[Costs, SampleCounts]:
     names = job_names(rows)
     times_ms = _times_ms(rows)
     job_id = job_of_log(names, times_ms, job)
@@ -92,7 +128,7 @@ def costs_of(
     # A TaskManager may be older than the job, and outlive it.
     task_managers = _in_time(minutes, times_ms[job_id])
     counts = _counts(rows)
-    log_facts = read_facts(rows, job_id)
+    log_facts, rescaling = last_rescaling(read_facts(rows, job_id), minutes, job_id)
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
     by_id = by_operator(tasks, ids, facts)
@@ -113,24 +149,30 @@ def costs_of(
     )
     cpu = cpu.with_choices({c: (own, learn(own)) for c, own in slices.items()}, facts.names)
     known = gatherings(flushes or {}, facts, sources)
+    recent = minutes_since(minutes, rescaling)
+    since = totals_since(recent, job_id, ids, measured, facts.parallelism) if rescaling else None
+    current = since or measured
     costs = Costs(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
         operators=with_state_laws(
-            _operators(facts, measured, sources, cpu, cluster, rates or {}),
+            _operators(facts, measured, current, sources, cpu, cluster, rates or {}),
             *(states, minutes, job_id, ids, sources),
         ),
         background=cpu.background,
         streams=with_laws(
-            stream_costs(facts, measured, cluster.buffer_bytes if cluster else BUFFER_BYTES),
-            *(minutes, job_id, ids, known, facts),
+            stream_costs(
+                *(facts, measured, current), cluster.buffer_bytes if cluster else BUFFER_BYTES
+            ),
+            *(recent, job_id, ids, known, facts),
         ),
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
         notes=(
             *_notes(counts, damage, facts),
+            *_rescaled(rescaling, log_facts, since is not None),
             *_earlier_runs(names, job_id),
             *_without_job(rows, job_id),
             *_without_subtask(rows, job_id),
@@ -195,6 +237,10 @@ def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> 
     return found
 
 
+def _rescaled(rescaling: Rescaling | None, facts: LogFacts, enough: bool) -> tuple[str, ...]:
+    return (note_on(rescaling, facts.names[rescaling.vertex], enough),) if rescaling else ()
+
+
 def _earlier_runs(names: Mapping[str, str], job_id: str) -> tuple[str, ...]:
     """Return a note if the job was submitted more than once."""
     runs = sum(name == names[job_id] for name in names.values())
@@ -222,6 +268,7 @@ def _without_subtask(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]
 def _operators(
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
+    current: Mapping[str, Sequence[QuarterTotals]],
     sources: Collection[str],
     cpu: CpuTime,
     cluster: Cluster | None,
@@ -235,7 +282,7 @@ def _operators(
                 "give the rates of sources; other rates follow from them",
             )
     costs = [
-        operator_cost(operator, ts, facts, cpu, stated.get(operator))
+        operator_cost(operator, ts, facts, cpu, stated.get(operator), current[operator])
         for operator, ts in measured.items()
     ]
     return with_estimates(mark_weak(costs, cluster), cluster)

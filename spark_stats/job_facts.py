@@ -39,6 +39,10 @@ class LogFacts:
     names: dict[str, str] = field(default_factory=dict)
     """Vertex id -> name, in the order of the job."""
     parallelism: dict[str, int] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    """Vertices whose parallelism an answer about the job tells."""
+    rescaled: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Vertex id -> ms since the epoch from which it has its parallelism, and the one before."""
     edges: tuple[LoggedEdge, ...] | None = None
     """None: the log has no plan."""
     checkpoint_interval_ms: float | None = None
@@ -68,8 +72,17 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
     """
     facts = LogFacts()
     documents = [x for x in rows if x.kind == r.DOCUMENT and x.job in (job, None)]
+    until_ms: dict[str, int] = {}
     for row in sorted(documents, key=lambda x: x.to_ms):
+        before = dict(facts.parallelism)
         _take_document(facts, row.vertex, row.document)
+        for vertex in facts.told:
+            count = facts.parallelism[vertex]
+            if vertex in until_ms and before[vertex] != count:
+                # The same answer may have come before, too.
+                since_ms = max(until_ms[vertex], row.from_ms)
+                facts.rescaled[vertex] = since_ms, before[vertex]
+            until_ms[vertex] = row.to_ms
     documented = set(facts.parallelism)
     for row in rows:
         if is_of_subtask(row) and row.job == job:
@@ -125,6 +138,7 @@ def _take_document(facts: LogFacts, path: str, text: str) -> None:
         for vertex in answer["vertices"]:
             facts.names[vertex["id"]] = vertex["name"]
             facts.parallelism[vertex["id"]] = vertex["parallelism"]
+            facts.told.add(vertex["id"])
         if "plan" in answer:
             _take_plan(facts, answer["plan"]["nodes"])
 
@@ -138,7 +152,7 @@ def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
     for node in nodes:
         # Without the answer about the job, some vertices may have no metrics in the log.
         facts.names.setdefault(node["id"], node["id"])
-        if "parallelism" in node:
+        if node.get("parallelism", 0) > 0:
             facts.parallelism.setdefault(node["id"], node["parallelism"])
     described = {node["id"]: str(node["description"]) for node in nodes if "description" in node}
     if described:

@@ -36,6 +36,7 @@ def operator_cost(
     facts: LogFacts,
     cpu: CpuTime,
     rate: float | None,
+    current: Sequence[QuarterTotals],
 ) -> OperatorCost:
     """Return the cost of one operator.
 
@@ -51,6 +52,8 @@ def operator_cost(
         Process CPU time, for the CPU cost of a record.
     rate
         Demand in records/s that the caller states, if it is a source.
+    current
+        The totals of the time with its present parallelism, for the demand.
     """
     total = Total(measured)
     source = is_source(operator, total, facts)
@@ -70,7 +73,7 @@ def operator_cost(
         name=facts.names[operator],
         classes=classes,
         selectivity=None if source or not has_output else total.ratio("records_out", "records_in"),
-        demand=_demand(operator, measured, facts, rate) if source else None,
+        demand=_demand(operator, current, facts, rate) if source else None,
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
         not_in_log=_not_in_log(operator, measured, facts, kind, classes),

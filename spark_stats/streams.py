@@ -34,6 +34,7 @@ NOT_IDENTIFIABLE = (
 def stream_costs(
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
+    current: Mapping[str, Sequence[QuarterTotals]],
     buffer_bytes: int = BUFFER_BYTES,
 ) -> tuple[StreamCost, ...]:
     """Return the cost of every stream of the job; none if the log has no plan.
@@ -44,6 +45,8 @@ def stream_costs(
         With the streams of the job.
     measured
         Operator id -> what its subtasks did.
+    current
+        The same, of the time with the present parallelism, for the rates.
     buffer_bytes
         Size of a network buffer.
     """
@@ -53,7 +56,8 @@ def stream_costs(
     outputs = Counter(e.source for e in edges)
     return tuple(
         _stream_cost(
-            e, facts, measured, inputs[e.target] == 1, outputs[e.source] == 1, buffer_bytes
+            *(e, facts, measured, current),
+            *(inputs[e.target] == 1, outputs[e.source] == 1, buffer_bytes),
         )
         for e in dict.fromkeys(edges)
     )
@@ -72,12 +76,14 @@ def _stream_cost(
     edge: LoggedEdge,
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
+    current: Mapping[str, Sequence[QuarterTotals]],
     only_input: bool,
     only_output: bool,
     buffer_bytes: int,
 ) -> StreamCost:
-    producer, consumer = measured.get(edge.source, ()), measured.get(edge.target, ())
-    sent, got = Total(producer), Total(consumer)
+    sends = measured.get(edge.source, ())
+    sent, got = Total(sends), Total(measured.get(edge.target, ()))
+    producer, consumer = current.get(edge.source, ()), current.get(edge.target, ())
     copies = copies_of(edge, facts)
     records = bytes_per_record = None
     notes: list[str] = []
@@ -87,7 +93,7 @@ def _stream_cost(
         bytes_per_record = got.ratio("bytes_in", "records_in")
     elif only_output and "records_out" in sent:
         records = rate_per_s(producer, "records_out")
-        per_record = Total(_later(producer)).ratio("bytes_out", "records_out")
+        per_record = Total(_later(sends)).ratio("bytes_out", "records_out")
         bytes_per_record = None if per_record is None else per_record / copies
         notes.append("measured where it leaves: the target has further inputs")
     elif not only_input and not only_output:

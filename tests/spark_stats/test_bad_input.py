@@ -392,3 +392,83 @@ def test_unknown_metrics_and_paths_are_counted_and_ignored(engine, recording):
     assert measurement.samples.other_lines == 3
     assert measurement.quarantine.counts == {}
     assert "busy time" in measurement.costs.operators[0].not_in_log
+
+
+MAP = {"id": "id-map", "name": "map", "parallelism": 1}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/jobs/{}/plan", {"errors": ["Job not found"]}),
+        ("/jobs/{}/plan", {"plan": {"nodes": [{"parallelism": 1}]}}),
+        ("/jobs/{}/plan", {"plan": {"nodes": [{"id": "id-map", "inputs": [{"num": 0}]}]}}),
+        ("/jobs/{}/plan", {"plan": {"name": "telemetry"}}),
+        ("/jobs/{}/plan", "<html>503</html>"),
+        ("/jobs/{}", {"errors": ["Job not found"]}),
+        ("/jobs/{}", {"vertices": [{"id": "id-map", "name": "map"}]}),
+        ("/jobs/{}", {"vertices": [None, MAP]}),
+        ("/jobs/{}", {"vertices": [MAP], "plan": {"nodes": [{}]}}),
+        ("/jobs/{}/checkpoints/config", ["heap"]),
+        ("/jobs/{}/checkpoints/config", "heap"),
+        ("/jobmanager/config", {"errors": ["not leader"]}),
+        ("/jobmanager/config", "not leader"),
+        ("/jobmanager/config", [{"key": "state.backend.type", "value": "rocksdb"}, "x"]),
+        ("/config", "not leader"),
+        ("/config", [1]),
+    ],
+)
+def test_an_answer_that_is_none_is_a_bad_line(engine, recording, path: str, answer):
+    grow(recording)
+    recording.answer(START, path.format("a" * 32), answer)
+    measurement = measure([recording.write()], None, spark=engine)
+    assert rate(measurement) == pytest.approx(2000.0)
+    assert measurement.quarantine.counts == {"the answer is not what its path promises": 1}
+
+
+def test_a_plan_with_vertices_that_have_no_metrics(engine, recording):
+    nodes = [
+        {"id": "id-source", "parallelism": 3, "description": "Source: a<br/>"},
+        {"id": "id-map", "inputs": [{"id": "id-source", "ship_strategy": "HASH"}]},
+    ]
+    recording.answer(START, f"/jobs/{'a' * 32}/plan", {"plan": {"name": "n", "nodes": nodes}})
+    grow(recording)
+    costs = measure([recording.write()], None, spark=engine).costs
+    [of] = costs.streams
+    assert "3 of 3 subtasks of id-source are not in this log" in of.notes
+
+
+@pytest.mark.parametrize("item", ["numRecordsIn", "x.numRecordsIn", "-1.numRecordsIn", "40000.x"])
+def test_metrics_without_a_subtask_are_passed_over(engine, recording, item: str):
+    grow(recording)
+    for vertex in ("id-map", "id-nobody"):
+        recording.answer(
+            START + 5000,
+            f"/jobs/{'a' * 32}/vertices/{vertex}/metrics",
+            [{"id": item, "value": "5"}],
+        )
+    measurement = measure([recording.write()], None, spark=engine)
+    assert len(measurement.costs.operators) == 1
+    assert rate(measurement) == pytest.approx(2000.0)
+    assert "2 snapshots name no subtask and were passed over" in measurement.costs.notes
+
+
+def test_counters_that_no_machine_reaches(engine, recording):
+    for poll in range(5):
+        recording.metrics(
+            START + 5000 * poll,
+            "map",
+            numRecordsIn=f"{poll}e30",
+            accumulateBusyTimeMs=500 * poll,
+        )
+    with pytest.raises(InvalidInputError, match=r"true_rate_per_s = .*e\+30 of a ClassCost") as e:
+        measure([recording.write()], None, spark=engine)
+    assert "damaged" in e.value.cure
+
+
+@pytest.mark.parametrize("count", [0, -1, 32769, 2_000_000_000])
+def test_a_parallelism_that_flink_does_not_have(engine, recording, count: int):
+    grow(recording)
+    recording.job({"map": count})
+    with pytest.raises(InvalidInputError, match="gives 'map' a parallelism of"):
+        measure([recording.write()], None, spark=engine)

@@ -124,6 +124,64 @@ def test_slf4j_reports(engine, data: Path, tmp_path: Path):
     assert any("no plan" in note for note in measurement.costs.notes)
 
 
+def reports(lines, count=12, step_s=30):
+    """Yield the reports of a TaskManager; `lines` gives those of one."""
+    for number in range(count):
+        at = step_s * number
+        yield f"2026-11-21 10:{at // 60:02d}:{at % 60:02d},000 INFO  Slf4jReporter [] - "
+        yield "=========================== Starting metrics report ==========================="
+        yield "-- Counters ---"
+        for of, metric, value in lines(number):
+            yield f"pi.taskmanager.pi:1-a.a job.{of}.{metric}: {value}"
+        yield "=========================== Finished metrics report ==========================="
+
+
+CHAIN = "Source: readings -> filter -> map"
+
+
+def chained(number: int, sink: bool):
+    """Yield the metrics of a chain, with or without a sink in it, and of its operators."""
+    chain = f"{CHAIN} -> Sink: files" if sink else CHAIN
+    for subtask in range(2):
+        for of, metric, value in (
+            ("Source: readings", "numRecordsOut", 3000 * number),
+            ("filter", "numRecordsIn", 3000 * number),
+            ("filter", "numRecordsOut", 600 * number),
+            ("map", "numRecordsIn", 600 * number),
+            ("map", "numRecordsOut", 600 * number),
+            (chain, "numRecordsIn", 0),
+            (chain, "numRecordsOut", 0 if sink else 600 * number),
+            (chain, "numBytesOut", 24_000 * number),
+            (chain, "accumulateBusyTimeMs", 1500 * number),
+        ):
+            yield f"{of}.{subtask}", metric, value
+
+
+@pytest.mark.parametrize("sink", [False, True])
+@pytest.mark.parametrize("cut", [False, True])
+def test_operators_in_slf4j_reports_are_no_tasks(engine, tmp_path: Path, sink, cut):
+    path = tmp_path / "taskmanager.log"
+    lines = list(reports(lambda number: chained(number, sink)))
+    # The last report is still written: it has no task yet that could be told from an operator.
+    path.write_text("\n".join([*lines, *lines[:7]] if cut else lines) + "\n")
+    measured = measure([path], None, spark=engine)
+    [own] = measured.costs.operators
+    assert own.name == (f"{CHAIN} -> Sink: files" if sink else CHAIN)
+    # The records that leave the chain; with a sink, none do, and those of the source count.
+    assert own.demand.rates_per_s == pytest.approx([100.0, 100.0] if sink else [20.0, 20.0])
+    assert measured.quarantine.counts == {}
+
+
+def test_slf4j_reports_without_a_metric_of_tasks_alone(engine, tmp_path: Path):
+    # Flink's filter.includes may leave them all out. A report does not tell tasks then.
+    path = tmp_path / "taskmanager.log"
+    path.write_text(
+        "\n".join(reports(lambda number: [("map.0", "numRecordsIn", 300 * number)])) + "\n"
+    )
+    [own] = measure([path], None, spark=engine).costs.operators
+    assert own.name == "map"
+
+
 def points(poll: int, **tags: str) -> list[str]:
     """Return what Flink's InfluxDB reporter posts: counters, meters and gauges."""
     shown = {k: v for k, v in labels(task_name="map\\ ->\\ one\\,\\ a\\=b", **tags).items()}

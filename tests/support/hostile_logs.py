@@ -103,6 +103,24 @@ def _canonical(dice: Random, t0: int, number: int) -> Iterator[str]:
     yield line(t0, at, {"name": "n", "vertices": vertices, "now": dice.random()})
     nodes = [{"id": "source"}, {"id": "map", "inputs": inputs}]
     yield line(t0, f"{at}/plan", {"plan": {"name": "n", "nodes": nodes}})
+    whole = [
+        {"id": "source", "parallelism": 2, "description": 'a "b"\n<br/>'},
+        {"id": "map", "inputs": inputs},
+        {"id": "map", "inputs": [{"ship_strategy": "HASH"}]},
+        {"inputs": inputs},
+        None,
+        "x",
+    ]
+    for _ in range(4):
+        few = dice.sample(whole, dice.randint(0, 3))
+        yield line(t0, f"{at}/plan", {"plan": dice.choice(({"nodes": few}, {"name": "n"}, few))})
+        yield line(t0, at, {"vertices": vertices, "plan": {"nodes": few}})
+        yield line(t0, at, {"vertices": [dice.choice((*vertices, {"id": "map"}, None))]})
+    settings = {"key": "state.backend.type", "value": dice.choice(("rocksdb", 7, None))}
+    for answer in ([settings], [settings, None], [settings, 3], {"errors": ["none"]}, "{}", 1, []):
+        for path in ("/jobmanager/config", f"{at}/checkpoints/config", "/config", f"{at}/plan"):
+            if dice.random() < 0.5:
+                yield line(t0, path, answer)
     counted: dict[str, float] = {}
     place, attempt = "tm-1", 0
     polls = dice.randint(4, 40)
@@ -184,6 +202,14 @@ def _reports(dice: Random, hour: int) -> Iterator[str]:
             task = f"host.taskmanager.tm-1.job.Map: a.b.{subtask}"
             for metric in ("numRecordsIn", "accumulateBusyTimeMs", "numBytesInLocal", "other"):
                 yield f"{task}.{metric}: {dice.choice((count, count, *_NUMBERS))}"
+            for chain in (["Source: s", "Source: s -> f"], ["x" * 80, f"Source: {'x' * 90} -> g"]):
+                for name in dice.sample(chain, dice.randint(0, 2)):
+                    of = f"host.taskmanager.tm-1.{dice.choice(('job', 'job', 'two'))}.{name}"
+                    for metric in ("numRecordsOut", "numBytesOut"):
+                        if metric == "numRecordsOut" or "->" in name:
+                            yield f"{of}.{subtask}.{metric}: {count}"
+        if dice.random() < 0.2:
+            continue
         yield f"host.taskmanager.tm-1.Status.JVM.CPU.Time: {count * 10**6}"
         yield "=========================== Finished metrics report ==========================="
         yield dice.choice(("a line of no report: x", f"{at}:00:09,000 INFO  more"))

@@ -1,0 +1,165 @@
+"""Metrics that are not in all samples, and counters of which one stands for another."""
+
+import zlib
+
+import pytest
+
+from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
+from tests.support.measured import START, operator, stream
+
+POLL_MS = 5000
+POLLS = 120
+SAID = "some of its metrics are not in all samples: they are taken at their mean rates"
+
+
+@pytest.fixture(params=["log", "ledger"])
+def costs(request, engine, tmp_path):
+    """Measure a log, directly or by way of a ledger; return it as a measurement has it."""
+
+    class Measured:
+        def __init__(self, path) -> None:
+            if request.param == "log":
+                self.costs = measure([path], None, spark=engine).costs
+            else:
+                add_to_ledger(tmp_path / "ledger", [path], spark=engine)
+                self.costs = costs_from_ledger(tmp_path / "ledger", None)
+
+    return Measured
+
+
+def write(recording, absent):
+    """Write a log without some values: those of (metric, subtask, poll) in `absent`."""
+    streams = [("source", "map", "HASH"), ("map", "sink", "HASH")]
+    recording.job({"source": 1, "map": 2, "sink": 1}, streams)
+
+    def given(metric, poll, values):
+        return {
+            metric.replace(".", "__"): [
+                "NaN" if absent(metric, i, poll) else value * poll for i, value in enumerate(values)
+            ]
+        }
+
+    for poll in range(POLLS):
+        at = START + POLL_MS * poll
+        recording.placed(at, "map", ["10.0.0.1", "10.0.0.2"])
+        recording.metrics(
+            at,
+            "source",
+            **given("numRecordsOut", poll, [1500]),
+            **given("numBytesOut", poll, [60_000]),
+            **given("accumulateBusyTimeMs", poll, [500]),
+        )
+        recording.metrics(
+            at,
+            "map",
+            **given("numRecordsIn", poll, [1000, 500]),
+            **given("numRecordsOut", poll, [200, 100]),
+            **given("numBytesIn", poll, [40_000, 20_000]),
+            **given("Shuffle.Netty.Input.numBytesInRemote", poll, [40_000, 20_000]),
+            **given("accumulateBusyTimeMs", poll, [2000, 1000]),
+        )
+    return recording.write()
+
+
+def now_and_then(metric, subtask, poll):
+    return zlib.crc32(f"{metric} {subtask} {poll}".encode()) % 5 == 0
+
+
+@pytest.mark.parametrize(
+    "absent",
+    [
+        pytest.param(lambda m, i, p: m == "numRecordsIn" and p < POLLS / 2, id="records later"),
+        pytest.param(lambda m, i, p: m == "numRecordsIn" and p > POLLS / 2, id="records earlier"),
+        pytest.param(lambda m, i, p: m == "numRecordsOut" and p % 4 == 1, id="each fourth time"),
+        pytest.param(lambda m, i, p: m == "numBytesIn" and p % 10 < 6, id="in bursts"),
+        pytest.param(lambda m, i, p: m == "accumulateBusyTimeMs" and p < 70, id="busy time later"),
+        pytest.param(lambda m, i, p: m == "numRecordsIn" and i and p > 50, id="of one subtask"),
+        pytest.param(lambda m, i, p: m == "numRecordsIn" and i, id="not of one subtask"),
+        pytest.param(now_and_then, id="now and then"),
+    ],
+)
+def test_quotients_are_of_the_same_time(costs, recording, absent):
+    found = costs(write(recording, absent))
+    own, of = operator(found, "map"), stream(found, "source", "map")
+    assert own.selectivity == pytest.approx(0.2)
+    assert own.classes[0].true_rate_per_s == pytest.approx(500.0)
+    assert own.classes[0].busy_share == pytest.approx(0.3)
+    assert of.bytes_per_record == pytest.approx(40.0)
+    assert sum(operator(found, "source").demand.rates_per_s) == pytest.approx(300.0)
+    assert any(SAID in op.notes for op in found.costs.operators)
+
+
+def test_a_whole_log_has_no_such_note(costs, recording):
+    found = costs(write(recording, lambda metric, subtask, poll: False))
+    assert not any(SAID in op.notes for op in found.costs.operators)
+    assert stream(found, "source", "map").remote_bytes_per_s == pytest.approx(12_000.0)
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_filter_in_the_chain_passes_nothing_at_first(costs, recording, planned):
+    # The records that leave count, not those that the source emits before the filter.
+    if planned:
+        recording.job({"source": 2, "sink": 1}, [("source", "sink", "HASH")])
+    for poll in range(POLLS):
+        passed = [10 * poll, 10 * max(poll - 60, 0)]
+        recording.metrics(
+            START + POLL_MS * poll,
+            "source",
+            numRecordsIn=[0, 0],
+            numRecordsOut=passed,
+            **{"Source__readings.numRecordsOut": [1000 * poll, 1000 * poll]},
+            accumulateBusyTimeMs=[100 * poll, 100 * poll],
+        )
+        recording.metrics(START + POLL_MS * poll, "sink", numRecordsIn=[sum(passed)])
+    found = costs(write_with_dots(recording))
+    first, second = operator(found, "source").demand.rates_per_s
+    assert first == pytest.approx(2.0)
+    assert second == pytest.approx(10 * 59 / (5 * 119))
+
+
+@pytest.mark.parametrize("planned", [True, False])
+@pytest.mark.parametrize("given", ["0", "NaN"])
+def test_a_chain_with_its_own_sink_counts_what_its_source_emits(costs, recording, planned, given):
+    if planned:
+        recording.job({"source": 1})
+    for poll in range(POLLS):
+        recording.metrics(
+            START + POLL_MS * poll,
+            "source",
+            numRecordsIn=[0],
+            numRecordsOut=[given],
+            **{"Source__readings.numRecordsOut": [1000 * poll]},
+            accumulateBusyTimeMs=[100 * poll],
+        )
+    found = costs(write_with_dots(recording))
+    own = operator(found, "source")
+    assert own.demand.rates_per_s == pytest.approx((200.0,))
+    assert own.classes[0].true_rate_per_s == pytest.approx(10_000.0)
+
+
+def write_with_dots(recording):
+    """Write the log with the names of source operators as Flink gives them."""
+    recording.lines = [
+        line.replace("Source.readings", "Source__readings") for line in recording.lines
+    ]
+    return recording.write()
+
+
+def test_cpu_time_outside_the_jobs_time_is_not_the_jobs(costs, recording):
+    """A TaskManager that is there an hour before the job, and after it, works for others then."""
+    job_from, job_until = 60, 120
+    for minute in range(180):
+        at = START + 60_000 * minute
+        recording.answer(
+            at,
+            "/taskmanagers/10.0.0.1/metrics",
+            [{"id": "Status.JVM.CPU.Time", "value": str(30_000_000_000 * minute)}],
+        )
+        if job_from <= minute < job_until:
+            recording.placed(at, "map", ["10.0.0.1"])
+            recording.metrics(
+                at, "map", numRecordsIn=6000 * minute, accumulateBusyTimeMs=12_000 * minute
+            )
+    [own] = operator(costs(recording.write()), "map").classes
+    # Half a core at 100 records/s.
+    assert own.cpu_ms_per_record == pytest.approx(5.0, rel=0.05)
