@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from edgeplace.model import dump
 from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
 from tests.support.measured import START, operator, stream
 
@@ -13,15 +14,15 @@ SAID = "some of its metrics are not in all samples: they are taken at their mean
 
 
 @pytest.fixture(params=["log", "ledger"])
-def costs(request, engine, tmp_path):
+def costs(request, tmp_path):
     """Measure a log, directly or by way of a ledger; return it as a measurement has it."""
 
     class Measured:
         def __init__(self, path) -> None:
             if request.param == "log":
-                self.costs = measure([path], None, spark=engine).costs
+                self.costs = measure([path], None).costs
             else:
-                add_to_ledger(tmp_path / "ledger", [path], spark=engine)
+                add_to_ledger(tmp_path / "ledger", [path])
                 self.costs = costs_from_ledger(tmp_path / "ledger", None)
 
     return Measured
@@ -163,3 +164,12 @@ def test_cpu_time_outside_the_jobs_time_is_not_the_jobs(costs, recording):
     [own] = operator(costs(recording.write()), "map").classes
     # Half a core at 100 records/s.
     assert own.cpu_ms_per_record == pytest.approx(5.0, rel=0.05)
+
+
+def test_spark_gives_the_same(spark, recording, tmp_path):
+    path = write(recording, now_and_then)
+    add_to_ledger(tmp_path / "by_spark", [path], spark=spark)
+    add_to_ledger(tmp_path / "here", [path])
+    costs = [costs_from_ledger(tmp_path / name, None) for name in ("by_spark", "here")]
+    assert dump(costs[0]) == dump(costs[1])
+    assert dump(measure([path], None, spark=spark).costs) == dump(measure([path], None).costs)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from edgeplace.model import dump
 from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
 from tests.support.measured import START, operator, stream
 
@@ -46,13 +47,13 @@ def run(recording, phases, shares=(), *, told=True, per_s=400.0):
 
 
 @pytest.fixture(params=["log", "ledger"])
-def costs(request, engine, tmp_path):
+def costs(request, tmp_path):
     """Measure a log, directly or by way of a ledger."""
 
     def of(path):
         if request.param == "log":
-            return measure([path], None, spark=engine).costs
-        add_to_ledger(tmp_path / "ledger", [path], spark=engine)
+            return measure([path], None).costs
+        add_to_ledger(tmp_path / "ledger", [path])
         return costs_from_ledger(tmp_path / "ledger", None)
 
     return of
@@ -121,3 +122,8 @@ def test_a_restart_is_no_rescaling(costs, recording):
     found = costs(run(recording, [2, 2]))
     assert sum(operator(Measured(found), "source").demand.rates_per_s) == pytest.approx(400.0)
     assert not [n for n in found.notes if "parallelism" in n]
+
+
+def test_spark_gives_the_same(spark, recording):
+    path = run(recording, [(2, 200.0), (4, 600.0)], [[0.5, 0.5], [0.4, 0.3, 0.2, 0.1]])
+    assert dump(measure([path], None, spark=spark).costs) == dump(measure([path], None).costs)
