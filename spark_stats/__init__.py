@@ -14,13 +14,13 @@ from edgeplace.model.extras.extras import needing
 from edgeplace.spark_stats.errors import SparkUnavailableError
 
 if TYPE_CHECKING:
-    from edgeplace.spark_stats.costs_of_sums import SampleCounts
     from edgeplace.spark_stats.ledger.add import add_to_ledger
     from edgeplace.spark_stats.ledger.answer import costs_from_ledger
     from edgeplace.spark_stats.ledger.folder import is_ledger
     from edgeplace.spark_stats.measurement import Measurement, measure
     from edgeplace.spark_stats.next_measurement import Doubt, largest_doubt
     from edgeplace.spark_stats.quarantine import BadLine, Quarantine
+    from edgeplace.spark_stats.sample_counts import SampleCounts
     from edgeplace.spark_stats.session import open_session
 
 __all__ = [
@@ -42,7 +42,7 @@ _ROOMS = {
     "Doubt": "next_measurement",
     "Measurement": "measurement",
     "Quarantine": "quarantine",
-    "SampleCounts": "costs_of_sums",
+    "SampleCounts": "sample_counts",
     "add_to_ledger": "ledger.add",
     "costs_from_ledger": "ledger.answer",
     "is_ledger": "ledger.folder",

@@ -179,8 +179,8 @@ def _points(
             continue
         for minute, sums in task.minutes.items():
             free = sums.back_pressured_ms <= THROTTLED_SHARE * sums.dt_ms
-            whole = not (sums.resets or sums.lacking)
-            if sums.dt_ms > 0 and sums.records_in > 0 and free and whole:
+            known = sums.knows("records_out", "bytes_out")
+            if sums.dt_ms > 0 and sums.records_in > 0 and free and known and not sums.resets:
                 yield _Point(minute, sums)
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,6 +19,7 @@ from edgeplace.spark_stats.cpu.starved import full_minutes, starved_minutes
 from edgeplace.spark_stats.emitted import emitted_minutes, emitted_totals, with_own_sink
 from edgeplace.spark_stats.estimates import with_estimates
 from edgeplace.spark_stats.job_facts import LogFacts, read_facts
+from edgeplace.spark_stats.log_notes import notes_on_content, notes_on_jobs
 from edgeplace.spark_stats.matching import (
     by_operator,
     find_operator,
@@ -32,40 +32,17 @@ from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.rescaling import (
-    Rescaling,
     last_rescaling,
     minutes_since,
     note_on,
     totals_since,
 )
+from edgeplace.spark_stats.sample_counts import SampleCounts, counts_of
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
 from edgeplace.spark_stats.streams import BUFFER_BYTES, stream_costs
 from edgeplace.spark_stats.sums_table import BIN_MS, is_of_subtask
 from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
-
-
-@dataclass(frozen=True)
-class SampleCounts:
-    """The number of values and lines read from a log, by kind."""
-
-    values: Mapping[str, int]
-    """Format -> metric values read."""
-    samples: int
-    """Rows of one subtask at one time."""
-    unused: int
-    """Values of metrics that are not used."""
-    not_a_number: int
-    infinite: int
-    unreadable: int
-    duplicates: int
-    """Snapshots that the log has more than once."""
-    repeats: int
-    """Snapshots without a change: Flink answered with the previous one."""
-    resets: int
-    clock_jumps: int
-    other_lines: int
-    """Lines with answers that are not used."""
 
 
 def costs_of(
@@ -101,11 +78,13 @@ def costs_of(
     """
     try:
         return _costs_of(rows, minutes, states, cluster, job, placement, rates, flushes, damage)
-    except ValidationError as e:
-        fault = e.errors()[0]
+    except (OverflowError, ValidationError) as e:
+        what = "numbers that are too large to add"
+        if isinstance(e, ValidationError):
+            fault = e.errors()[0]
+            what = f"{'.'.join(map(str, fault['loc']))} = {fault['input']}: {fault['msg']}"
         raise InvalidInputError(
-            f"the log gives {'.'.join(map(str, fault['loc']))} = {fault['input']} of a "
-            f"{e.title}: {fault['msg']}",
+            f"the log gives {what}",
             "no machine reaches this: look for counters or times in the log that are damaged",
         ) from None
 
@@ -127,8 +106,11 @@ def _costs_of(
     tasks = [quarter_totals(x) for x in rows if is_of_subtask(x) and x.job == job_id]
     # A TaskManager may be older than the job, and outlive it.
     task_managers = _in_time(minutes, times_ms[job_id])
-    counts = _counts(rows)
+    counts = counts_of(rows)
     log_facts, rescaling = last_rescaling(read_facts(rows, job_id), minutes, job_id)
+    if rescaling and rescaling.at_ms <= times_ms[job_id][0]:
+        # A ledger has it of the time before that which is asked for.
+        rescaling = None
     ids = operator_ids(log_facts, job)
     facts = in_terms_of(log_facts, ids, job)
     by_id = by_operator(tasks, ids, facts)
@@ -171,11 +153,9 @@ def _costs_of(
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
         notes=(
-            *_notes(counts, damage, facts),
-            *_rescaled(rescaling, log_facts, since is not None),
-            *_earlier_runs(names, job_id),
-            *_without_job(rows, job_id),
-            *_without_subtask(rows, job_id),
+            *notes_on_content(counts, damage, facts),
+            *([note_on(rescaling, log_facts, since is not None)] if rescaling else ()),
+            *notes_on_jobs(rows, names, job_id),
             *other_names(log_facts, ids, job),
         ),
     )
@@ -225,44 +205,12 @@ def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> 
     for m in minutes:
         if m.kind == r.TASK_MANAGER:
             inside = [s for minute, s in m.minutes.items() if _is_in(minute, between_ms)]
-            known = [
-                (s.cpu_ns, s.dt_ms)
-                for s in inside
-                if s.cpu_ns is not None and s.dt_ms and not s.lacking
-            ]
+            known = [(s.cpu_ns, s.dt_ms) for s in inside if s.knows("cpu_ns") and s.dt_ms > 0]
             if known:
                 share = math.fsum(ms for _, ms in known) / math.fsum(s.dt_ms for s in inside)
                 sums = {"cpu_ns": math.fsum(ns for ns, _ in known) / share}
                 found.append(QuarterTotals(m.vertex, m.subtask, 0, sums, m.location))
     return found
-
-
-def _rescaled(rescaling: Rescaling | None, facts: LogFacts, enough: bool) -> tuple[str, ...]:
-    return (note_on(rescaling, facts.names[rescaling.vertex], enough),) if rescaling else ()
-
-
-def _earlier_runs(names: Mapping[str, str], job_id: str) -> tuple[str, ...]:
-    """Return a note if the job was submitted more than once."""
-    runs = sum(name == names[job_id] for name in names.values())
-    if runs < 2:
-        return ()
-    return (f"{names[job_id]!r} was submitted {runs} times; these are the costs of the last one",)
-
-
-def _without_job(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]:
-    """Return a note if series that name no job were passed over."""
-    samples = sum(x.samples for x in rows if x.kind == r.TASK and x.job is None)
-    if job_id is None or not samples:
-        return ()
-    return (f"{samples:,} snapshots name no job and were passed over",)
-
-
-def _without_subtask(rows: Sequence[Any], job_id: str | None) -> tuple[str, ...]:
-    """Return a note if series of the job that name no subtask were passed over."""
-    samples = sum(
-        x.samples for x in rows if x.kind == r.TASK and x.job == job_id and not is_of_subtask(x)
-    )
-    return (f"{samples:,} snapshots name no subtask and were passed over",) if samples else ()
 
 
 def _operators(
@@ -275,7 +223,11 @@ def _operators(
     rates: Mapping[str, float],
 ) -> tuple[OperatorCost, ...]:
     stated = {find_operator(ref, facts, "a rate"): rate for ref, rate in rates.items()}
-    for operator in stated:
+    for operator, rate in stated.items():
+        if not 0 <= rate < math.inf:
+            raise InvalidInputError(
+                f"the rate of {facts.names[operator]!r} is {rate}", "give records/s, 0 or more"
+            )
         if operator not in sources:
             raise InvalidInputError(
                 f"a rate is given for {facts.names[operator]!r}, which has inputs",
@@ -286,42 +238,3 @@ def _operators(
         for operator, ts in measured.items()
     ]
     return with_estimates(mark_weak(costs, cluster), cluster)
-
-
-def _counts(rows: Sequence[Any]) -> SampleCounts:
-    def summed(name: str) -> int:
-        return sum(row[name] or 0 for row in rows)
-
-    values: dict[str, int] = {}
-    for row in rows:
-        values[row.format] = values.get(row.format, 0) + row["values"]
-    return SampleCounts(
-        values=values,
-        other_lines=sum(row["rows"] for row in rows if row.kind == r.OTHER),
-        **{
-            name: summed(name)
-            for name in ("samples", "unused", "not_a_number", "infinite", "unreadable")
-        },
-        **{name: summed(name) for name in ("duplicates", "repeats", "resets", "clock_jumps")},
-    )
-
-
-def _notes(
-    counts: SampleCounts, damage: tuple[int, Sequence[str]], facts: LogFacts
-) -> tuple[str, ...]:
-    bad, damaged = damage
-    said = {
-        "values were NaN and taken as missing": counts.not_a_number,
-        "values were infinite and taken as missing": counts.infinite,
-        "values were no numbers": counts.unreadable,
-        "snapshots were in the log more than once": counts.duplicates,
-        "snapshots repeated the one before": counts.repeats,
-        "differences across restarts, moves or lost reports were passed over": counts.resets,
-        "differences across clock jumps were passed over": counts.clock_jumps,
-        "lines could not be read and are in quarantine": bad,
-    }
-    notes = [f"{count:,} {text}" for text, count in said.items() if count]
-    notes += damaged
-    if facts.edges is None:
-        notes.append("no plan in this log: streams are not measured; give the job graph")
-    return tuple(notes)

@@ -18,10 +18,10 @@ from edgeplace.spark_stats.sums_table import (
     JUMPED_RATIO,
     KEYS,
     MISSING,
-    NEEDED,
     NOT_OF_METERS,
     OF_CHECKPOINT,
     OF_MINUTE,
+    OF_PART,
     QUARTERS,
     RECENT_CHECKPOINTS,
     STATES_OF_A_TASK,
@@ -244,7 +244,7 @@ def sums_with_minutes(differences: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        Besides, `minutes`: a list of `bin_ms`, `OF_MINUTE`, `lacking_ms` and `OF_CHECKPOINT`, in no
+        Besides, `minutes`: a list of `bin_ms`, `OF_MINUTE`, `missing` and `OF_CHECKPOINT`, in no
         order; of checkpoints, one for each, with its number.
     """
     timed = F.col("kind").isin(r.TASK, r.TASK_MANAGER, r.CHECKPOINT)
@@ -258,11 +258,12 @@ def sums_with_minutes(differences: DataFrame) -> DataFrame:
     used = F.col("bin_ms").isNotNull() & (
         F.col("dt_ms").isNotNull() | (F.col("resets") > 0) | F.col("held_bytes").isNotNull()
     )
-    lacking = [F.when(F.col(c).isNotNull(), F.col(MISSING[c])) for c in NEEDED]
-    seen = F.when(
-        used,
-        F.struct("bin_ms", *OF_MINUTE, *OF_CHECKPOINT, F.greatest(*lacking).alias("lacking_ms")),
+    part = {c: F.when(F.col(c).isNotNull(), F.col(MISSING[c])) for c in OF_PART}
+    missing = F.when(
+        F.coalesce(*part.values()).isNotNull(), F.struct(*(ms.alias(c) for c, ms in part.items()))
     )
+    of_minute = ("bin_ms", *OF_MINUTE, *OF_CHECKPOINT)
+    seen = F.when(used, F.struct(*of_minute, missing.alias("missing")))
     written = F.col("checkpointed_last")
     return parts.groupBy(*SUM_KEYS).agg(
         *(F.sum(c).alias(c) for c in added),

@@ -9,12 +9,15 @@ from dataclasses import replace
 
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.job_facts import LogFacts
+from edgeplace.spark_stats.sums_table import MISSING
 from edgeplace.spark_stats.totals import QuarterTotals
 
 _TAKEN = {
     "records_out": "emitted",
     "timed_out": "timed_emitted",
     "square_out": "square_emitted",
+    MISSING["records_out"]: MISSING["emitted"],
+    MISSING["timed_out"]: MISSING["timed_emitted"],
 }
 """Sum -> the one that is taken in its place."""
 
@@ -72,11 +75,5 @@ def emitted_minutes(
 
 
 def _emitted(sums: Mapping[str, float]) -> dict[str, float]:
-    kept = dict(sums)
-    for column, taken in _TAKEN.items():
-        # A ledger of an older version has the emitted records as those out.
-        if taken in sums:
-            kept[column] = sums[taken]
-        elif not kept.get(column):
-            kept.pop(column, None)
-    return kept
+    kept = {name: value for name, value in sums.items() if name not in _TAKEN}
+    return kept | {column: sums[taken] for column, taken in _TAKEN.items() if taken in sums}

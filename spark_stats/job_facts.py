@@ -15,8 +15,6 @@ _CHANGED_RATIO = 1.5
 """If checkpoints have grown or shrunk by this factor, almost always in one direction, the state
 has not reached its final size.
 """
-_SLASHES_OF_PLAN = 3
-"""`/jobs/<job>/plan` has one more than `/jobs/<job>`."""
 _DATA_STREAM_WINDOW = re.compile(r"Tumbling(?:Event|Processing)TimeWindows\(([0-9]{1,15})\b")
 _SQL_WINDOW = re.compile(r"TUMBLE\(.*?size=\[([0-9]{1,15}(?:\.[0-9]{1,15})?) (ms|s|min|h|d)\]")
 _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -43,6 +41,8 @@ class LogFacts:
     """Vertices whose parallelism an answer about the job tells."""
     rescaled: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Vertex id -> ms since the epoch from which it has its parallelism, and the one before."""
+    planned: dict[str, int] = field(default_factory=dict)
+    """Vertex id -> parallelism by the plan, which need not be the present one."""
     edges: tuple[LoggedEdge, ...] | None = None
     """None: the log has no plan."""
     checkpoint_interval_ms: float | None = None
@@ -76,6 +76,8 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
     for row in sorted(documents, key=lambda x: x.to_ms):
         before = dict(facts.parallelism)
         _take_document(facts, row.vertex, row.document)
+        if not _is_of_job(row.vertex):
+            continue
         for vertex in facts.told:
             count = facts.parallelism[vertex]
             if vertex in until_ms and before[vertex] != count:
@@ -83,13 +85,12 @@ def read_facts(rows: Sequence[Any], job: str | None) -> LogFacts:
                 since_ms = max(until_ms[vertex], row.from_ms)
                 facts.rescaled[vertex] = since_ms, before[vertex]
             until_ms[vertex] = row.to_ms
-    documented = set(facts.parallelism)
     for row in rows:
         if is_of_subtask(row) and row.job == job:
             facts.job_name = facts.job_name or row.job_name
             if facts.names.get(row.vertex, row.vertex) == row.vertex:
                 facts.names[row.vertex] = row.name or row.vertex
-            if row.vertex not in documented:
+            if row.vertex not in facts.told:
                 seen = facts.parallelism.get(row.vertex, 1)
                 facts.parallelism[row.vertex] = max(seen, row.subtask + 1)
         elif row.kind == r.CHECKPOINT and row.job == job:
@@ -120,20 +121,26 @@ def _take_checkpointed(facts: LogFacts, row: Any) -> None:
         facts.checkpoints_went[row.vertex] = (first, last)
 
 
+def _is_of_job(path: str) -> bool:
+    """Return whether a path is that of the answer about a job."""
+    return path.startswith("/jobs/") and path.count("/") == 2
+
+
 def _take_document(facts: LogFacts, path: str, text: str) -> None:
     """Store the facts of an answer; a later answer replaces an earlier one."""
     answer: Any = json.loads(text)
     if path.endswith("/checkpoints/config"):
         _take_checkpoint_config(facts, answer)
-    elif path.startswith("/jobs/") and path.count("/") == _SLASHES_OF_PLAN:
+    elif path.startswith("/jobs/") and not _is_of_job(path):
         facts.job_name = answer["plan"].get("name") or facts.job_name
         _take_plan(facts, answer["plan"]["nodes"])
     elif path == "/jobmanager/config":
-        settings = {entry.get("key"): entry.get("value") for entry in answer if entry}
+        told = [(entry.get("key"), entry.get("value")) for entry in answer if entry]
+        settings = {key: value for key, value in told if {type(key), type(value)} == {str}}
         facts.state_backend = facts.state_backend or _backend(
             settings.get("state.backend.type") or settings.get("state.backend") or ""
         )
-    elif path.startswith("/jobs/"):
+    elif _is_of_job(path):
         facts.job_name = answer.get("name") or facts.job_name
         for vertex in answer["vertices"]:
             facts.names[vertex["id"]] = vertex["name"]
@@ -150,10 +157,8 @@ def _take_plan(facts: LogFacts, nodes: Sequence[Mapping[str, Any]]) -> None:
         for given in node.get("inputs") or ()
     )
     for node in nodes:
-        # Without the answer about the job, some vertices may have no metrics in the log.
-        facts.names.setdefault(node["id"], node["id"])
-        if node.get("parallelism", 0) > 0:
-            facts.parallelism.setdefault(node["id"], node["parallelism"])
+        if 0 < node.get("parallelism", 0) <= MOST_SUBTASKS:
+            facts.planned[node["id"]] = node["parallelism"]
     described = {node["id"]: str(node["description"]) for node in nodes if "description" in node}
     if described:
         # The plan in the answer about the job, which each poll has, is read without descriptions.

@@ -151,9 +151,18 @@ def other_names(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -
 
 
 def in_terms_of(facts: LogFacts, ids: Mapping[str, str], job: JobGraph | None) -> LogFacts:
-    """Return the facts with the job graph's ids as keys, and with its plan if it is given."""
+    """Return the facts with the job graph's ids as keys, and with its plan if it is given.
+
+    Vertices of a plan need not have metrics in the log.
+    """
     if job is None:
-        return facts
+        ends = [vertex for e in facts.edges or () for vertex in (e.source, e.target)]
+        others = [vertex for vertex in dict.fromkeys(ends) if vertex not in facts.names]
+        return replace(
+            facts,
+            names=facts.names | {vertex: vertex for vertex in others},
+            parallelism=facts.parallelism | {v: facts.planned.get(v, 1) for v in others},
+        )
     return replace(
         facts,
         job_name=job.name,

@@ -12,10 +12,11 @@ from edgeplace.model.cost import Costs
 from edgeplace.model.extras.extras import needing
 from edgeplace.model.job import JobGraph
 from edgeplace.model.laws.flush import Gathering
-from edgeplace.spark_stats.costs_of_sums import SampleCounts, costs_of
+from edgeplace.spark_stats.costs_of_sums import costs_of
 from edgeplace.spark_stats.cpu.minutes import minutes_of
 from edgeplace.spark_stats.placing import Placement
 from edgeplace.spark_stats.quarantine import Quarantine
+from edgeplace.spark_stats.sample_counts import SampleCounts
 from edgeplace.spark_stats.state_at_rates import held_states
 from edgeplace.spark_stats.without_spark.reading import log_sums, small_log
 

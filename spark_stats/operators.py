@@ -167,10 +167,11 @@ def _demand(
     share = total.ratio("back_pressured_ms", "dt_ms")
     share = None if share is None else min(max(share, 0.0), 1.0)
     count = facts.parallelism[operator]
-    seen = subtasks_seen(measured)
-    known = {
-        i: rate_per_s([t for t in measured if t.subtask == i], "records_out") or 0.0 for i in seen
+    rates = {
+        i: rate_per_s([t for t in measured if t.subtask == i], "records_out")
+        for i in subtasks_seen(measured)
     }
+    known = {i: each for i, each in rates.items() if each is not None}
     # The log of another TaskManager has the other subtasks; the notes say so.
     mean = sum(known.values()) / len(known) if known else 0.0
     emitted = [known.get(i, mean) for i in range(count)]

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.job_facts import LogFacts
-from edgeplace.spark_stats.sums_table import BIN_MS, QUARTERS
+from edgeplace.spark_stats.sums_table import BIN_MS, MISSING, QUARTERS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, subtasks_seen
 
 _RATES = (
@@ -109,13 +109,12 @@ def totals_since(
     if not times:
         return None
     first, span = min(times), max(times) - min(times) + BIN_MS
+    names = {op: [name for name in _RATES if name in Total(ts)] for op, ts in measured.items()}
     found: dict[str, list[QuarterTotals]] = {op: [] for op in measured}
     for m in minutes:
         if m.kind == r.TASK and m.job == job:
             operator = ids[m.vertex]
-            whole = Total(measured[operator])
-            names = [name for name in _RATES if name in whole]
-            found[operator] += _totals(m, operator, names, first, span)
+            found[operator] += _totals(m, operator, names[operator], first, span)
     for operator, ts in measured.items():
         current = {i for i in subtasks_seen(ts) if i < parallelism[operator]}
         if not current <= subtasks_seen(found[operator]):
@@ -128,32 +127,38 @@ def _totals(
 ) -> list[QuarterTotals]:
     by_quarter: dict[int, dict[str, float]] = {}
     for at, minute in sorted(subtask.minutes.items()):
-        if minute.dt_ms > 0 and not minute.lacking:
+        if minute.dt_ms > 0:
             own = by_quarter.setdefault(QUARTERS * (at - first) // span, {})
-            for name in ("dt_ms", *names):
-                own[name] = own.get(name, 0.0) + getattr(minute, name)
+            own["dt_ms"] = own.get("dt_ms", 0.0) + minute.dt_ms
+            for name in names:
+                known = minute.knows(name)
+                column, value = (
+                    (name, getattr(minute, name)) if known else (MISSING[name], minute.dt_ms)
+                )
+                own[column] = own.get(column, 0.0) + value
     return [
         QuarterTotals(operator, subtask.subtask, quarter, sums, subtask.location)
         for quarter, sums in by_quarter.items()
     ]
 
 
-def note_on(rescaling: Rescaling, name: str, enough: bool) -> str:
+def note_on(rescaling: Rescaling, facts: LogFacts, enough: bool) -> str:
     """Return the note on a change of the parallelism.
 
     Parameters
     ----------
-    name
-        Of the operator.
+    facts
+        In terms of the log.
     enough
         Whether the log has enough of the time after it.
     """
-    at = datetime.fromtimestamp(rescaling.at_ms / 1000, UTC).strftime("%H:%M:%S")
+    at = datetime.fromtimestamp(rescaling.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    name = facts.names[rescaling.vertex]
     changed = f"the parallelism of {name!r} changed from {rescaling.before} to {rescaling.after}"
     if enough:
-        return f"{changed} at {at} UTC: records/s are those of the time after it"
+        return f"{changed} at {at}: records/s are those of the time after it"
     return (
-        f"{changed} at {at} UTC, and the log does not have a whole minute of each subtask after "
+        f"{changed} at {at}, and the log does not have a whole minute of each subtask after "
         "it: records/s are a mean of both times; record some minutes more"
     )
 

@@ -163,6 +163,7 @@ def _rates(
     source: bool,
 ) -> dict[int, float]:
     """Return the records/s of all subtasks together in each minute in which all were observed."""
+    counted = "records_out" if source else "records_in"
     found: dict[int, dict[int, float]] = {}
     subtasks = set()
     for task in minutes:
@@ -170,7 +171,7 @@ def _rates(
             continue
         subtasks.add(task.subtask)
         for minute, sums in task.minutes.items():
-            if sums.dt_ms > 0 and not sums.resets and not sums.lacking:
-                records = sums.records_out if source else sums.records_in
+            if sums.dt_ms > 0 and not sums.resets and sums.knows(counted):
+                records = getattr(sums, counted)
                 found.setdefault(minute, {})[task.subtask] = 1000 * records / sums.dt_ms
     return {m: sum(each.values()) for m, each in found.items() if each.keys() == subtasks}

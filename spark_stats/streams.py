@@ -101,11 +101,16 @@ def _stream_cost(
     base = "records_out" if is_source(edge.source, sent, facts) else "records_in"
     per = rate_per_s(producer, base)
     complete = True
-    for end, ts in ((edge.source, producer), (edge.target, consumer)):
-        seen, count = len(subtasks_seen(ts)), facts.parallelism[end]
-        if seen < count:
+    for end, ts, counter in ((edge.source, producer, base), (edge.target, consumer, "records_in")):
+        seen, count = subtasks_seen(ts), facts.parallelism[end]
+        if len(seen) < count:
             complete = False
-            notes.append(f"{count - seen} of {count} subtasks of {end} are not in this log")
+            notes.append(f"{count - len(seen)} of {count} subtasks of {end} are not in this log")
+        with_counter = {t.subtask for t in ts if counter in t.sums}
+        if with_counter < seen and with_counter:
+            complete = False
+            lacking = len(seen - with_counter)
+            notes.append(f"{lacking} of {count} subtasks of {end} have no counter of records")
     if only_input and only_output and complete:
         notes += _disagreement(rate_per_s(producer, "records_out"), records)
     if not only_input:

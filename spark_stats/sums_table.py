@@ -67,6 +67,28 @@ MISSING = {c: f"{c}_missing_ms" for c in dict.fromkeys(KNOWN_BY.values())}
 """Sum -> the sum of the time in which it is not known. A quotient of two sums that are not known at
 the same times is one of their rates."""
 
+NOT_OF_METERS = ("records_in", "records_out", "emitted", "since_ms")
+"""A sample without any of these has per-second meters only."""
+
+QUARTERS = 4
+RECENT_CHECKPOINTS = 10
+"""Number of checkpoints that determine the size of the state."""
+
+SUMMED = tuple(c for c in r.COUNTERS if c != "idle_ms")
+"""Counters whose differences are used."""
+
+TIMED = {"in": "records_in", "out": "records_out", "emitted": "emitted"}
+"""End of the name of a sum over differences whose busy time is known -> its counter."""
+
+KNOWN_BY = {
+    **{c: c for c in (*SUMMED, "gauged_ms")},
+    **{f"{of}_{end}": f"timed_{end}" for of in ("timed", "square") for end in TIMED},
+}
+"""Sum of differences -> the one that tells in which of them it is known."""
+MISSING = {c: f"{c}_missing_ms" for c in dict.fromkeys(KNOWN_BY.values())}
+"""Sum -> the sum of the time in which it is not known. A quotient of two sums that are not known at
+the same times is one of their rates."""
+
 NEEDED = ("records_in", "records_out", "bytes_out", "busy_ms", "cpu_ns")
 """Sums without one of which in a part of it a minute does not count."""
 
@@ -83,10 +105,10 @@ OF_MINUTE = (
     *("busy_ms", "back_pressured_ms", "resets"),
 )
 """Sums that the regression of CPU time, the flush law and the rates of a part of the time need for
-each minute. Besides, each minute has `lacking_ms`: for how long it lacks one of `NEEDED` that it
-has otherwise; null if it lacks none."""
-NEWER = ("emitted", "buffers_in_local", "buffers_in_remote")
-"""Sums that a ledger may be older than."""
+each minute. Besides, each minute has `missing`: of those known for a part of it, the time in which
+they are not; null if there are none."""
+OF_PART = tuple(c for c in OF_MINUTE if c in MISSING)
+"""Those that may be known for a part of a minute."""
 
 OF_CHECKPOINT = ("held_bytes", "written_bytes", "acknowledged_ms")
 """State of each checkpoint, what was written of it, and its time: of all of them, not of the recent

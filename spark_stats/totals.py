@@ -104,14 +104,14 @@ def rate_per_s(measured: Iterable[QuarterTotals], name: str) -> float | None:
     """Return a sum per second, added over subtasks; None if the log does not have it.
 
     The sum of each subtask is divided by its own time, so that a subtask that restarted and lost a
-    part of the window has the same weight as the others.
+    part of the window has the same weight as the others. One without it counts as their mean.
     """
     by_subtask: dict[int, list[QuarterTotals]] = {}
     for t in measured:
         by_subtask.setdefault(t.subtask, []).append(t)
-    rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values()]
+    rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values() if subtasks_seen(ts)]
     known = [x for x in rates if x is not None]
-    return 1000.0 * sum(known) if known else None
+    return 1000.0 * sum(known) * (len(rates) / len(known)) if known else None
 
 
 def subtasks_seen(measured: Iterable[QuarterTotals]) -> set[int]:

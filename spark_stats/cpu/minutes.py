@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import and_
+from functools import lru_cache
 from statistics import median
 from typing import Any
 
@@ -11,65 +10,75 @@ import numpy as np
 
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.cpu.slices import Slices
-from edgeplace.spark_stats.sums_table import BIN_MS, is_of_subtask
+from edgeplace.spark_stats.sums_table import BIN_MS, OF_PART, is_of_subtask
 from edgeplace.spark_stats.totals import QuarterTotals
 
 SAME_TIME = 0.25
 """Share by which the time of a subtask may differ from its TaskManager's in a minute. Otherwise the
 one was observed where the other was not."""
 
-_IN_PART = 16
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class MinuteTotals:
-    """The sums of one subtask, or of one TaskManager, in one minute."""
+    """The sums of one subtask, or of one TaskManager, in one minute.
 
-    dt_ms: float = 0.0
-    cpu_ns: float | None = None
-    records_in: float = 0.0
-    records_out: float = 0.0
-    emitted: float | None = None
-    bytes_out: float = 0.0
-    bytes_in_local: float = 0.0
-    bytes_in_remote: float = 0.0
-    buffers_in_local: float = 0.0
-    buffers_in_remote: float = 0.0
-    busy_ms: float = 0.0
-    back_pressured_ms: float = 0.0
-    resets: int = 0
-    lacking: int = 0
-    """What of it is not known all the time, as a sum of powers of 2."""
+    What is known for a part of it is taken at its mean rate; what is not known of it is 0.
+    """
 
-    def add(self, sums: Any) -> None:
-        """Add what another part of the minute has; `sums` has a field for each of `OF_MINUTE`."""
-        self.dt_ms += sums.dt_ms or 0.0
-        if sums.cpu_ns is not None:
-            self.cpu_ns = (self.cpu_ns or 0.0) + sums.cpu_ns
-        if sums.emitted is not None:
-            self.emitted = (self.emitted or 0.0) + sums.emitted
-        if sums.dt_ms:
-            self.lacking |= (
-                (sums.records_in is None)
-                + 2 * (sums.records_out is None)
-                + 4 * (sums.bytes_out is None)
-                + 8 * (sums.busy_ms is None)
-                + _IN_PART * bool(sums.lacking_ms)
-            )
-        self.records_in += sums.records_in or 0.0
-        self.records_out += sums.records_out or 0.0
-        self.bytes_out += sums.bytes_out or 0.0
-        self.bytes_in_local += sums.bytes_in_local or 0.0
-        self.bytes_in_remote += sums.bytes_in_remote or 0.0
-        self.buffers_in_local += sums.buffers_in_local or 0.0
-        self.buffers_in_remote += sums.buffers_in_remote or 0.0
-        self.busy_ms += sums.busy_ms or 0.0
-        self.back_pressured_ms += sums.back_pressured_ms or 0.0
-        self.resets += sums.resets or 0
+    dt_ms: float
+    cpu_ns: float
+    records_in: float
+    records_out: float
+    emitted: float
+    bytes_out: float
+    bytes_in_local: float
+    bytes_in_remote: float
+    buffers_in_local: float
+    buffers_in_remote: float
+    busy_ms: float
+    back_pressured_ms: float
+    resets: int
+    unknown: frozenset[str]
+    """Sums of which nothing is known."""
+
+    def knows(self, *names: str) -> bool:
+        """Return whether some sums are known."""
+        return self.unknown.isdisjoint(names)
 
     def emitting(self) -> "MinuteTotals":
-        """Return it with the records that the source emits, if they are known, as those out."""
-        return self if self.emitted is None else replace(self, records_out=self.emitted)
+        """Return it with the records that the source emits as those out."""
+        unknown = self.unknown - {"records_out"}
+        if "emitted" in unknown:
+            unknown |= {"records_out"}
+        return replace(self, records_out=self.emitted, unknown=unknown)
+
+
+def _together(parts: Sequence[Any]) -> MinuteTotals:
+    """Return the sums of a minute that comes in parts, with a field for each of `OF_MINUTE`."""
+    whole_ms = sum(part.dt_ms or 0.0 for part in parts)
+    found: dict[str, float] = {}
+    unknown = 0
+    for bit, name in enumerate(OF_PART):
+        known = [part for part in parts if getattr(part, name) is not None]
+        value = sum(getattr(part, name) for part in known)
+        if not known:
+            unknown |= 1 << bit
+        elif len(known) < len(parts) or any(part.missing is not None for part in known):
+            known_ms = sum(_known_ms(part, name) for part in known)
+            value *= whole_ms / known_ms if known_ms > 0 else 1.0
+        found[name] = value
+    resets = sum(part.resets or 0 for part in parts)
+    return MinuteTotals(dt_ms=whole_ms, resets=resets, unknown=_names(unknown), **found)
+
+
+def _known_ms(part: Any, name: str) -> float:
+    missing = None if part.missing is None else part.missing[name]
+    return (part.dt_ms or 0.0) - (missing or 0.0)
+
+
+@lru_cache
+def _names(bits: int) -> frozenset[str]:
+    return frozenset(name for bit, name in enumerate(OF_PART) if bits & 1 << bit)
 
 
 @dataclass(frozen=True)
@@ -105,21 +114,18 @@ def minutes_of(parts: Iterable[tuple[Any, Iterable[Any]]]) -> list[SubtaskMinute
         Rows with the keys of a subtask, each with sums that have `bin_ms` and `OF_MINUTE`. A minute
         may come in several parts.
     """
-    found: dict[tuple[str, str | None, str, int, str | None], dict[int, MinuteTotals]] = {}
+    found: dict[tuple[str, str | None, str, int, str | None], dict[int, list[Any]]] = {}
     for key, sums in parts:
         if not (key.kind == r.TASK_MANAGER or is_of_subtask(key)):
             continue
         subtask = -1 if key.subtask is None else int(key.subtask)
         own = found.setdefault((key.kind, key.job, key.vertex, subtask, key.task_manager), {})
         for part in sums:
-            own.setdefault(int(part.bin_ms), MinuteTotals()).add(part)
-    for own in found.values():
-        timed = [sums for sums in own.values() if sums.dt_ms]
-        # What a log does not have at all is missing nowhere.
-        never = reduce(and_, (minute.lacking for minute in timed), ~_IN_PART) & ~_IN_PART
-        for minute in timed:
-            minute.lacking &= ~never
-    return [SubtaskMinutes(*key, own) for key, own in found.items()]
+            own.setdefault(int(part.bin_ms), []).append(part)
+    return [
+        SubtaskMinutes(*key, {minute: _together(parts) for minute, parts in own.items()})
+        for key, own in found.items()
+    ]
 
 
 def busy_of_others(minutes: Sequence[SubtaskMinutes], job: str) -> dict[tuple[str, int], float]:
@@ -204,8 +210,7 @@ def slices_by_class(
             if first < minute < last and minute not in observed[t.vertex, t.subtask]
         }
         for minute, sums in sorted(manager.minutes.items()):
-            whole = not (sums.resets or sums.lacking)
-            if sums.cpu_ns is None or sums.dt_ms <= 0 or not whole or minute in gaps:
+            if not sums.knows("cpu_ns") or sums.dt_ms <= 0 or sums.resets or minute in gaps:
                 continue
             # A piece of a minute is as likely to be off as a whole one, and would count as much.
             if sums.dt_ms < usual_ms / 2:
@@ -250,10 +255,13 @@ def _work(
         sums = task.minutes.get(minute)
         if sums is None:
             continue
-        if sums.resets or sums.lacking or abs(sums.dt_ms - dt_ms) > SAME_TIME * dt_ms:
+        if sums.resets or abs(sums.dt_ms - dt_ms) > SAME_TIME * dt_ms:
             return None
         operator = ids[task.vertex]
-        records = sums.records_out if operator in sources else sums.records_in
+        counted = "records_out" if operator in sources else "records_in"
+        if not sums.knows(counted):
+            return None
+        records = getattr(sums, counted)
         rate, busy = work.get(operator, (0.0, 0.0))
         work[operator] = (
             rate + 1000.0 * records / sums.dt_ms,

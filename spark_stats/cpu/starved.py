@@ -71,7 +71,7 @@ def full_minutes(
         if manager.kind != r.TASK_MANAGER or manager.vertex not in home:
             continue
         for minute, sums in manager.minutes.items():
-            if sums.cpu_ns is not None and sums.dt_ms > 0:
+            if sums.knows("cpu_ns") and sums.dt_ms > 0:
                 there = home[manager.vertex], minute
                 used[there] = used.get(there, 0.0) + sums.cpu_ns / 1e6 / sums.dt_ms
                 seen.setdefault(manager.vertex, set()).add(minute)
@@ -99,7 +99,7 @@ def starved_minutes(
         What `full_minutes` returns.
     """
     cpu_ms = {
-        (m.vertex, minute): (sums.cpu_ns or 0.0) / 1e6
+        (m.vertex, minute): sums.cpu_ns / 1e6
         for m in minutes
         if m.kind == r.TASK_MANAGER and m.vertex in full
         for minute, sums in m.minutes.items()

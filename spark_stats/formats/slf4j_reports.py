@@ -27,10 +27,10 @@ TASK_MANAGER_LINE = rf"^[^.]*\.taskmanager\.([^.]*)\.({_USED}): (\S+)\s*$"
 OF_TASKS = frozenset(
     name
     for column, names in (*r.COUNTERS.items(), *r.RATES.items())
-    if not column.startswith(("records", "emitted", "cpu"))
+    if "local" in column or "remote" in column or column.endswith(("_ms", "_ms_per_s"))
     for name in names
 )
-"""Metrics that a task has, and its operators do not."""
+"""Metrics that a task has, and its operators do not: both count records and bytes."""
 LONGEST_NAME = 80
 """Characters of the name of an operator that Flink keeps."""
 EMITTED_AS = "numRecordsOut"

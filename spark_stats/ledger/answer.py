@@ -20,9 +20,9 @@ from edgeplace.spark_stats.sums_table import (
     BIN_KEYS,
     BIN_MS,
     MISSING,
-    NEEDED,
     OF_CHECKPOINT,
     OF_MINUTE,
+    OF_PART,
     QUARTERS,
     RECENT_CHECKPOINTS,
     SUM_KEYS,
@@ -134,11 +134,13 @@ def _added(sums: "pd.DataFrame") -> list[SumRow]:
 def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     """Return what each subtask and TaskManager did in each minute."""
     keys = ["kind", "job", "vertex", "subtask", "task_manager"]
-    # A ledger may be older than a metric.
-    columns = sums.reindex(columns=[*keys, "bin_ms", *OF_MINUTE])
-    missing = sums.reindex(columns=[MISSING[c] for c in NEEDED])
-    there = columns[list(NEEDED)].notna().to_numpy()
-    columns["lacking_ms"] = missing.where(there).max(axis=1)
+    columns = sums[[*keys, "bin_ms", *OF_MINUTE]].assign(missing=None)
+    part = sums[[MISSING[c] for c in OF_PART]].where(sums[list(OF_PART)].notna().to_numpy())
+    for row in part.index[part.notna().any(axis=1)]:
+        told = part.loc[row].tolist()
+        columns.at[row, "missing"] = {
+            c: None if ms != ms else ms for c, ms in zip(OF_PART, told, strict=True)
+        }
     used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
     rows = used.where(used.notna(), None).itertuples(index=False)
     return minutes_of((row, (row,)) for row in rows)

@@ -20,13 +20,13 @@ from edgeplace.model.file_lock import lock
 from edgeplace.model.output import write_text
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.files import is_uri
-from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, NEWER, OF_MINUTE, SumRow
+from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, MISSING, OF_MINUTE, SumRow
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 FORMAT = "edgeplace/ledger"
-VERSION = 1
+VERSION = 2
 _MANIFEST = "manifest.json"
 _TABLES = ("sums", "carried")
 _COUNTED = (*COUNTS, "samples", "duplicates")
@@ -183,7 +183,7 @@ class LedgerFolder:
     def _sums(self, number: int) -> "pa.Table":
         name = _table(number, "sums")
         table = self._read(name)
-        missing = {*BIN_KEYS, *OF_MINUTE} - {*NEWER, *table.column_names}
+        missing = {*BIN_KEYS, *OF_MINUTE, *MISSING.values()} - {*table.column_names}
         if missing:
             raise InvalidInputError(
                 f"{self._folder / name} is damaged: it has no {min(missing)}", _ANEW

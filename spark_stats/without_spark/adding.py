@@ -10,9 +10,9 @@ from edgeplace.spark_stats.sums_table import (
     COUNTS,
     KEYS,
     MISSING,
-    NEEDED,
     OF_CHECKPOINT,
     OF_MINUTE,
+    OF_PART,
     SUM_KEYS,
     SUMMED,
     TIMED,
@@ -146,9 +146,10 @@ def sums_with_minutes(differences: Iterable[Delta]) -> list[SumRow]:
     return [_together(key, own) for key, own in parts.items()]
 
 
-def _lacking_ms(of: Mapping[str, Any]) -> int | None:
-    """Return for how long a minute lacks a metric that it has otherwise; None: it lacks none."""
-    return max((of[MISSING[c]] or 0 for c in NEEDED if of[c] is not None), default=0) or None
+def _missing(of: Mapping[str, Any]) -> dict[str, int | None] | None:
+    """Return, of what is known for a part of a minute, the time in which it is not."""
+    found = {c: None if of[c] is None else of[MISSING[c]] for c in OF_PART}
+    return found if any(found.values()) else None
 
 
 def _by_key(differences: Iterable[Delta], last: Any) -> dict[tuple[Any, ...], _Sum]:
@@ -183,7 +184,7 @@ def _together(key: tuple[Any, ...], parts: Mapping[int | None, Mapping[str, Any]
                 of[column] = min(held, value) if column == "from_ms" else held + value
     seen = (*OF_MINUTE, *OF_CHECKPOINT)
     minutes = [
-        SumRow({"bin_ms": b, "lacking_ms": _lacking_ms(parts[b])}, **{c: parts[b][c] for c in seen})
+        SumRow({"bin_ms": b, "missing": _missing(parts[b])}, **{c: parts[b][c] for c in seen})
         for b in in_order
         if b is not None
         and (

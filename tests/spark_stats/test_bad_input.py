@@ -461,17 +461,33 @@ def test_metrics_without_a_subtask_are_passed_over(recording, item: str):
     assert "2 snapshots name no subtask and were passed over" in measurement.costs.notes
 
 
-def test_counters_that_no_machine_reaches(recording):
+@pytest.mark.parametrize("power", [30, 200, 307])
+def test_counters_that_no_machine_reaches(recording, power: int):
     for poll in range(5):
         recording.metrics(
             START + 5000 * poll,
             "map",
-            numRecordsIn=f"{poll}e30",
+            numRecordsIn=f"{poll}e{power}",
             accumulateBusyTimeMs=500 * poll,
         )
-    with pytest.raises(InvalidInputError, match=r"true_rate_per_s = .*e\+30 of a ClassCost") as e:
+    with pytest.raises(InvalidInputError, match="the log gives") as e:
         measure([recording.write()], None)
     assert "damaged" in e.value.cure
+
+
+@pytest.mark.parametrize("rate", [-5.0, float("nan"), float("inf")])
+def test_a_stated_rate_that_is_none(recording, rate: float):
+    recording.job({"map": 1})
+    grow(recording)
+    with pytest.raises(InvalidInputError, match=f"the rate of 'map' is {rate}"):
+        measure([recording.write()], None, rates={"map": rate})
+
+
+def test_settings_that_are_no_text_are_passed_over(recording):
+    grow(recording)
+    odd = [{"key": ["a"], "value": "x"}, {"key": "state.backend.type", "value": 7}, None, {}]
+    recording.answer(START, "/jobmanager/config", odd)
+    assert measure([recording.write()], None).costs.state_backend is None
 
 
 @pytest.mark.parametrize("count", [0, -1, 32769, 2_000_000_000])

@@ -152,9 +152,9 @@ def test_a_damaged_ledger_is_refused(ledger):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"format": "edgeplace/ledger", "version": 2}', "is of version 2"),
+        ('{"format": "edgeplace/ledger", "version": 1}', "is of version 1"),
         ('{"format": "edgeplace/ledger", "ver', "is damaged"),
-        ('{"format": "edgeplace/ledger", "version": 1, "batches": 3}', "is damaged"),
+        ('{"format": "edgeplace/ledger", "version": 2, "batches": 3}', "is damaged"),
         ("", "is damaged"),
     ],
 )

@@ -75,7 +75,6 @@ def now_and_then(metric, subtask, poll):
         pytest.param(lambda m, i, p: m == "numBytesIn" and p % 10 < 6, id="in bursts"),
         pytest.param(lambda m, i, p: m == "accumulateBusyTimeMs" and p < 70, id="busy time later"),
         pytest.param(lambda m, i, p: m == "numRecordsIn" and i and p > 50, id="of one subtask"),
-        pytest.param(lambda m, i, p: m == "numRecordsIn" and i, id="not of one subtask"),
         pytest.param(now_and_then, id="now and then"),
     ],
 )
@@ -86,8 +85,21 @@ def test_quotients_are_of_the_same_time(costs, recording, absent):
     assert own.classes[0].true_rate_per_s == pytest.approx(500.0)
     assert own.classes[0].busy_share == pytest.approx(0.3)
     assert of.bytes_per_record == pytest.approx(40.0)
+    assert of.selectivity == pytest.approx(1.0)
+    assert not [n for n in of.notes if "older" in n]
     assert sum(operator(found, "source").demand.rates_per_s) == pytest.approx(300.0)
     assert any(SAID in op.notes for op in found.costs.operators)
+
+
+def test_records_that_one_subtask_does_not_count(costs, recording):
+    found = costs(
+        write(recording, lambda metric, subtask, poll: metric == "numRecordsIn" and subtask)
+    )
+    own, of = operator(found, "map"), stream(found, "source", "map")
+    assert own.classes[0].true_rate_per_s == pytest.approx(500.0)
+    # It cannot be known how many records that subtask gets.
+    assert of.selectivity is None
+    assert of.notes == ("1 of 2 subtasks of id-map have no counter of records",)
 
 
 def test_a_whole_log_has_no_such_note(costs, recording):
@@ -136,6 +148,45 @@ def test_a_chain_with_its_own_sink_counts_what_its_source_emits(costs, recording
     own = operator(found, "source")
     assert own.demand.rates_per_s == pytest.approx((200.0,))
     assert own.classes[0].true_rate_per_s == pytest.approx(10_000.0)
+
+
+@pytest.mark.parametrize("absent", ["of the task", "of its source"])
+@pytest.mark.parametrize("span", [range(60), range(0, POLLS, 4)])
+def test_the_counter_of_an_own_sink_may_be_missing_in_part(costs, recording, absent, span):
+    recording.job({"source": 1})
+    for poll in range(POLLS):
+        lacks = poll in span
+        recording.metrics(
+            START + POLL_MS * poll,
+            "source",
+            numRecordsIn=[0],
+            numRecordsOut=["NaN" if lacks and absent == "of the task" else 0],
+            **{
+                "Source__readings.numRecordsOut": [
+                    "NaN" if lacks and absent == "of its source" else 1000 * poll
+                ]
+            },
+            accumulateBusyTimeMs=[100 * poll],
+        )
+    own = operator(costs(write_with_dots(recording)), "source")
+    assert own.demand.rates_per_s == pytest.approx((200.0,))
+    assert own.classes[0].true_rate_per_s == pytest.approx(10_000.0)
+    assert (SAID in own.notes) is (absent == "of its source")
+
+
+def test_cpu_time_that_is_missing_in_each_minute(costs, recording):
+    for poll in range(POLLS):
+        at = START + POLL_MS * poll
+        recording.placed(at, "map", ["10.0.0.1"])
+        recording.metrics(at, "map", numRecordsIn=500 * poll, accumulateBusyTimeMs=1000 * poll)
+        if poll % 6:
+            recording.answer(
+                at,
+                "/taskmanagers/10.0.0.1/metrics",
+                [{"id": "Status.JVM.CPU.Time", "value": str(2_500_000_000 * poll)}],
+            )
+    [own] = operator(costs(recording.write()), "map").classes
+    assert own.cpu_ms_per_record == pytest.approx(5.0, rel=0.05)
 
 
 def write_with_dots(recording):

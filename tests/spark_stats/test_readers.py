@@ -145,6 +145,8 @@ def chained(number: int, sink: bool):
     for subtask in range(2):
         for of, metric, value in (
             ("Source: readings", "numRecordsOut", 3000 * number),
+            ("Source: readings", "numBytesOut", 0),
+            ("filter", "numBytesIn", 0),
             ("filter", "numRecordsIn", 3000 * number),
             ("filter", "numRecordsOut", 600 * number),
             ("map", "numRecordsIn", 600 * number),
@@ -163,7 +165,7 @@ def test_operators_in_slf4j_reports_are_no_tasks(engine, tmp_path: Path, sink, c
     path = tmp_path / "taskmanager.log"
     lines = list(reports(lambda number: chained(number, sink)))
     # The last report is still written: it has no task yet that could be told from an operator.
-    path.write_text("\n".join([*lines, *lines[:7]] if cut else lines) + "\n")
+    path.write_text("\n".join([*lines, *lines[:9]] if cut else lines) + "\n")
     measured = measure([path], None, spark=engine)
     [own] = measured.costs.operators
     assert own.name == (f"{CHAIN} -> Sink: files" if sink else CHAIN)

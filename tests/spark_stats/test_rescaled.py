@@ -12,7 +12,7 @@ PHASE = 60
 STREAMS = [("source", "map", "HASH")]
 
 
-def run(recording, phases, shares=(), *, told=True, per_s=400.0):
+def run(recording, phases, shares=(), *, told=True, per_s=400.0, absent=()):
     """Record phases of (parallelism, records/s); counters start anew with each."""
     at = START
     for attempt, phase in enumerate(phases):
@@ -39,8 +39,12 @@ def run(recording, phases, shares=(), *, told=True, per_s=400.0):
                 numRecordsOut=[0] * count,
                 numBytesIn=[40 * x for x in each],
                 Shuffle__Netty__Input__numBytesInLocal=[0] * count,
-                Shuffle__Netty__Input__numBytesInRemote=[40 * x for x in each],
-                accumulateBusyTimeMs=[x / 4 for x in each],
+                Shuffle__Netty__Input__numBytesInRemote=[
+                    "NaN" if "bytes" in absent and poll % 3 == 0 else 40 * x for x in each
+                ],
+                accumulateBusyTimeMs=[
+                    "NaN" if "busy" in absent and poll % 6 == 0 else x / 4 for x in each
+                ],
             )
             at += POLL_MS
     return recording.write()
@@ -85,6 +89,22 @@ def test_shares_and_bytes_are_those_of_the_present_parallelism(costs, recording)
     assert of.remote_bytes_per_s == pytest.approx(600.0 * 40)
     assert of.selectivity == pytest.approx(1.0)
     assert of.bytes_per_record == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("absent", ["bytes", "busy"])
+def test_a_metric_may_be_missing_now_and_then(costs, recording, absent):
+    found = costs(run(recording, [2, 4], absent=[absent]))
+    assert not [n for n in found.notes if "mean of both" in n]
+    of = stream(Measured(found), "source", "map")
+    assert of.selectivity == pytest.approx(1.0)
+    assert of.remote_bytes_per_s == pytest.approx(400.0 * 40, rel=0.02)
+
+
+def test_a_rescaling_before_the_time_that_is_asked_for_is_not_said(recording, tmp_path):
+    add_to_ledger(tmp_path / "ledger", [run(recording, [2, 4])])
+    found = costs_from_ledger(tmp_path / "ledger", None, last_s=200)
+    assert not [n for n in found.notes if "parallelism" in n]
+    assert operator(Measured(found), "source").demand.rates_per_s == pytest.approx([100.0] * 4)
 
 
 def test_what_a_record_costs_is_that_of_all_the_time(costs, recording):

@@ -205,8 +205,8 @@ def _reports(dice: Random, hour: int) -> Iterator[str]:
             for chain in (["Source: s", "Source: s -> f"], ["x" * 80, f"Source: {'x' * 90} -> g"]):
                 for name in dice.sample(chain, dice.randint(0, 2)):
                     of = f"host.taskmanager.tm-1.{dice.choice(('job', 'job', 'two'))}.{name}"
-                    for metric in ("numRecordsOut", "numBytesOut"):
-                        if metric == "numRecordsOut" or "->" in name:
+                    for metric in ("numRecordsOut", "numBytesOut", "accumulateIdleTimeMs"):
+                        if metric != "accumulateIdleTimeMs" or "->" in name:
                             yield f"{of}.{subtask}.{metric}: {count}"
         if dice.random() < 0.2:
             continue
