@@ -142,7 +142,7 @@ def test_a_damaged_ledger_is_refused(ledger):
     with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is damaged"):
         costs_from_ledger(ledger, None)
     shutil.copy(ledger / "000002.carried.parquet", ledger / "000002.sums.parquet")
-    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet is damaged: it has no bin"):
+    with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet is damaged: it has no \w+"):
         costs_from_ledger(ledger, None)
     (ledger / "000002.sums.parquet").unlink()
     with pytest.raises(InvalidInputError, match=r"000002\.sums\.parquet, .* is not there"):
