@@ -183,8 +183,9 @@ def _seen(vertex: str, subtasks: Sequence[SubtaskMinutes]) -> Rescaling | None:
         before = max(observed[at]) + 1
         if before == after:
             continue
-        near = range(at - BIN_MS, times[index + 1] + 2 * BIN_MS, BIN_MS)
-        anew = set().union(*(restarted.get(minute, set()) for minute in near))
+        # A restart belongs to a minute beside.
+        near = {m + d for m in (at, times[index + 1]) for d in (-BIN_MS, 0, BIN_MS)}
+        anew = set().union(*(restarted.get(minute, ()) for minute in near))
         if set(range(min(before, after))) <= anew:
             # The minute of the change has both; so many subtasks are seen in it as in the larger.
             mixed = at if before > after else times[index + 1]

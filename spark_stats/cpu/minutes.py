@@ -17,8 +17,10 @@ SAME_TIME = 0.25
 """Share by which the time of a subtask may differ from its TaskManager's in a minute. Otherwise the
 one was observed where the other was not."""
 
+_BITS = {name: 1 << place for place, name in enumerate(OF_PART)}
 
-@dataclass(slots=True, frozen=True)
+
+@dataclass(slots=True)
 class MinuteTotals:
     """The sums of one subtask, or of one TaskManager, in one minute.
 
@@ -55,30 +57,35 @@ class MinuteTotals:
 
 def _together(parts: Sequence[Any]) -> MinuteTotals:
     """Return the sums of a minute that comes in parts, with a field for each of `OF_MINUTE`."""
-    whole_ms = sum(part.dt_ms or 0.0 for part in parts)
+    whole_ms = sum([part.dt_ms or 0.0 for part in parts])
+    # Almost all minutes come in one part, of which everything is known or nothing.
+    simple = len(parts) == 1 and parts[0].missing is None
     found: dict[str, float] = {}
     unknown = 0
-    for bit, name in enumerate(OF_PART):
-        known = [part for part in parts if getattr(part, name) is not None]
-        value = sum(getattr(part, name) for part in known)
-        if not known:
-            unknown |= 1 << bit
-        elif len(known) < len(parts) or any(part.missing is not None for part in known):
-            known_ms = sum(_known_ms(part, name) for part in known)
-            value *= whole_ms / known_ms if known_ms > 0 else 1.0
+    for name, bit in _BITS.items():
+        value = getattr(parts[0], name) if simple else _of_parts(parts, name, whole_ms)
+        if value is None:
+            unknown |= bit
+            value = 0.0
         found[name] = value
-    resets = sum(part.resets or 0 for part in parts)
+    resets = sum([part.resets or 0 for part in parts])
     return MinuteTotals(dt_ms=whole_ms, resets=resets, unknown=_names(unknown), **found)
 
 
-def _known_ms(part: Any, name: str) -> float:
-    missing = None if part.missing is None else part.missing[name]
-    return (part.dt_ms or 0.0) - (missing or 0.0)
+def _of_parts(parts: Sequence[Any], name: str, whole_ms: float) -> float | None:
+    """Return a sum of all parts of a minute, None if it is known in none."""
+    known = [part for part in parts if getattr(part, name) is not None]
+    if not known:
+        return None
+    missing = [part.missing and part.missing[name] for part in known]
+    known_ms = sum(part.dt_ms or 0.0 for part in known) - sum(ms or 0.0 for ms in missing)
+    value: float = sum(getattr(part, name) for part in known)
+    return value * (whole_ms / known_ms) if known_ms > 0 else value
 
 
 @lru_cache
 def _names(bits: int) -> frozenset[str]:
-    return frozenset(name for bit, name in enumerate(OF_PART) if bits & 1 << bit)
+    return frozenset(name for name, bit in _BITS.items() if bits & bit)
 
 
 @dataclass(frozen=True)
