@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,10 +33,10 @@ from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.rescaling import (
+    OneTime,
     last_rescaling,
-    minutes_since,
     note_on,
-    totals_since,
+    of_one_time,
 )
 from edgeplace.spark_stats.sample_counts import SampleCounts, counts_of
 from edgeplace.spark_stats.state_at_rates import HeldState, with_state_laws
@@ -131,30 +132,33 @@ def _costs_of(
     )
     cpu = cpu.with_choices({c: (own, learn(own)) for c, own in slices.items()}, facts.names)
     known = gatherings(flushes or {}, facts, sources)
-    recent = minutes_since(minutes, rescaling)
-    since = totals_since(recent, job_id, ids, measured, facts.parallelism) if rescaling else None
-    current = since or measured
+    told = {ids[v]: log_facts.parallelism[v] for v in log_facts.told if v in ids}
+    then = replace(facts, parallelism=facts.parallelism | told)
+    time = OneTime(then, measured, minutes)
+    if rescaling:
+        time = of_one_time(rescaling, time, job_id, ids)
     costs = Costs(
         job=facts.job_name or "unnamed",
         from_ms=min(int(t.sums["from_ms"]) for t in tasks),
         to_ms=max(int(t.sums["to_ms"]) for t in tasks),
         operators=with_state_laws(
-            _operators(facts, measured, current, sources, cpu, cluster, rates or {}),
+            _operators(facts, measured, time, sources, cpu, cluster, rates or {}),
             *(states, minutes, job_id, ids, sources),
         ),
         background=cpu.background,
         streams=with_laws(
             stream_costs(
-                *(facts, measured, current), cluster.buffer_bytes if cluster else BUFFER_BYTES
+                *(time.facts, measured, time.totals, facts.parallelism),
+                cluster.buffer_bytes if cluster else BUFFER_BYTES,
             ),
-            *(recent, job_id, ids, known, facts),
+            *(time.minutes, job_id, ids, known, time.facts),
         ),
         placement=last_placement(measured, facts),
         checkpoint_interval_ms=facts.checkpoint_interval_ms,
         state_backend=facts.state_backend,
         notes=(
             *notes_on_content(counts, damage, facts),
-            *([note_on(rescaling, log_facts, since is not None)] if rescaling else ()),
+            *([note_on(rescaling, log_facts, time)] if rescaling else ()),
             *notes_on_jobs(rows, names, job_id),
             *other_names(log_facts, ids, job),
         ),
@@ -216,7 +220,7 @@ def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> 
 def _operators(
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
-    current: Mapping[str, Sequence[QuarterTotals]],
+    time: OneTime,
     sources: Collection[str],
     cpu: CpuTime,
     cluster: Cluster | None,
@@ -234,7 +238,10 @@ def _operators(
                 "give the rates of sources; other rates follow from them",
             )
     costs = [
-        operator_cost(operator, ts, facts, cpu, stated.get(operator), current[operator])
+        operator_cost(
+            *(operator, ts, time.facts, cpu, stated.get(operator)),
+            *(time.totals[operator], facts.parallelism[operator]),
+        )
         for operator, ts in measured.items()
     ]
     return with_estimates(mark_weak(costs, cluster), cluster)

@@ -24,7 +24,10 @@ DRIFT_BUSY_SHARE = 0.05
 _FEWEST_OF_SPREAD = 3
 """Differences from which rates have a spread: of one it is always 0."""
 
-_USED = ("records_in", "records_out", "bytes_in", "bytes_out", "busy_ms")
+_USED = (
+    *("records_in", "records_out", "bytes_in", "bytes_out", "busy_ms"),
+    *("bytes_in_local", "bytes_in_remote", "back_pressured_ms"),
+)
 """Sums of which a note says that they are partly missing."""
 
 _NOT_LINEAR = re.compile(r"window|aggregat|join|session|distinct|\bagg\b", re.IGNORECASE)
@@ -37,6 +40,7 @@ def operator_cost(
     cpu: CpuTime,
     rate: float | None,
     current: Sequence[QuarterTotals],
+    subtasks: int,
 ) -> OperatorCost:
     """Return the cost of one operator.
 
@@ -47,13 +51,15 @@ def operator_cost(
     measured
         The totals of its subtasks.
     facts
-        The other facts of the log.
+        The other facts of the log, with the parallelism of the time of `current`.
     cpu
         Process CPU time, for the CPU cost of a record.
     rate
         Demand in records/s that the caller states, if it is a source.
     current
-        The totals of the time with its present parallelism, for the demand.
+        The totals of a time with one parallelism, for the demand.
+    subtasks
+        Its parallelism in the job, among which the demand is dealt if it is another one.
     """
     total = Total(measured)
     source = is_source(operator, total, facts)
@@ -73,7 +79,7 @@ def operator_cost(
         name=facts.names[operator],
         classes=classes,
         selectivity=None if source or not has_output else total.ratio("records_out", "records_in"),
-        demand=_demand(operator, current, facts, rate) if source else None,
+        demand=_demand(operator, current, facts, rate, subtasks) if source else None,
         state_bytes=facts.state_bytes.get(operator),
         checkpointed_bytes=facts.checkpointed_bytes.get(operator),
         not_in_log=_not_in_log(operator, measured, facts, kind, classes),
@@ -118,7 +124,7 @@ def _class_cost(
     quarters = [Total(t for t in measured if t.quarter == q) for q in range(QUARTERS)]
     by_quarter = [q.ratio(f"timed_{kind}", busy) for q in quarters]
     # Records without busy time make the spread meaningless.
-    variance = total[f"square_{kind}"] / total[busy] - per_ms**2
+    variance = (total.ratio(f"square_{kind}", busy) or 0.0) - per_ms**2
     steady = variance >= -1e-9 * per_ms**2
     working = cpu.working_share(operator, node_class, measured)
     faster = 1000.0 / working
@@ -151,7 +157,7 @@ def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
     for q in quarters:
         rate = q.ratio(f"timed_{kind}", "busy_ms")
         if rate and q["busy_ms"] >= DRIFT_BUSY_SHARE * busy_ms and q["busy_intervals"] > 0:
-            variance = max(q[f"square_{kind}"] / q["busy_ms"] - rate**2, 0.0)
+            variance = max((q.ratio(f"square_{kind}", "busy_ms") or 0.0) - rate**2, 0.0)
             rates.append((rate, variance / q["busy_intervals"]))
     if len(rates) < 2:
         return False
@@ -161,7 +167,11 @@ def _drifts(quarters: Sequence[Total], kind: str, busy_ms: float) -> bool:
 
 
 def _demand(
-    operator: str, measured: Sequence[QuarterTotals], facts: LogFacts, rate: float | None
+    operator: str,
+    measured: Sequence[QuarterTotals],
+    facts: LogFacts,
+    rate: float | None,
+    subtasks: int,
 ) -> SourceDemand | None:
     total = Total(measured)
     share = total.ratio("back_pressured_ms", "dt_ms")
@@ -175,6 +185,8 @@ def _demand(
     # The log of another TaskManager has the other subtasks; the notes say so.
     mean = sum(known.values()) / len(known) if known else 0.0
     emitted = [known.get(i, mean) for i in range(count)]
+    if count != subtasks:
+        emitted, count = [sum(emitted) / subtasks] * subtasks, subtasks
     if rate is not None:
         whole = sum(emitted)
         dealt = (rate * m / whole for m in emitted) if whole > 0 else [rate / count] * count

@@ -3,6 +3,7 @@
 Records of all subtasks together are a rate of one time only if they are of the same time.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.sums_table import BIN_MS, MISSING, QUARTERS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, subtasks_seen
 
+_MORE = "the log has no whole minute of each subtask after it: record some minutes more"
+_YEAR_10_000_MS = 253_402_300_800_000
 _RATES = (
     *("records_in", "records_out", "back_pressured_ms"),
     *("bytes_in_local", "bytes_in_remote", "buffers_in_local", "buffers_in_remote"),
@@ -28,16 +31,34 @@ class Rescaling:
     ----------
     at_ms
         When it was seen, in ms since the epoch.
-    vertex
-        One of the vertices that were rescaled, as the log names it.
-    before, after
-        Its parallelism.
+    before
+        Vertex that was rescaled, as the log names it -> its parallelism before.
     """
 
     at_ms: int
-    vertex: str
-    before: int
-    after: int
+    before: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class OneTime:
+    """What a log has of a time in which its job had one parallelism.
+
+    Attributes
+    ----------
+    facts
+        With the parallelism of that time.
+    totals
+        Operator id -> what its subtasks did.
+    minutes
+        The minutes of that time.
+    which
+        Which time that is, for a note.
+    """
+
+    facts: LogFacts
+    totals: Mapping[str, Sequence[QuarterTotals]]
+    minutes: Sequence[SubtaskMinutes]
+    which: str = ""
 
 
 def last_rescaling(
@@ -57,33 +78,57 @@ def last_rescaling(
     job
         Id of the job in the log.
     """
-    found = [
-        Rescaling(at_ms, vertex, before, facts.parallelism[vertex])
-        for vertex, (at_ms, before) in facts.rescaled.items()
-    ]
+    found = dict(facts.rescaled)
+    parallelism = dict(facts.parallelism)
     own: dict[str, list[SubtaskMinutes]] = {}
     for m in minutes:
         if m.kind == r.TASK and m.job == job and m.vertex not in facts.told:
             own.setdefault(m.vertex, []).append(m)
-    seen = [change for vertex, ms in own.items() if (change := _seen(vertex, ms))]
-    parallelism = {**facts.parallelism, **{change.vertex: change.after for change in seen}}
-    last = max((*found, *seen), key=lambda change: change.at_ms, default=None)
-    return replace(facts, parallelism=parallelism), last
+    for vertex, ms in own.items():
+        if change := _seen(ms):
+            at_ms, before, parallelism[vertex] = change
+            found[vertex] = at_ms, before
+    facts = replace(facts, parallelism=parallelism, told=facts.told | found.keys())
+    if not found:
+        return facts, None
+    last = max(at_ms for at_ms, _ in found.values())
+    # Operators of a job are rescaled together, and seen so within a minute.
+    return facts, Rescaling(
+        last, {vertex: count for vertex, (at_ms, count) in found.items() if at_ms > last - BIN_MS}
+    )
 
 
-def minutes_since(
-    minutes: Sequence[SubtaskMinutes], rescaling: Rescaling | None
-) -> Sequence[SubtaskMinutes]:
-    """Return the minutes that began after a change of the parallelism."""
-    if rescaling is None:
-        return minutes
-    return [
-        replace(m, minutes={at: sums for at, sums in m.minutes.items() if at > rescaling.at_ms})
-        for m in minutes
-    ]
+def of_one_time(rescaling: Rescaling, whole: OneTime, job: str, ids: Mapping[str, str]) -> OneTime:
+    """Return what a log has of the time since a change of the parallelism; of the time before it if
+    a subtask has no whole minute since then, and all of it if one has none before either.
+
+    Parameters
+    ----------
+    whole
+        All of the log, with the present parallelism.
+    job
+        Id of the job in the log.
+    ids
+        Vertex in the log -> id of the operator.
+    """
+    before = {ids[vertex]: count for vertex, count in rescaling.before.items()}
+    facts_before = replace(whole.facts, parallelism=whole.facts.parallelism | before)
+    after, until = (rescaling.at_ms, math.inf), (-math.inf, rescaling.at_ms - BIN_MS)
+    for facts, (low, high), which in (
+        (whole.facts, after, "those of the time after it"),
+        (facts_before, until, f"those of the time before it; {_MORE}"),
+    ):
+        minutes = [
+            replace(m, minutes={at: sums for at, sums in m.minutes.items() if low < at <= high})
+            for m in whole.minutes
+        ]
+        totals = _totals_of(minutes, job, ids, whole.totals, facts.parallelism)
+        if totals is not None:
+            return OneTime(facts, totals, minutes, which)
+    return replace(whole, which=f"a mean of both times; {_MORE}")
 
 
-def totals_since(
+def _totals_of(
     minutes: Sequence[SubtaskMinutes],
     job: str,
     ids: Mapping[str, str],
@@ -94,16 +139,10 @@ def totals_since(
 
     Parameters
     ----------
-    minutes
-        What `minutes_since` returns.
-    job
-        Id of the job in the log.
-    ids
-        Vertex in the log -> id of the operator.
     measured
         Operator id -> totals of all the time.
     parallelism
-        Of each operator.
+        Of each operator in those minutes.
     """
     times = [at for m in minutes if m.kind == r.TASK and m.job == job for at in m.minutes]
     if not times:
@@ -116,8 +155,8 @@ def totals_since(
             operator = ids[m.vertex]
             found[operator] += _totals(m, operator, names[operator], first, span)
     for operator, ts in measured.items():
-        current = {i for i in subtasks_seen(ts) if i < parallelism[operator]}
-        if not current <= subtasks_seen(found[operator]):
+        there = {i for i in subtasks_seen(ts) if i < parallelism[operator]}
+        if not there <= subtasks_seen(found[operator]):
             return None
     return found
 
@@ -142,29 +181,30 @@ def _totals(
     ]
 
 
-def note_on(rescaling: Rescaling, facts: LogFacts, enough: bool) -> str:
+def note_on(rescaling: Rescaling, facts: LogFacts, time: OneTime) -> str:
     """Return the note on a change of the parallelism.
 
     Parameters
     ----------
     facts
         In terms of the log.
-    enough
-        Whether the log has enough of the time after it.
+    time
+        What `of_one_time` returns.
     """
-    at = datetime.fromtimestamp(rescaling.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = facts.names[rescaling.vertex]
-    changed = f"the parallelism of {name!r} changed from {rescaling.before} to {rescaling.after}"
-    if enough:
-        return f"{changed} at {at}: records/s are those of the time after it"
+    vertex, before = next(iter(rescaling.before.items()))
+    at = f"{rescaling.at_ms:,} ms"
+    if 0 <= rescaling.at_ms < _YEAR_10_000_MS:
+        at = datetime.fromtimestamp(rescaling.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return (
-        f"{changed} at {at}, and the log does not have a whole minute of each subtask after "
-        "it: records/s are a mean of both times; record some minutes more"
+        f"the parallelism of {facts.names[vertex]!r} changed from {before} to "
+        f"{facts.parallelism[vertex]} at {at}: records/s are {time.which}"
     )
 
 
-def _seen(vertex: str, subtasks: Sequence[SubtaskMinutes]) -> Rescaling | None:
-    """Return the last change of the number of subtasks with which all others restarted."""
+def _seen(subtasks: Sequence[SubtaskMinutes]) -> tuple[int, int, int] | None:
+    """Return the end of the minute in which the number of subtasks changed last while all others
+    restarted, that number before, and after; None if it did not.
+    """
     observed: dict[int, set[int]] = {}
     restarted: dict[int, set[int]] = {}
     for m in subtasks:
@@ -189,5 +229,5 @@ def _seen(vertex: str, subtasks: Sequence[SubtaskMinutes]) -> Rescaling | None:
         if set(range(min(before, after))) <= anew:
             # The minute of the change has both; so many subtasks are seen in it as in the larger.
             mixed = at if before > after else times[index + 1]
-            return Rescaling(mixed + BIN_MS - 1, vertex, before, after)
+            return mixed + BIN_MS - 1, before, after
     return None

@@ -32,7 +32,7 @@ class HeldState:
     at_ms
         When its last subtask was done, ms since the epoch.
     written_bytes
-        What the checkpoint wrote of it; None: a ledger of an older version does not tell.
+        What the checkpoint wrote of it; None: Flink did not tell.
     """
 
     job: str | None

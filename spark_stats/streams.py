@@ -35,6 +35,7 @@ def stream_costs(
     facts: LogFacts,
     measured: Mapping[str, Sequence[QuarterTotals]],
     current: Mapping[str, Sequence[QuarterTotals]],
+    subtasks: Mapping[str, int],
     buffer_bytes: int = BUFFER_BYTES,
 ) -> tuple[StreamCost, ...]:
     """Return the cost of every stream of the job; none if the log has no plan.
@@ -42,11 +43,13 @@ def stream_costs(
     Parameters
     ----------
     facts
-        With the streams of the job.
+        With the streams of the job, and the parallelism of the time of `current`.
     measured
         Operator id -> what its subtasks did.
     current
-        The same, of the time with the present parallelism, for the rates.
+        The same, of a time with one parallelism, for the rates.
+    subtasks
+        Parallelism in the job: shares of another one are not known.
     buffer_bytes
         Size of a network buffer.
     """
@@ -57,7 +60,7 @@ def stream_costs(
     return tuple(
         _stream_cost(
             *(e, facts, measured, current),
-            *(inputs[e.target] == 1, outputs[e.source] == 1, buffer_bytes),
+            *(inputs[e.target] == 1, outputs[e.source] == 1, subtasks[e.target], buffer_bytes),
         )
         for e in dict.fromkeys(edges)
     )
@@ -79,6 +82,7 @@ def _stream_cost(
     current: Mapping[str, Sequence[QuarterTotals]],
     only_input: bool,
     only_output: bool,
+    subtasks: int,
     buffer_bytes: int,
 ) -> StreamCost:
     sends = measured.get(edge.source, ())
@@ -121,7 +125,7 @@ def _stream_cost(
         selectivity=records / per if complete and records is not None and per else None,
         bytes_per_record=bytes_per_record,
         flushes_per_s=(_flushes_per_s(edge, facts, consumer, buffer_bytes) if only_input else None),
-        shares=_shares(edge, facts, consumer) if only_input else None,
+        shares=_shares(edge, facts, consumer, subtasks) if only_input else None,
         local_bytes_per_s=rate_per_s(consumer, "bytes_in_local") if only_input else None,
         remote_bytes_per_s=rate_per_s(consumer, "bytes_in_remote") if only_input else None,
         notes=tuple(notes),
@@ -137,7 +141,7 @@ def _flushes_per_s(
     of a window, which come all at once, at few.
     """
     seen = [t for t in consumer if t.sums.get("dt_ms", 0.0) > 0]
-    # A log or a ledger may be older, in part, than the counts.
+    # A log may be older, in part, than the counts.
     if not all(name in t.sums for t in seen for name in _BUFFERS):
         return None
     senders, readers = facts.parallelism[edge.source], facts.parallelism[edge.target]
@@ -192,13 +196,13 @@ def _later(measured: Sequence[QuarterTotals]) -> Sequence[QuarterTotals]:
 
 
 def _shares(
-    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals]
+    edge: LoggedEdge, facts: LogFacts, consumer: Sequence[QuarterTotals], subtasks: int
 ) -> tuple[float, ...] | None:
-    """Return the share of each consumer subtask, None if keys do not determine it or samples are
-    few.
+    """Return the share of each consumer subtask, None if keys do not determine it, samples are few,
+    or the job has another number of subtasks.
     """
     count = facts.parallelism[edge.target]
-    if edge.ship_strategy not in ("HASH", "CUSTOM"):
+    if edge.ship_strategy not in ("HASH", "CUSTOM") or count != subtasks:
         return None
     if Total(consumer)["records_in"] < ENOUGH_RECORDS * count:
         return None

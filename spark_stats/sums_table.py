@@ -65,32 +65,7 @@ KNOWN_BY = {
 """Sum of differences -> the one that tells in which of them it is known."""
 MISSING = {c: f"{c}_missing_ms" for c in dict.fromkeys(KNOWN_BY.values())}
 """Sum -> the sum of the time in which it is not known. A quotient of two sums that are not known at
-the same times is one of their rates."""
-
-NOT_OF_METERS = ("records_in", "records_out", "emitted", "since_ms")
-"""A sample without any of these has per-second meters only."""
-
-QUARTERS = 4
-RECENT_CHECKPOINTS = 10
-"""Number of checkpoints that determine the size of the state."""
-
-SUMMED = tuple(c for c in r.COUNTERS if c != "idle_ms")
-"""Counters whose differences are used."""
-
-TIMED = {"in": "records_in", "out": "records_out", "emitted": "emitted"}
-"""End of the name of a sum over differences whose busy time is known -> its counter."""
-
-KNOWN_BY = {
-    **{c: c for c in (*SUMMED, "gauged_ms")},
-    **{f"{of}_{end}": f"timed_{end}" for of in ("timed", "square") for end in TIMED},
-}
-"""Sum of differences -> the one that tells in which of them it is known."""
-MISSING = {c: f"{c}_missing_ms" for c in dict.fromkeys(KNOWN_BY.values())}
-"""Sum -> the sum of the time in which it is not known. A quotient of two sums that are not known at
-the same times is one of their rates."""
-
-NEEDED = ("records_in", "records_out", "bytes_out", "busy_ms", "cpu_ns")
-"""Sums without one of which in a part of it a minute does not count."""
+the same times is one of their mean rates."""
 
 BIN_MS = 60_000
 """Width of the time bins of a ledger."""

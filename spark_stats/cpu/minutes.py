@@ -207,11 +207,11 @@ def slices_by_class(
         if own_class is None:
             continue
         usual_ms = median([s.dt_ms for s in manager.minutes.values() if s.dt_ms > 0] or [0.0])
-        here = [t for t in tasks if at_home(t) == place]
+        here = [(t, counts_busy(t)) for t in tasks if at_home(t) == place]
         # Minutes in which a subtask that was here before and after was not observed anywhere.
         gaps = {
             minute
-            for t in here
+            for t, _ in here
             for first, last in [(min(t.minutes), max(t.minutes))]
             for minute in manager.minutes
             if first < minute < last and minute not in observed[t.vertex, t.subtask]
@@ -249,8 +249,13 @@ def located(tasks: Sequence[SubtaskMinutes]) -> Callable[[SubtaskMinutes], str |
     return at_home
 
 
+def counts_busy(task: SubtaskMinutes) -> bool:
+    """Return whether the log has the busy time of a subtask; legacy sources have none."""
+    return any(sums.knows("busy_ms") for sums in task.minutes.values())
+
+
 def _work(
-    here: Sequence[SubtaskMinutes],
+    here: Sequence[tuple[SubtaskMinutes, bool]],
     minute: int,
     dt_ms: float,
     ids: Mapping[str, str],
@@ -258,7 +263,7 @@ def _work(
 ) -> dict[str, tuple[float, float]] | None:
     """Return operator -> (records/s, busy share) in a minute; None if it cannot be used."""
     work: dict[str, tuple[float, float]] = {}
-    for task in here:
+    for task, counts_busy in here:
         sums = task.minutes.get(minute)
         if sums is None:
             continue
@@ -266,7 +271,7 @@ def _work(
             return None
         operator = ids[task.vertex]
         counted = "records_out" if operator in sources else "records_in"
-        if not sums.knows(counted):
+        if not sums.knows(counted) or (counts_busy and not sums.knows("busy_ms")):
             return None
         records = getattr(sums, counted)
         rate, busy = work.get(operator, (0.0, 0.0))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edgeplace.model.cluster import Cluster
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, located
+from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, counts_busy, located
 from edgeplace.spark_stats.totals import QuarterTotals
 
 STARVED_SHARE = 0.9
@@ -107,11 +107,15 @@ def starved_minutes(
     }
     tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
     at_home = located(tasks)
+    unknown = set()
     work: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
     for task in tasks:
         operator = ids[task.vertex]
+        has_busy = counts_busy(task)
         for minute, sums in task.minutes.items():
             there = at_home(task) or "", minute
+            if has_busy and not sums.knows("busy_ms"):
+                unknown.add(there)
             if there in cpu_ms:
                 records, busy_ms = work.setdefault(there, {}).get(operator, (0.0, 0.0))
                 own = sums.records_out if operator in sources else sums.records_in
@@ -119,6 +123,8 @@ def starved_minutes(
     others = busy_of_others(minutes, job)
     found: dict[tuple[str, str], list[StarvedMinute]] = {}
     for (place, minute), of_each in sorted(work.items()):
+        if (place, minute) in unknown:
+            continue
         whole = sum(busy_ms for _, busy_ms in of_each.values()) + others.get((place, minute), 0.0)
         for operator, (records, busy_ms) in of_each.items():
             if whole > 0:

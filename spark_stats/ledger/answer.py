@@ -133,22 +133,23 @@ def _added(sums: "pd.DataFrame") -> list[SumRow]:
 
 def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     """Return what each subtask and TaskManager did in each minute."""
+    import numpy as np
+
     keys = ["kind", "job", "vertex", "subtask", "task_manager"]
-    columns = sums[[*keys, "bin_ms", *OF_MINUTE]].assign(missing=None)
     part = sums[[MISSING[c] for c in OF_PART]].where(sums[list(OF_PART)].notna().to_numpy())
-    for row in part.index[part.notna().any(axis=1)]:
-        told = part.loc[row].tolist()
-        columns.at[row, "missing"] = {
-            c: None if ms != ms else ms for c, ms in zip(OF_PART, told, strict=True)
-        }
+    missing = np.full(len(sums), None)
+    told = part.notna().any(axis=1).to_numpy()
+    for row, times in zip(np.flatnonzero(told), part[told].to_numpy().tolist(), strict=True):
+        missing[row] = {c: None if ms != ms else ms for c, ms in zip(OF_PART, times, strict=True)}
+    columns = sums[[*keys, "bin_ms", *OF_MINUTE]].assign(missing=missing)
     used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
     rows = used.where(used.notna(), None).itertuples(index=False)
     return minutes_of((row, (row,)) for row in rows)
 
 
 def _states(sizes: "pd.DataFrame", start_ms: int, end_ms: int) -> list[HeldState]:
-    """Return the states of the checkpoints in a time; a ledger of an older version has none."""
-    timed = sizes.reindex(columns=["kind", "job", "vertex", "bin_ms", *OF_CHECKPOINT])
+    """Return the states of the checkpoints in a time."""
+    timed = sizes[["kind", "job", "vertex", "bin_ms", *OF_CHECKPOINT]]
     inside = timed[(timed.acknowledged_ms >= start_ms) & (timed.acknowledged_ms < end_ms)]
     # Many polls, and segments, report the same checkpoint.
     each = inside.drop_duplicates(["job", "vertex", "bin_ms"], keep="last")

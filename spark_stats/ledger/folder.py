@@ -20,7 +20,14 @@ from edgeplace.model.file_lock import lock
 from edgeplace.model.output import write_text
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.files import is_uri
-from edgeplace.spark_stats.sums_table import BIN_KEYS, COUNTS, MISSING, OF_MINUTE, SumRow
+from edgeplace.spark_stats.sums_table import (
+    BIN_KEYS,
+    COUNTS,
+    MISSING,
+    OF_CHECKPOINT,
+    OF_MINUTE,
+    SumRow,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -41,7 +48,7 @@ class Batch(BaseModel):
     segments: dict[str, int]
     """Segment -> its bytes."""
     modified_ms: dict[str, int] = {}
-    """Segment -> when it was modified; an older edgeplace did not write it."""
+    """Segment -> when it was modified."""
     bad_lines: dict[str, int] = {}
     """Segment -> its lines that could not be read."""
     former: dict[str, str] = {}
@@ -51,7 +58,7 @@ class Batch(BaseModel):
     unfinished: bool = False
     """Samples were passed over that are ahead of the clock: its segments are read again."""
     from_ms: int | None = None
-    """Start of its first minute; None: it has no sample, or an older edgeplace has added it."""
+    """Start of its first minute; None: it has no sample."""
     to_ms: int | None = None
     """Time of its last sample; None likewise."""
 
@@ -183,7 +190,7 @@ class LedgerFolder:
     def _sums(self, number: int) -> "pa.Table":
         name = _table(number, "sums")
         table = self._read(name)
-        missing = {*BIN_KEYS, *OF_MINUTE, *MISSING.values()} - {*table.column_names}
+        missing = {*BIN_KEYS, *OF_MINUTE, *OF_CHECKPOINT, *MISSING.values()} - {*table.column_names}
         if missing:
             raise InvalidInputError(
                 f"{self._folder / name} is damaged: it has no {min(missing)}", _ANEW

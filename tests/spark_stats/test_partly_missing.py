@@ -102,6 +102,35 @@ def test_records_that_one_subtask_does_not_count(costs, recording):
     assert of.notes == ("1 of 2 subtasks of id-map have no counter of records",)
 
 
+def test_remote_bytes_that_one_subtask_does_not_count(costs, recording):
+    metric = "Shuffle.Netty.Input.numBytesInRemote"
+    found = costs(write(recording, lambda name, subtask, poll: name == metric and subtask))
+    # It is taken as the mean of the others, and that is said.
+    assert stream(found, "source", "map").remote_bytes_per_s == pytest.approx(16_000.0)
+    assert SAID in operator(found, "map").notes
+
+
+def test_minutes_without_busy_time_divide_no_cpu_time(costs, recording):
+    """Two operators on one TaskManager need as much CPU; one has no busy time in each other half
+    of ten minutes.
+    """
+    for poll in range(600):
+        at = START + POLL_MS * poll
+        recording.answer(
+            at,
+            "/taskmanagers/10.0.0.1/metrics",
+            [{"id": "Status.JVM.CPU.Time", "value": str(2_500_000_000 * poll)}],
+        )
+        for name in ("map", "agg"):
+            busy = "NaN" if name == "agg" and poll // 60 % 2 else 1000 * poll
+            recording.placed(at, name, ["10.0.0.1"])
+            recording.metrics(at, name, numRecordsIn=500 * poll, accumulateBusyTimeMs=busy)
+    found = costs(recording.write())
+    for name in ("map", "agg"):
+        [own] = operator(found, name).classes
+        assert own.cpu_ms_per_record == pytest.approx(2.5, rel=0.05)
+
+
 def test_a_whole_log_has_no_such_note(costs, recording):
     found = costs(write(recording, lambda metric, subtask, poll: False))
     assert not any(SAID in op.notes for op in found.costs.operators)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edgeplace.model import dump
+from edgeplace.model import JobGraph, Operator, Stream, dump
 from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
 from tests.support.measured import START, operator, stream
 
@@ -114,12 +114,50 @@ def test_what_a_record_costs_is_that_of_all_the_time(costs, recording):
     assert own.samples > 2 * (PHASE - 1) + 2 * (PHASE - 1)
 
 
-def test_a_log_that_ends_at_once_says_that_it_mixes(costs, recording):
-    run(recording, [2])
-    recording.job({"source": 4, "map": 4}, STREAMS, ts_ms=START + PHASE * POLL_MS)
+@pytest.mark.parametrize(("before", "after"), [(2, 4), (4, 2)])
+def test_a_log_that_ends_at_once_has_the_rates_before(costs, recording, before, after):
+    run(recording, [before])
+    at = START + PHASE * POLL_MS
+    recording.job({"source": after, "map": after}, STREAMS, ts_ms=at)
+    recording.metrics(at + 40_000, "source", numRecordsOut=[0] * after)
+    recording.metrics(at + 50_000, "source", numRecordsOut=[9000] * after)
     found = costs(recording.write())
     [said] = [n for n in found.notes if "parallelism" in n]
-    assert "mean of both times; record some minutes more" in said
+    assert "records/s are those of the time before it" in said
+    assert "record some minutes more" in said
+    rates = operator(Measured(found), "source").demand.rates_per_s
+    assert rates == pytest.approx([400.0 / after] * after)
+    of = stream(Measured(found), "source", "map")
+    assert of.selectivity == pytest.approx(1.0)
+    assert of.shares is None
+    assert of.remote_bytes_per_s == pytest.approx(400.0 * 40)
+
+
+@pytest.mark.parametrize("phases", [[2], [4, 2], [2, 4]])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 4, 6])
+def test_a_job_file_may_have_another_parallelism(recording, phases, wanted):
+    job = JobGraph(
+        name="telemetry",
+        operators=(
+            Operator(id="a", name="source", parallelism=wanted),
+            Operator(id="b", name="map", parallelism=wanted),
+        ),
+        streams=(Stream(source="a", target="b", ship_strategy="HASH"),),
+    )
+    found = measure([run(recording, phases)], None, job=job).costs
+    [source] = [op for op in found.operators if op.operator == "a"]
+    assert source.demand.rates_per_s == pytest.approx([400.0 / wanted] * wanted)
+    [of] = found.streams
+    assert of.selectivity == pytest.approx(1.0)
+    assert of.remote_bytes_per_s == pytest.approx(400.0 * 40)
+    assert (of.shares is not None) is (wanted == phases[-1])
+
+
+def test_a_time_that_is_damaged_is_said_as_it_is(recording):
+    run(recording, [2])
+    recording.job({"source": 4, "map": 4}, STREAMS, ts_ms=1000 * START)
+    [said] = [n for n in measure([recording.write()], None).costs.notes if "parallelism" in n]
+    assert f"at {1000 * START:,} ms" in said
 
 
 @pytest.mark.parametrize("lost", ["early", "late"])

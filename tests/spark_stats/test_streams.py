@@ -25,7 +25,7 @@ def notes(left: float, arrived: float, ship_strategy: str = "FORWARD", consumers
         "a": [totals("a", 0, records_out=left)],
         "b": [totals("b", i, records_in=arrived) for i in range(consumers)],
     }
-    [cost] = stream_costs(facts, measured, measured)
+    [cost] = stream_costs(facts, measured, measured, facts.parallelism)
     return cost.notes
 
 
