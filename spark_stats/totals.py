@@ -48,16 +48,15 @@ class Total:
     """
 
     def __init__(self, measured: Iterable[QuarterTotals]) -> None:
-        by_subtask: dict[tuple[str, int], dict[str, float]] = {}
+        measured = tuple(measured)
         self._sums: dict[str, float] = {}
         for t in measured:
-            own = by_subtask.setdefault((t.vertex, t.subtask), {})
             for name, value in t.sums.items():
-                own[name] = own.get(name, 0.0) + value
                 self._sums[name] = self._sums.get(name, 0.0) + value
-        self._parts = list(by_subtask.values())
-        if any(_is_missing(name, own) for own in self._parts for name in MISSING):
-            self._parts = [_at_mean_rates(own) for own in self._parts]
+        self._parts: list[dict[str, float]] = []
+        """The sums of each subtask, if some of them are known for a part of the time only."""
+        if any(name in self._sums and by in self._sums for name, by in MISSING.items()):
+            self._parts = _at_mean_rates(measured)
             self._sums = {name: sum(p.get(name, 0.0) for p in self._parts) for name in self._sums}
 
     def __contains__(self, name: str) -> bool:
@@ -72,9 +71,11 @@ class Total:
         """Return one sum over another, of the subtasks that have both; None if there is nothing to
         divide by.
         """
+        if above not in self or self[below] <= 0:
+            return None
+        if not self._parts:
+            return self[above] / self[below]
         both = [own for own in self._parts if above in own and below in own]
-        if all((above in own) == (below in own) for own in self._parts):
-            return self[above] / self[below] if self[below] > 0 else None
         divisor = sum(own[below] for own in both)
         return sum(own[above] for own in both) / divisor if divisor > 0 else None
 
@@ -82,22 +83,24 @@ class Total:
         """Return whether a sum is known for a part of the time or of the subtasks only."""
         observed = [own for own in self._parts if own.get("dt_ms", 0.0) > 0]
         known = [own for own in observed if name in own]
-        return 0 < len(known) < len(observed) or any(_is_missing(name, own) for own in known)
+        part_time = any(own.get(MISSING[name], 0.0) > 0 for own in known)
+        return 0 < len(known) < len(observed) or part_time
 
 
-def _is_missing(name: str, sums: Mapping[str, float]) -> bool:
-    """Return whether a sum that is there is not known all the time."""
-    return name in sums and sums.get(MISSING[name], 0.0) > 0
-
-
-def _at_mean_rates(sums: Mapping[str, float]) -> dict[str, float]:
-    """Return the sums of a subtask, for all the time in which it was observed."""
-    whole_ms = sums.get("dt_ms", 0.0)
-    known_ms = {name: whole_ms - sums.get(MISSING[by], 0.0) for name, by in KNOWN_BY.items()}
-    return {
-        name: value * (whole_ms / known_ms[name]) if known_ms.get(name, 0.0) > 0 else value
-        for name, value in sums.items()
-    }
+def _at_mean_rates(measured: Iterable[QuarterTotals]) -> list[dict[str, float]]:
+    """Return the sums of each subtask, for all the time in which it was observed."""
+    by_subtask: dict[tuple[str, int], dict[str, float]] = {}
+    for t in measured:
+        own = by_subtask.setdefault((t.vertex, t.subtask), {})
+        for name, value in t.sums.items():
+            own[name] = own.get(name, 0.0) + value
+    for own in by_subtask.values():
+        whole_ms = own.get("dt_ms", 0.0)
+        for name, told_by in KNOWN_BY.items():
+            missing_ms = own.get(MISSING[told_by], 0.0)
+            if name in own and 0 < missing_ms < whole_ms:
+                own[name] *= whole_ms / (whole_ms - missing_ms)
+    return list(by_subtask.values())
 
 
 def rate_per_s(measured: Iterable[QuarterTotals], name: str) -> float | None:

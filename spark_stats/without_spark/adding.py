@@ -22,6 +22,8 @@ from edgeplace.spark_stats.without_spark.differences import COLUMN, Delta, key_o
 
 _TIME = KEYS.index("ts_ms")
 _BUSY = SUMMED.index("busy_ms")
+_NOTHING = (None,) * len(SUMMED)
+_OF_PART = {c: MISSING[c] for c in OF_PART}
 _TIMED = {end: SUMMED.index(column) for end, column in TIMED.items()}
 _STATE, _CHECKPOINTED, _ACKNOWLEDGED = (
     COLUMN[c] for c in ("state_bytes", "checkpointed_bytes", "acknowledged_ms")
@@ -77,18 +79,24 @@ class _Sum:
             self._add_sizes(difference)
 
     def _add_time(self, difference: Delta) -> None:
-        happened, dt_ms = difference.happened, difference.dt_ms or 0
-        self._plus("dt_ms", dt_ms)
-        self._plus_known("gauged_ms", difference.gauged_ms, dt_ms)
-        for column, value in zip(SUMMED, happened, strict=True):
-            self._plus_known(column, value, dt_ms)
+        of, happened, dt_ms = self.of, difference.happened, difference.dt_ms or 0
         busy = happened[_BUSY]
-        for name, place in _TIMED.items():
-            records = None if busy is None else happened[place]
-            self._plus_known(f"timed_{name}", records, dt_ms)
-            if busy is not None and busy > 0 and records is not None:
-                self._plus(f"square_{name}", records * records / busy)
-        self.of["busy_intervals"] += busy is not None and busy > 0
+        timed = happened if busy is not None else _NOTHING
+        values = (*happened, difference.gauged_ms, *(timed[place] for place in _TIMED.values()))
+        self._plus("dt_ms", dt_ms)
+        for (column, missing), value in zip(MISSING.items(), values, strict=True):
+            if value is None:
+                held = of[missing]
+                of[missing] = dt_ms if held is None else held + dt_ms
+            else:
+                held = of[column]
+                of[column] = value if held is None else held + value
+        if busy is not None and busy > 0:
+            of["busy_intervals"] += 1
+            for name, place in _TIMED.items():
+                records = happened[place]
+                if records is not None:
+                    self._plus(f"square_{name}", records * records / busy)
 
     def _add_sizes(self, difference: Delta) -> None:
         of, sample = self.of, difference.sample
@@ -110,12 +118,6 @@ class _Sum:
         if step is not None:
             self._plus("checkpoint_net", step)
             self._plus("checkpoint_path", abs(step))
-
-    def _plus_known(self, column: str, value: float | None, dt_ms: int) -> None:
-        if value is None:
-            self._plus(MISSING[column], dt_ms)
-        else:
-            self._plus(column, value)
 
     def _plus(self, column: str, value: float | None) -> None:
         if value is not None:
@@ -148,8 +150,9 @@ def sums_with_minutes(differences: Iterable[Delta]) -> list[SumRow]:
 
 def _missing(of: Mapping[str, Any]) -> dict[str, int | None] | None:
     """Return, of what is known for a part of a minute, the time in which it is not."""
-    found = {c: None if of[c] is None else of[MISSING[c]] for c in OF_PART}
-    return found if any(found.values()) else None
+    if not any(of[c] is not None and of[missing] for c, missing in _OF_PART.items()):
+        return None
+    return {c: None if of[c] is None else of[missing] for c, missing in _OF_PART.items()}
 
 
 def _by_key(differences: Iterable[Delta], last: Any) -> dict[tuple[Any, ...], _Sum]:
