@@ -1,8 +1,10 @@
 """From the sums of each minute to the rows of the regressions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import compress
+from operator import attrgetter
 from statistics import median
 from typing import Any
 
@@ -17,7 +19,7 @@ SAME_TIME = 0.25
 """Share by which the time of a subtask may differ from its TaskManager's in a minute. Otherwise the
 one was observed where the other was not."""
 
-_BITS = {name: 1 << place for place, name in enumerate(OF_PART)}
+_values = attrgetter(*OF_PART)
 
 
 @dataclass(slots=True)
@@ -39,8 +41,8 @@ class MinuteTotals:
     buffers_in_remote: float
     busy_ms: float
     back_pressured_ms: float
-    resets: int
-    unknown: frozenset[str]
+    resets: int = field(kw_only=True)
+    unknown: frozenset[str] = field(kw_only=True)
     """Sums of which nothing is known."""
 
     def knows(self, *names: str) -> bool:
@@ -59,17 +61,16 @@ def _together(parts: Sequence[Any]) -> MinuteTotals:
     """Return the sums of a minute that comes in parts, with a field for each of `OF_MINUTE`."""
     whole_ms = sum([part.dt_ms or 0.0 for part in parts])
     # Almost all minutes come in one part, of which everything is known or nothing.
-    simple = len(parts) == 1 and parts[0].missing is None
-    found: dict[str, float] = {}
-    unknown = 0
-    for name, bit in _BITS.items():
-        value = getattr(parts[0], name) if simple else _of_parts(parts, name, whole_ms)
-        if value is None:
-            unknown |= bit
-            value = 0.0
-        found[name] = value
-    resets = sum([part.resets or 0 for part in parts])
-    return MinuteTotals(dt_ms=whole_ms, resets=resets, unknown=_names(unknown), **found)
+    if len(parts) == 1 and parts[0].missing is None:
+        values = _values(parts[0])
+    else:
+        values = tuple(_of_parts(parts, name, whole_ms) for name in OF_PART)
+    return MinuteTotals(
+        whole_ms,
+        *[0.0 if value is None else value for value in values],
+        resets=sum([part.resets or 0 for part in parts]),
+        unknown=_unknown(tuple([value is None for value in values])),
+    )
 
 
 def _of_parts(parts: Sequence[Any], name: str, whole_ms: float) -> float | None:
@@ -84,8 +85,8 @@ def _of_parts(parts: Sequence[Any], name: str, whole_ms: float) -> float | None:
 
 
 @lru_cache
-def _names(bits: int) -> frozenset[str]:
-    return frozenset(name for name, bit in _BITS.items() if bits & bit)
+def _unknown(absent: tuple[bool, ...]) -> frozenset[str]:
+    return frozenset(compress(OF_PART, absent))
 
 
 @dataclass(frozen=True)
