@@ -1,7 +1,8 @@
 """From the sums of a log to its costs."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +47,23 @@ from edgeplace.spark_stats.totals import QuarterTotals, Total, quarter_totals
 from edgeplace.spark_stats.weak import mark_weak
 
 
+@contextmanager
+def _within_reach() -> Iterator[None]:
+    """Raise an error in clear words for values that are too large for a cost."""
+    try:
+        yield
+    except (OverflowError, ValidationError) as e:
+        what = "numbers that are too large to add"
+        if isinstance(e, ValidationError):
+            fault = e.errors()[0]
+            what = f"{'.'.join(map(str, fault['loc']))} = {fault['input']}: {fault['msg']}"
+        raise InvalidInputError(
+            f"the log gives {what}",
+            "no machine reaches this: look for counters or times in the log that are damaged",
+        ) from None
+
+
+@_within_reach()
 def costs_of(
     rows: Sequence[Any],
     minutes: Sequence[SubtaskMinutes],
@@ -77,30 +95,6 @@ def costs_of(
     InvalidInputError
         As in `measure`, and if values are too large for a cost.
     """
-    try:
-        return _costs_of(rows, minutes, states, cluster, job, placement, rates, flushes, damage)
-    except (OverflowError, ValidationError) as e:
-        what = "numbers that are too large to add"
-        if isinstance(e, ValidationError):
-            fault = e.errors()[0]
-            what = f"{'.'.join(map(str, fault['loc']))} = {fault['input']}: {fault['msg']}"
-        raise InvalidInputError(
-            f"the log gives {what}",
-            "no machine reaches this: look for counters or times in the log that are damaged",
-        ) from None
-
-
-def _costs_of(
-    rows: Sequence[Any],
-    minutes: Sequence[SubtaskMinutes],
-    states: Sequence[HeldState],
-    cluster: Cluster | None,
-    job: JobGraph | None,
-    placement: Placement | None,
-    rates: Mapping[str, float] | None,
-    flushes: Mapping[str, Gathering] | None,
-    damage: tuple[int, Sequence[str]],
-) -> tuple[Costs, SampleCounts]:
     names = job_names(rows)
     times_ms = _times_ms(rows)
     job_id = job_of_log(names, times_ms, job)
