@@ -16,10 +16,10 @@ from edgeplace.model.cost import StreamCost
 from edgeplace.model.errors import InvalidInputError
 from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.cpu.minutes import MinuteTotals, SubtaskMinutes
 from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.laws import learn
 from edgeplace.spark_stats.matching import find_operator
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.operators import THROTTLED_SHARE
 from edgeplace.spark_stats.streams import copies_of
 
@@ -46,16 +46,22 @@ class OfMinute(Protocol):
 P = TypeVar("P", bound=OfMinute)
 
 
+_OF_POINT = ("records_in", "records_out", "bytes_out")
+
+
 @dataclass(frozen=True)
 class _Point:
     """One minute of one subtask."""
 
     minute: int
-    sums: MinuteTotals
+    dt_ms: float
+    records_in: float
+    records_out: float
+    bytes_out: float
 
     @property
     def rate_per_s(self) -> float:
-        return 1000 * self.sums.records_in / self.sums.dt_ms
+        return 1000 * self.records_in / self.dt_ms
 
 
 @dataclass(frozen=True)
@@ -177,11 +183,12 @@ def _points(
     for task in minutes:
         if task.kind != r.TASK or task.job != job or ids[task.vertex] != operator:
             continue
-        for minute, sums in task.minutes.items():
-            free = sums.back_pressured_ms <= THROTTLED_SHARE * sums.dt_ms
-            known = sums.knows("records_out", "bytes_out")
-            if sums.dt_ms > 0 and sums.records_in > 0 and free and known and not sums.resets:
-                yield _Point(minute, sums)
+        free = task.known("back_pressured_ms") <= THROTTLED_SHARE * task.dt_ms
+        known = task.knows("records_out") & task.knows("bytes_out")
+        fed = (task.dt_ms > 0) & (task.known("records_in") > 0)
+        used = task.only(fed & free & known & (task.resets == 0))
+        columns = used.at_ms, used.dt_ms, *(used.sums[name] for name in _OF_POINT)
+        yield from map(_Point, *(column.tolist() for column in columns))
 
 
 def at_rates(points: Iterable[_Point], copies: int = 1) -> tuple[AtRate, ...]:
@@ -214,7 +221,7 @@ def _together(group: Sequence[_Point], copies: int) -> AtRate | None:
     """Return the traffic of minutes together; None if they are too few or nothing was put out."""
 
     def total(name: str) -> float:
-        return math.fsum(getattr(p.sums, name) for p in group)
+        return math.fsum(getattr(p, name) for p in group)
 
     few = len({p.minute for p in group}) < FEWEST_MINUTES
     if few or not (total("records_out") > 0 and total("bytes_out") > 0):

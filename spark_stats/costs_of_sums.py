@@ -16,7 +16,7 @@ from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import gatherings, with_laws
 from edgeplace.spark_stats.cpu.choice import learn
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, slices_by_class
+from edgeplace.spark_stats.cpu.slicing import busy_of_others, slices_by_class
 from edgeplace.spark_stats.cpu.starved import full_minutes, starved_minutes
 from edgeplace.spark_stats.emitted import emitted_minutes, emitted_totals, with_own_sink
 from edgeplace.spark_stats.estimates import with_estimates
@@ -30,6 +30,7 @@ from edgeplace.spark_stats.matching import (
     operator_ids,
     other_names,
 )
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.operators import is_source, operator_cost
 from edgeplace.spark_stats.placing import Placement, last_placement, placed
 from edgeplace.spark_stats.processors import CpuTime
@@ -185,14 +186,9 @@ def _busy_of_others(
     """Return the busy ms of other jobs on each TaskManager in the minutes of a time."""
     found: dict[str, float] = {}
     for (place, minute), busy_ms in sorted(busy_of_others(minutes, job).items()):
-        if _is_in(minute, between_ms):
+        if between_ms[0] - BIN_MS < minute <= between_ms[1]:
             found[place] = found.get(place, 0.0) + busy_ms
     return found
-
-
-def _is_in(minute: int, between_ms: tuple[int, int]) -> bool:
-    first, last = between_ms
-    return first - BIN_MS < minute <= last
 
 
 def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> list[QuarterTotals]:
@@ -202,11 +198,12 @@ def _in_time(minutes: Sequence[SubtaskMinutes], between_ms: tuple[int, int]) -> 
     found = []
     for m in minutes:
         if m.kind == r.TASK_MANAGER:
-            inside = [s for minute, s in m.minutes.items() if _is_in(minute, between_ms)]
-            known = [(s.cpu_ns, s.dt_ms) for s in inside if s.knows("cpu_ns") and s.dt_ms > 0]
-            if known:
-                share = math.fsum(ms for _, ms in known) / math.fsum(s.dt_ms for s in inside)
-                sums = {"cpu_ns": math.fsum(ns for ns, _ in known) / share}
+            first, last = between_ms
+            inside = m.only((first - BIN_MS < m.at_ms) & (m.at_ms <= last))
+            known = inside.only(inside.knows("cpu_ns") & (inside.dt_ms > 0))
+            if len(known.at_ms):
+                share = math.fsum(known.dt_ms) / math.fsum(inside.dt_ms)
+                sums = {"cpu_ns": math.fsum(known.sums["cpu_ns"]) / share}
                 found.append(QuarterTotals(m.vertex, m.subtask, 0, sums, m.location))
     return found
 

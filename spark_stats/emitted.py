@@ -7,8 +7,8 @@ is meant is decided once for each operator, because they count different records
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.job_facts import LogFacts
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.sums_table import MISSING
 from edgeplace.spark_stats.totals import QuarterTotals
 
@@ -66,12 +66,7 @@ def emitted_minutes(
     ends
         What `with_own_sink` returns.
     """
-    return [
-        replace(m, minutes={at: sums.emitting() for at, sums in m.minutes.items()})
-        if m.job == job and ids.get(m.vertex) in ends
-        else m
-        for m in minutes
-    ]
+    return [m.emitting() if m.job == job and ids.get(m.vertex) in ends else m for m in minutes]
 
 
 def _emitted(sums: Mapping[str, float]) -> dict[str, float]:

@@ -13,7 +13,7 @@ from edgeplace.model.extras.extras import needing
 from edgeplace.model.job import JobGraph
 from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats.costs_of_sums import costs_of
-from edgeplace.spark_stats.cpu.minutes import minutes_of
+from edgeplace.spark_stats.minutes import minutes_of
 from edgeplace.spark_stats.placing import Placement
 from edgeplace.spark_stats.quarantine import Quarantine
 from edgeplace.spark_stats.sample_counts import SampleCounts
@@ -91,7 +91,7 @@ def measure(
 
             read = by_spark.log_sums(paths, spark, report)
     report("making costs", 0.95)
-    minutes = minutes_of((row, row.minutes) for row in read.rows)
+    minutes = minutes_of(read.rows)
     states = held_states((row, row.minutes) for row in read.rows)
     bad = (len(read.quarantine), read.damage)
     costs, counts = costs_of(

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
+from edgeplace.spark_stats.arrays import Ints
 from edgeplace.spark_stats.job_facts import LogFacts
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.sums_table import BIN_MS, MISSING, QUARTERS
 from edgeplace.spark_stats.totals import QuarterTotals, Total, subtasks_seen
 
@@ -119,8 +120,9 @@ def of_one_time(rescaling: Rescaling, whole: OneTime, job: str, ids: Mapping[str
         (facts_before, until, f"those of the time before it; {_MORE}"),
     ):
         minutes = [
-            replace(m, minutes={at: sums for at, sums in m.minutes.items() if low < at <= high})
+            m.only(inside)
             for m in whole.minutes
+            if (inside := (low < m.at_ms) & (m.at_ms <= high)).any()
         ]
         totals = _totals_of(minutes, job, ids, whole.totals, facts.parallelism)
         if totals is not None:
@@ -144,16 +146,17 @@ def _totals_of(
     parallelism
         Of each operator in those minutes.
     """
-    times = [at for m in minutes if m.kind == r.TASK and m.job == job for at in m.minutes]
-    if not times:
+    tasks = [m for m in minutes if m.kind == r.TASK and m.job == job]
+    if not tasks:
         return None
-    first, span = min(times), max(times) - min(times) + BIN_MS
+    first = min(m.at_ms[0] for m in tasks)
+    span = max(m.at_ms[-1] for m in tasks) - first + BIN_MS
     names = {op: [name for name in _RATES if name in Total(ts)] for op, ts in measured.items()}
     found: dict[str, list[QuarterTotals]] = {op: [] for op in measured}
-    for m in minutes:
-        if m.kind == r.TASK and m.job == job:
-            operator = ids[m.vertex]
-            found[operator] += _totals(m, operator, names[operator], first, span)
+    for m in tasks:
+        operator = ids[m.vertex]
+        quarter = QUARTERS * (m.at_ms - first) // span
+        found[operator] += _totals(m, operator, names[operator], quarter)
     for operator, ts in measured.items():
         there = {i for i in subtasks_seen(ts) if i < parallelism[operator]}
         if not there <= subtasks_seen(found[operator]):
@@ -162,23 +165,21 @@ def _totals_of(
 
 
 def _totals(
-    subtask: SubtaskMinutes, operator: str, names: Collection[str], first: int, span: int
+    subtask: SubtaskMinutes, operator: str, names: Collection[str], quarter: Ints
 ) -> list[QuarterTotals]:
-    by_quarter: dict[int, dict[str, float]] = {}
-    for at, minute in sorted(subtask.minutes.items()):
-        if minute.dt_ms > 0:
-            own = by_quarter.setdefault(QUARTERS * (at - first) // span, {})
-            own["dt_ms"] = own.get("dt_ms", 0.0) + minute.dt_ms
-            for name in names:
-                known = minute.knows(name)
-                column, value = (
-                    (name, getattr(minute, name)) if known else (MISSING[name], minute.dt_ms)
-                )
-                own[column] = own.get(column, 0.0) + value
-    return [
-        QuarterTotals(operator, subtask.subtask, quarter, sums, subtask.location)
-        for quarter, sums in by_quarter.items()
-    ]
+    found = []
+    for number in range(QUARTERS):
+        own = subtask.only((quarter == number) & (subtask.dt_ms > 0))
+        sums = {"dt_ms": math.fsum(own.dt_ms)}
+        for name in names:
+            known = own.knows(name)
+            if known.any():
+                sums[name] = math.fsum(own.sums[name][known])
+            if not known.all():
+                sums[MISSING[name]] = math.fsum(own.dt_ms[~known])
+        if len(own.at_ms):
+            found.append(QuarterTotals(operator, subtask.subtask, number, sums, subtask.location))
+    return found
 
 
 def note_on(rescaling: Rescaling, facts: LogFacts, time: OneTime) -> str:
@@ -208,11 +209,10 @@ def _seen(subtasks: Sequence[SubtaskMinutes]) -> tuple[int, int, int] | None:
     observed: dict[int, set[int]] = {}
     restarted: dict[int, set[int]] = {}
     for m in subtasks:
-        for at, sums in m.minutes.items():
-            if sums.dt_ms > 0:
-                observed.setdefault(at, set()).add(m.subtask)
-            if sums.resets:
-                restarted.setdefault(at, set()).add(m.subtask)
+        for at in m.at_ms[m.dt_ms > 0].tolist():
+            observed.setdefault(at, set()).add(m.subtask)
+        for at in m.at_ms[m.resets > 0].tolist():
+            restarted.setdefault(at, set()).add(m.subtask)
     times = sorted(observed)
     if not times:
         return None

@@ -13,8 +13,8 @@ from typing import Any
 from edgeplace.model.cost import OperatorCost
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.combiners import FEWEST_MINUTES, SAME_RATE, by_rate
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes
 from edgeplace.spark_stats.laws import FEWEST_RATES, state_law
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.operators import LAST_IS_TAKEN
 from edgeplace.spark_stats.sums_table import BIN_MS
 
@@ -170,8 +170,8 @@ def _rates(
         if task.kind != r.TASK or task.job != job or ids[task.vertex] != operator:
             continue
         subtasks.add(task.subtask)
-        for minute, sums in task.minutes.items():
-            if sums.dt_ms > 0 and not sums.resets and sums.knows(counted):
-                records = getattr(sums, counted)
-                found.setdefault(minute, {})[task.subtask] = 1000 * records / sums.dt_ms
+        used = task.only((task.dt_ms > 0) & (task.resets == 0) & task.knows(counted))
+        per_s = 1000 * used.sums[counted] / used.dt_ms
+        for minute, rate in zip(used.at_ms.tolist(), per_s.tolist(), strict=True):
+            found.setdefault(minute, {})[task.subtask] = rate
     return {m: sum(each.values()) for m, each in found.items() if each.keys() == subtasks}

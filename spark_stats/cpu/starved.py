@@ -6,9 +6,12 @@ A thread waits for one then, and Flink counts a thread that waits for a processo
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from edgeplace.model.cluster import Cluster
 from edgeplace.spark_stats import long_table as r
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, busy_of_others, counts_busy, located
+from edgeplace.spark_stats.cpu.slicing import busy_of_others, counts_busy, located
+from edgeplace.spark_stats.minutes import SubtaskMinutes
 from edgeplace.spark_stats.totals import QuarterTotals
 
 STARVED_SHARE = 0.9
@@ -70,11 +73,12 @@ def full_minutes(
     for manager in minutes:
         if manager.kind != r.TASK_MANAGER or manager.vertex not in home:
             continue
-        for minute, sums in manager.minutes.items():
-            if sums.knows("cpu_ns") and sums.dt_ms > 0:
-                there = home[manager.vertex], minute
-                used[there] = used.get(there, 0.0) + sums.cpu_ns / 1e6 / sums.dt_ms
-                seen.setdefault(manager.vertex, set()).add(minute)
+        known = manager.only(manager.knows("cpu_ns") & (manager.dt_ms > 0))
+        in_use = known.sums["cpu_ns"] / 1e6 / known.dt_ms
+        for minute, cores_in_use in zip(known.at_ms.tolist(), in_use.tolist(), strict=True):
+            there = home[manager.vertex], minute
+            used[there] = used.get(there, 0.0) + cores_in_use
+            seen.setdefault(manager.vertex, set()).add(minute)
     full = {(node, m) for (node, m), c in used.items() if c >= STARVED_SHARE * cores[node]}
     return {
         place: FullMinutes(frozenset(m for m in known if (home[place], m) in full), len(known))
@@ -98,28 +102,33 @@ def starved_minutes(
     full
         What `full_minutes` returns.
     """
-    cpu_ms = {
-        (m.vertex, minute): sums.cpu_ns / 1e6
-        for m in minutes
-        if m.kind == r.TASK_MANAGER and m.vertex in full
-        for minute, sums in m.minutes.items()
-        if minute in full[m.vertex].full
-    }
-    tasks = [m for m in minutes if m.kind == r.TASK and m.job == job and m.minutes]
+    cpu_ms: dict[tuple[str, int], float] = {}
+    for m in minutes:
+        if m.kind == r.TASK_MANAGER and m.vertex in full:
+            own = m.only(np.isin(m.at_ms, [*full[m.vertex].full]))
+            used_ms = own.known("cpu_ns") / 1e6
+            for minute, ms in zip(own.at_ms.tolist(), used_ms.tolist(), strict=True):
+                cpu_ms[m.vertex, minute] = ms
+    tasks = [m for m in minutes if m.kind == r.TASK and m.job == job]
     at_home = located(tasks)
     unknown = set()
     work: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
     for task in tasks:
+        place = at_home(task)
+        if place is None or place not in full:
+            continue
         operator = ids[task.vertex]
-        has_busy = counts_busy(task)
-        for minute, sums in task.minutes.items():
-            there = at_home(task) or "", minute
-            if has_busy and not sums.knows("busy_ms"):
-                unknown.add(there)
-            if there in cpu_ms:
-                records, busy_ms = work.setdefault(there, {}).get(operator, (0.0, 0.0))
-                own = sums.records_out if operator in sources else sums.records_in
-                work[there][operator] = records + own, busy_ms + max(sums.busy_ms, 0.0)
+        own = task.only(np.isin(task.at_ms, [*full[place].full]))
+        if counts_busy(task):
+            unknown |= {(place, minute) for minute in own.at_ms[~own.knows("busy_ms")].tolist()}
+        counted = own.known("records_out" if operator in sources else "records_in")
+        busy = np.maximum(own.known("busy_ms"), 0.0)
+        for minute, more, busier in zip(
+            own.at_ms.tolist(), counted.tolist(), busy.tolist(), strict=True
+        ):
+            of_each = work.setdefault((place, minute), {})
+            records, busy_ms = of_each.get(operator, (0.0, 0.0))
+            of_each[operator] = records + more, busy_ms + busier
     others = busy_of_others(minutes, job)
     found: dict[tuple[str, str], list[StarvedMinute]] = {}
     for (place, minute), of_each in sorted(work.items()):

@@ -11,9 +11,9 @@ from edgeplace.model.job import JobGraph
 from edgeplace.model.laws.flush import Gathering
 from edgeplace.spark_stats import long_table as r
 from edgeplace.spark_stats.costs_of_sums import costs_of
-from edgeplace.spark_stats.cpu.minutes import SubtaskMinutes, minutes_of
 from edgeplace.spark_stats.ledger.folder import LedgerFolder
 from edgeplace.spark_stats.ledger.times import utc
+from edgeplace.spark_stats.minutes import SubtaskMinutes, owner_of, put_together
 from edgeplace.spark_stats.placing import Placement
 from edgeplace.spark_stats.state_at_rates import HeldState, held_states
 from edgeplace.spark_stats.sums_table import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _ALWAYS_MS = 1 << 62
 _OF_SUBTASK = ["job", "vertex", "subtask"]
+_OF_OWNER = ["kind", *_OF_SUBTASK, "task_manager"]
 _NOT_ADDED = {"state_bytes": "max", "from_ms": "min", "to_ms": "max"}
 
 
@@ -133,18 +134,20 @@ def _added(sums: "pd.DataFrame") -> list[SumRow]:
 
 def _minutes(sums: "pd.DataFrame") -> list[SubtaskMinutes]:
     """Return what each subtask and TaskManager did in each minute."""
-    import numpy as np
-
-    keys = ["kind", "job", "vertex", "subtask", "task_manager"]
-    part = sums[[MISSING[c] for c in OF_PART]].where(sums[list(OF_PART)].notna().to_numpy())
-    missing = np.full(len(sums), None)
-    told = part.notna().any(axis=1).to_numpy()
-    for row, times in zip(np.flatnonzero(told), part[told].to_numpy().tolist(), strict=True):
-        missing[row] = {c: None if ms != ms else ms for c, ms in zip(OF_PART, times, strict=True)}
-    columns = sums[[*keys, "bin_ms", *OF_MINUTE]].assign(missing=missing)
-    used = columns[columns.dt_ms.notna() | (columns.resets > 0)].astype(object)
-    rows = used.where(used.notna(), None).itertuples(index=False)
-    return minutes_of((row, (row,)) for row in rows)
+    used = sums[sums.dt_ms.notna() | (sums.resets > 0)]
+    which = used.groupby(_OF_OWNER, dropna=False, sort=False).ngroup()
+    each = used.loc[~which.duplicated(), _OF_OWNER].astype(object)
+    rows = each.where(each.notna(), None).itertuples(index=False)
+    of_each = zip(which.drop_duplicates().tolist(), map(owner_of, rows), strict=True)
+    owners = {number: owner for number, owner in of_each if owner is not None}
+    whose = which.isin(owners.keys())
+    return put_together(
+        owners,
+        which[whose].to_numpy(),
+        used.bin_ms[whose].to_numpy("int64"),
+        used.loc[whose, list(OF_MINUTE)].to_numpy("float64"),
+        used.loc[whose, [MISSING[name] for name in OF_PART]].to_numpy("float64"),
+    )
 
 
 def _states(sizes: "pd.DataFrame", start_ms: int, end_ms: int) -> list[HeldState]:
