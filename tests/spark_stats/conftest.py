@@ -93,6 +93,12 @@ class Recording:
         ]
         self.answer(ts_ms, f"/jobs/{job}/vertices/id-{operator}/metrics", items)
 
+    def grow(self, polls: int = 5) -> None:
+        """Write polls of an operator that could take 2,000 records/s and is busy a tenth of it."""
+        for poll in range(polls):
+            counters = {"numRecordsIn": 1000 * poll, "accumulateBusyTimeMs": 500 * poll}
+            self.metrics(1_795_225_900_000 + 5000 * poll, "map", **counters)
+
     def write(self, name: str = "log.jsonl", newline: str = "\n") -> Path:
         path = self.folder / name
         path.write_bytes((newline.join(self.lines) + newline).encode())

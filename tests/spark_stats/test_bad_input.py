@@ -18,16 +18,6 @@ from edgeplace.spark_stats.formats import format_of
 START = 1_795_225_900_000
 
 
-def grow(recording, polls: int = 5) -> None:
-    for poll in range(polls):
-        recording.metrics(
-            START + 5000 * poll,
-            "map",
-            numRecordsIn=1000 * poll,
-            accumulateBusyTimeMs=500 * poll,
-        )
-
-
 @contextmanager
 def small_blocks(spark) -> Iterator[None]:
     """Let Spark read so little at once that numbers of lines have to be put together."""
@@ -48,7 +38,7 @@ def rate(measurement) -> float:
 
 @pytest.mark.parametrize(("polls", "known"), [(2, False), (3, False), (4, True)])
 def test_one_or_two_differences_have_no_spread(engine, recording, polls: int, known: bool):
-    grow(recording, polls)
+    recording.grow(polls)
     [cost] = measure([recording.write()], None, spark=engine).costs.operators[0].classes
     assert (cost.relative_spread is not None) is known
 
@@ -65,7 +55,7 @@ def test_an_empty_log_says_what_to_do(engine, tmp_path: Path):
 def test_a_folder_has_the_same_files_on_this_machine_and_for_spark(recording, tmp_path, spark):
     from edgeplace.spark_stats.spark_files import spark_files
 
-    grow(recording)
+    recording.grow()
     log = recording.write().read_text()
     hidden = ("_tmp/d", ".e", "day/_f", "ledger/manifest.json", "ledger/000001.sums.parquet")
     for name in ("a.jsonl", "day/b", "day/=1/c", "_h=1/g", "a b [1].log", *hidden):
@@ -143,7 +133,7 @@ def test_a_log_without_metrics_says_so(engine, recording):
 
 def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(engine, recording):
     good = recording.lines
-    grow(recording)
+    recording.grow()
     lines = list(good)
     half = lines[2][: len(lines[2]) // 2]
     recording.lines = [lines[0], "not json", lines[1], half, "", lines[2]]
@@ -174,7 +164,7 @@ def test_bad_lines_are_numbered_in_several_files_and_do_not_stop_the_run(engine,
 
 
 def test_many_bad_lines_among_good_ones(engine, recording):
-    grow(recording)
+    recording.grow()
     good = recording.lines
     recording.lines = [good[0]] + ["garbage " * 5] * 20_000 + good[1:]
     measurement = measure([recording.write()], None, spark=engine)
@@ -225,7 +215,7 @@ def test_names_with_a_percent_sign_are_the_same_for_spark(spark, recording, tmp_
 
 @pytest.mark.spark
 def test_a_new_segment_without_a_line_adds_nothing_by_uri(spark, recording, tmp_path: Path):
-    grow(recording)
+    recording.grow()
     recording.folder = tmp_path / "logs"
     recording.folder.mkdir()
     recording.write()
@@ -281,7 +271,7 @@ def test_a_large_intact_file_beside_a_damaged_one_is_left_alone():
 
 @pytest.mark.spark
 def test_lines_are_the_same_wherever_they_are_unpacked(spark, recording, tmp_path: Path):
-    grow(recording)
+    recording.grow()
     recording.lines.insert(2, "garbage")
     text = ("\ufeff" + "\r".join(recording.lines[:4]) + "\r\n" + recording.lines[4]).encode()
     plain, packed = tmp_path / "plain", tmp_path / "packed"
@@ -308,14 +298,14 @@ def test_lines_that_begin_with_a_long_answer_are_known_everywhere(spark, recordi
 
 @pytest.mark.spark
 def test_a_name_that_spark_passes_over_is_said(spark, recording):
-    grow(recording)
+    recording.grow()
     log = recording.write("_today.jsonl")
     with pytest.raises(InvalidInputError, match=r"reads no file .*_today\.jsonl"):
         measure([log.as_uri()], None, spark=spark)
 
 
 def test_a_file_that_is_named_twice_is_read_once(engine, recording, tmp_path: Path):
-    grow(recording)
+    recording.grow()
     recording.lines.append("garbage")
     log = recording.write()
     twice = measure([tmp_path, log], None, spark=engine)
@@ -346,7 +336,7 @@ def test_a_gzip_file_that_grows_while_spark_reads_it_is_read_again(
     pytest.importorskip("pyspark", reason="the spark extra is not installed")
     from edgeplace.spark_stats.staging import StagedFiles
 
-    grow(recording)
+    recording.grow()
     lines = "\n".join(recording.lines).encode() + b"\n"
     packed = gzip.compress(lines) + gzip.compress(lines)
     path = tmp_path / "log.jsonl.gz"
@@ -360,7 +350,7 @@ def test_a_gzip_file_that_grows_while_spark_reads_it_is_read_again(
 
 
 def test_gzip_is_known_by_content_not_by_name(engine, recording, tmp_path: Path):
-    grow(recording)
+    recording.grow()
     text = recording.write().read_bytes()
     packed, plain = tmp_path / "_packed.jsonl", tmp_path / "plain.gz"
     packed.write_bytes(gzip.compress(text))
@@ -370,7 +360,7 @@ def test_gzip_is_known_by_content_not_by_name(engine, recording, tmp_path: Path)
 
 
 def test_rotated_and_overlapping_files_are_one_log(engine, recording, tmp_path: Path):
-    grow(recording)
+    recording.grow()
     lines = recording.lines
     for number, part in enumerate((lines[:3], lines[2:])):
         recording.lines = part
@@ -392,107 +382,3 @@ def test_unknown_metrics_and_paths_are_counted_and_ignored(engine, recording):
     assert measurement.samples.other_lines == 3
     assert measurement.quarantine.counts == {}
     assert "busy time" in measurement.costs.operators[0].not_in_log
-
-
-MAP = {"id": "id-map", "name": "map", "parallelism": 1}
-NO_ANSWERS = [
-    ("/jobs/{}/plan", {"errors": ["Job not found"]}),
-    ("/jobs/{}/plan", {"plan": {"nodes": [{"parallelism": 1}]}}),
-    ("/jobs/{}/plan", {"plan": {"nodes": [{"id": "id-map", "inputs": [{"num": 0}]}]}}),
-    ("/jobs/{}/plan", {"plan": {"name": "telemetry"}}),
-    ("/jobs/{}/plan", "<html>503</html>"),
-    ("/jobs/{}", {"errors": ["Job not found"]}),
-    ("/jobs/{}", {"vertices": [{"id": "id-map", "name": "map"}]}),
-    ("/jobs/{}", {"vertices": [None, MAP]}),
-    ("/jobs/{}", {"vertices": [MAP], "plan": {"nodes": [{}]}}),
-    ("/jobs/{}/checkpoints/config", ["heap"]),
-    ("/jobs/{}/checkpoints/config", "heap"),
-    ("/jobmanager/config", {"errors": ["not leader"]}),
-    ("/jobmanager/config", "not leader"),
-    ("/jobmanager/config", [{"key": "state.backend.type", "value": "rocksdb"}, "x"]),
-    ("/config", "not leader"),
-    ("/config", [1]),
-]
-
-
-@pytest.mark.parametrize(("path", "answer"), NO_ANSWERS)
-def test_an_answer_that_is_none_is_a_bad_line(recording, path: str, answer):
-    grow(recording)
-    recording.answer(START, path.format("a" * 32), answer)
-    measurement = measure([recording.write()], None)
-    assert rate(measurement) == pytest.approx(2000.0)
-    assert measurement.quarantine.counts == {"the answer is not what its path promises": 1}
-
-
-def test_answers_that_are_none_by_spark(spark, recording):
-    grow(recording)
-    for path, answer in NO_ANSWERS:
-        recording.answer(START, path.format("a" * 32), answer)
-    measurement = measure([recording.write()], None, spark=spark)
-    assert rate(measurement) == pytest.approx(2000.0)
-    said = {"the answer is not what its path promises": len(NO_ANSWERS)}
-    assert measurement.quarantine.counts == said
-
-
-def test_a_plan_with_vertices_that_have_no_metrics(recording):
-    nodes = [
-        {"id": "id-source", "parallelism": 3, "description": "Source: a<br/>"},
-        {"id": "id-map", "inputs": [{"id": "id-source", "ship_strategy": "HASH"}]},
-    ]
-    recording.answer(START, f"/jobs/{'a' * 32}/plan", {"plan": {"name": "n", "nodes": nodes}})
-    grow(recording)
-    costs = measure([recording.write()], None).costs
-    [of] = costs.streams
-    assert "3 of 3 subtasks of id-source are not in this log" in of.notes
-
-
-@pytest.mark.parametrize("item", ["numRecordsIn", "x.numRecordsIn", "-1.numRecordsIn", "40000.x"])
-def test_metrics_without_a_subtask_are_passed_over(recording, item: str):
-    grow(recording)
-    for vertex in ("id-map", "id-nobody"):
-        recording.answer(
-            START + 5000,
-            f"/jobs/{'a' * 32}/vertices/{vertex}/metrics",
-            [{"id": item, "value": "5"}],
-        )
-    measurement = measure([recording.write()], None)
-    assert len(measurement.costs.operators) == 1
-    assert rate(measurement) == pytest.approx(2000.0)
-    assert "2 snapshots name no subtask and were passed over" in measurement.costs.notes
-
-
-@pytest.mark.parametrize("power", [30, 200, 307])
-def test_counters_that_no_machine_reaches(recording, power: int):
-    for poll in range(5):
-        recording.metrics(
-            START + 5000 * poll,
-            "map",
-            numRecordsIn=f"{poll}e{power}",
-            accumulateBusyTimeMs=500 * poll,
-        )
-    with pytest.raises(InvalidInputError, match="the log gives") as e:
-        measure([recording.write()], None)
-    assert "damaged" in e.value.cure
-
-
-@pytest.mark.parametrize("rate", [-5.0, float("nan"), float("inf")])
-def test_a_stated_rate_that_is_none(recording, rate: float):
-    recording.job({"map": 1})
-    grow(recording)
-    with pytest.raises(InvalidInputError, match=f"the rate of 'map' is {rate}"):
-        measure([recording.write()], None, rates={"map": rate})
-
-
-def test_settings_that_are_no_text_are_passed_over(recording):
-    grow(recording)
-    odd = [{"key": ["a"], "value": "x"}, {"key": "state.backend.type", "value": 7}, None, {}]
-    recording.answer(START, "/jobmanager/config", odd)
-    assert measure([recording.write()], None).costs.state_backend is None
-
-
-@pytest.mark.parametrize("count", [0, -1, 32769, 2_000_000_000])
-def test_a_parallelism_that_flink_does_not_have(recording, count: int):
-    grow(recording)
-    recording.job({"map": count})
-    with pytest.raises(InvalidInputError, match="gives 'map' a parallelism of"):
-        measure([recording.write()], None)
