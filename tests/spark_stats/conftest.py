@@ -19,7 +19,10 @@ DATA = Path(__file__).parent / "data"
 def spark(needs_spark: None) -> Iterator[object]:
     from edgeplace.spark_stats.session import local_session
 
-    session = local_session("2")
+    # It runs hundreds of queries: the second compiler takes a third off their time.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC")
+        session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # It plans each query anew after each of its shuffles: a fifth of the processor time for small
     # logs. The tests of the command line, of clusters and of Spark Connect have it on, as users do.
