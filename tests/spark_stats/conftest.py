@@ -21,7 +21,7 @@ def spark(needs_spark: None) -> Iterator[object]:
 
     # It runs hundreds of queries: the second compiler takes a third off their time.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC")
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -Dspark.sql.codegen.cache.maxEntries=2000")
         session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # It plans each query anew after each of its shuffles: a fifth of the processor time for small
