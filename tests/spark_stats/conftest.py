@@ -19,9 +19,11 @@ DATA = Path(__file__).parent / "data"
 def spark(needs_spark: None) -> Iterator[object]:
     from edgeplace.spark_stats.session import local_session
 
-    # It runs hundreds of queries: the second compiler takes a third off their time.
+    # It runs hundreds of queries of many kinds: the second compiler takes a third off their time,
+    # and classes that were generated once are kept.
+    options = "-XX:+UseSerialGC -Dspark.sql.codegen.cache.maxEntries=2000"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -Dspark.sql.codegen.cache.maxEntries=2000")
+        patch.setenv("SPARK_SUBMIT_OPTS", options)
         session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # It plans each query anew after each of its shuffles: a fifth of the processor time for small
