@@ -8,7 +8,7 @@ from edgeplace.model.cost import ClassCost, OperatorCost, SourceDemand
 from edgeplace.spark_stats.job_facts import LogFacts
 from edgeplace.spark_stats.processors import CpuTime
 from edgeplace.spark_stats.sums_table import QUARTERS
-from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import QuarterTotals, Total, rates_per_s, subtasks_seen
 
 LAST_IS_TAKEN = "and the last is taken"
 """In a note, where there is no state law."""
@@ -177,11 +177,7 @@ def _demand(
     share = total.ratio("back_pressured_ms", "dt_ms")
     share = None if share is None else min(max(share, 0.0), 1.0)
     count = facts.parallelism[operator]
-    rates = {
-        i: rate_per_s([t for t in measured if t.subtask == i], "records_out")
-        for i in subtasks_seen(measured)
-    }
-    known = {i: each for i, each in rates.items() if each is not None}
+    known = rates_per_s(measured, "records_out")
     # The log of another TaskManager has the other subtasks; the notes say so.
     mean = sum(known.values()) / len(known) if known else 0.0
     emitted = [known.get(i, mean) for i in range(count)]

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from edgeplace.model.cost import StreamCost
 from edgeplace.spark_stats.job_facts import LogFacts, LoggedEdge
 from edgeplace.spark_stats.operators import is_source
-from edgeplace.spark_stats.totals import QuarterTotals, Total, rate_per_s, subtasks_seen
+from edgeplace.spark_stats.totals import (
+    QuarterTotals,
+    Total,
+    rate_per_s,
+    rates_per_s,
+    subtasks_seen,
+)
 
 ENOUGH_RECORDS = 100
 """Least records for each consumer subtask for which the shares count as measured."""
@@ -146,28 +152,28 @@ def _flushes_per_s(
         return None
     senders, readers = facts.parallelism[edge.source], facts.parallelism[edge.target]
     of_each = max(senders // readers, 1) if edge.ship_strategy in _ONE_TO_ONE else senders
-    records = {i: _rate_of(seen, i, "records_in") / of_each for i in subtasks_seen(seen)}
+    records = {i: rate / of_each for i, rate in rates_per_s(seen, "records_in").items()}
     live = [i for i, rate in records.items() if rate > 0]
     if not live:
         return None
     even = sum(TICKS_PER_S * -math.expm1(-records[i] / TICKS_PER_S) for i in live) / len(live)
     # Counts that began within a quarter are too few there. The most can only be too many.
-    sent = max(
-        sum(_flushes_of(own, i, buffer_bytes) for i in live) / (of_each * len(live))
-        for own in ([t for t in seen if t.quarter == q] for q in {t.quarter for t in seen})
+    by_quarter = (
+        _flushes_of([t for t in seen if t.quarter == q], buffer_bytes)
+        for q in {t.quarter for t in seen}
     )
+    sent = max(sum(own.get(i, 0.0) for i in live) for own in by_quarter) / (of_each * len(live))
     return sent if 0 < sent < SELDOM * even else None
 
 
-def _flushes_of(measured: Sequence[QuarterTotals], subtask: int, buffer_bytes: int) -> float:
-    """Return the buffers per second that a reader got and that were not full."""
-    buffers = sum(_rate_of(measured, subtask, name) for name in _BUFFERS)
-    full = sum(_rate_of(measured, subtask, name) for name in _BYTES) / buffer_bytes
-    return max(buffers - full, 0.0)
-
-
-def _rate_of(measured: Sequence[QuarterTotals], subtask: int, name: str) -> float:
-    return rate_per_s([t for t in measured if t.subtask == subtask], name) or 0.0
+def _flushes_of(measured: Sequence[QuarterTotals], buffer_bytes: int) -> dict[int, float]:
+    """Return reader -> the buffers per second that it got and that were not full."""
+    found: dict[int, float] = {}
+    for names, of_each in ((_BUFFERS, 1.0), (_BYTES, -1.0 / buffer_bytes)):
+        for name in names:
+            for reader, rate in rates_per_s(measured, name).items():
+                found[reader] = found.get(reader, 0.0) + of_each * rate
+    return {reader: max(flushes, 0.0) for reader, flushes in found.items()}
 
 
 def _disagreement(left_per_s: float | None, arrived_per_s: float | None) -> Iterator[str]:
@@ -206,10 +212,8 @@ def _shares(
         return None
     if Total(consumer)["records_in"] < ENOUGH_RECORDS * count:
         return None
-    rates = [
-        rate_per_s([t for t in consumer if t.subtask == i], "records_in") for i in range(count)
-    ]
-    if any(x is None for x in rates):
+    rates = rates_per_s(consumer, "records_in")
+    if not rates.keys() >= set(range(count)):
         return None
-    whole = sum(x or 0.0 for x in rates)
-    return tuple((x or 0.0) / whole for x in rates)
+    whole = sum(rates[i] for i in range(count))
+    return tuple(rates[i] / whole for i in range(count))

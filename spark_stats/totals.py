@@ -109,12 +109,20 @@ def rate_per_s(measured: Iterable[QuarterTotals], name: str) -> float | None:
     The sum of each subtask is divided by its own time, so that a subtask that restarted and lost a
     part of the window has the same weight as the others. One without it counts as their mean.
     """
+    measured = tuple(measured)
+    known = rates_per_s(measured, name)
+    if not known:
+        return None
+    return sum(known.values()) * (len(subtasks_seen(measured)) / len(known))
+
+
+def rates_per_s(measured: Iterable[QuarterTotals], name: str) -> dict[int, float]:
+    """Return subtask -> a sum per second, of each subtask that has it in the log."""
     by_subtask: dict[int, list[QuarterTotals]] = {}
     for t in measured:
         by_subtask.setdefault(t.subtask, []).append(t)
-    rates = [Total(ts).ratio(name, "dt_ms") for ts in by_subtask.values() if subtasks_seen(ts)]
-    known = [x for x in rates if x is not None]
-    return 1000.0 * sum(known) * (len(rates) / len(known)) if known else None
+    per_ms = {i: Total(ts).ratio(name, "dt_ms") for i, ts in sorted(by_subtask.items())}
+    return {i: 1000.0 * rate for i, rate in per_ms.items() if rate is not None}
 
 
 def subtasks_seen(measured: Iterable[QuarterTotals]) -> set[int]:
