@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from edgeplace.model.cluster import Cluster
@@ -52,7 +53,9 @@ from edgeplace.spark_stats.weak import mark_weak
 def _within_reach() -> Iterator[None]:
     """Raise an error in clear words for values that are too large for a cost."""
     try:
-        yield
+        # Infinity is refused at the end, whatever arrays say of it on the way.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (OverflowError, ValidationError) as e:
         what = "numbers that are too large to add"
         if isinstance(e, ValidationError):

@@ -16,7 +16,8 @@ _values = attrgetter(*OF_MINUTE)
 
 @dataclass(frozen=True)
 class SubtaskMinutes:
-    """The minutes of one subtask on one TaskManager, or of a TaskManager: n of them, at least one.
+    """The minutes of one subtask on one TaskManager, or of a TaskManager: n of them, one or
+    more unless `only` has left none.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class SubtaskMinutes:
         return _or_0(self.sums[name])
 
     def only(self, rows: Bools) -> "SubtaskMinutes":
-        """Return it with some of its minutes; those may be none."""
+        """Return it with some of its minutes."""
         return replace(
             self,
             at_ms=self.at_ms[rows],
@@ -122,6 +123,8 @@ def _or_0(values: Floats) -> Floats:
     return np.where(np.isnan(values), 0.0, values)
 
 
+# What is too large for a sum is too large for a cost, and refused there.
+@np.errstate(over="ignore", invalid="ignore")
 def put_together(
     owners: Mapping[int, Owner], which: Ints, at_ms: Ints, values: Floats, missing_ms: Floats
 ) -> list[SubtaskMinutes]:

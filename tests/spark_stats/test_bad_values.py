@@ -1,9 +1,11 @@
 """Lines that can be read, with answers and values that Flink does not have."""
 
+import warnings
+
 import pytest
 
 from edgeplace.model import InvalidInputError
-from edgeplace.spark_stats import measure
+from edgeplace.spark_stats import add_to_ledger, costs_from_ledger, measure
 
 START = 1_795_225_900_000
 
@@ -91,6 +93,24 @@ def test_counters_that_no_machine_reaches(recording, power: int):
     with pytest.raises(InvalidInputError, match="the log gives") as e:
         measure([recording.write()], None)
     assert "damaged" in e.value.cure
+
+
+def test_counters_that_no_machine_reaches_beside_cpu_times(recording):
+    """Arrays give infinity, and would print a warning with a line of the program."""
+    recording.job({"source": 1, "map": 1}, [("source", "map", "HASH")])
+    for poll in range(60):
+        at = START + 5000 * poll
+        recording.placed(at, "map", ["tm-1"])
+        recording.metrics(at, "map", numRecordsIn=f"{poll}e306", accumulateBusyTimeMs=500 * poll)
+        used = [{"id": "Status.JVM.CPU.Time", "value": str(10**9 * poll)}]
+        recording.answer(at, "/taskmanagers/tm-1/metrics", used)
+    log, ledger = recording.write(), recording.folder / "ledger"
+    add_to_ledger(ledger, [log])
+    for costs in (lambda: measure([log], None), lambda: costs_from_ledger(ledger, None)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(InvalidInputError, match="too large"):
+                costs()
 
 
 @pytest.mark.parametrize("rate", [-5.0, float("nan"), float("inf")])

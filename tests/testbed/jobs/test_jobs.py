@@ -131,7 +131,7 @@ def result(out: Path) -> dict[str, Any]:
     return json.loads((out / "result-0.json").read_text())
 
 
-# The headline runs on this release; the others say below that the jobs compile and run there.
+# The headline runs on this release. The tests below show that jobs compile and run on the other.
 @pytest.mark.parametrize("flink_version", VERSIONS[:1], indirect=True, scope="session")
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_job_finds_what_plain_loops_find(jobs: Jobs, name: str, tmp_path: Path) -> None:
