@@ -23,7 +23,7 @@ quick: $(UV) ## the tests to run all day: without Flink, Spark, a browser, and l
 	$(RUN) pytest -q -m "not (slow or live or spark or browser)" -n $(QUICK_WORKERS) $(SPREAD)
 
 test: $(UV) ## all tests
-	$(RUN) pytest -n $(WORKERS) $(SPREAD)
+	$(RUN) pytest -n $(WORKERS) $(SPREAD) --instafail
 
 check: $(UV) docs ## lint, format, directions of imports, types, dead links
 	$(RUN) ruff check

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
-_STOP_SECONDS = 30.0
+STOP_SECONDS = 30.0
 _READY_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 20
@@ -81,11 +81,11 @@ def launch_server(
     return process
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process in order, or by force if that takes too long."""
+def stop(process: subprocess.Popen[bytes], seconds: float = STOP_SECONDS) -> None:
+    """End a process in order, or after so many seconds by force."""
     process.terminate()
     try:
-        process.wait(_STOP_SECONDS)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         kill(process)
 

@@ -98,6 +98,11 @@ def jvm_command(
     ]
 
 
+def class_archive(home: Path, role: Role) -> Path:
+    """Return the file for the classes of a JVM: `testbed.flink.class_archive` writes it."""
+    return home / f"{role.name}.jsa"
+
+
 def script_variables(home: Path, conf: Path) -> dict[str, str]:
     """Return the environment variables that the scripts set, and that Flink and its jobs read."""
     folders = {f"FLINK_{name.upper()}_DIR": str(home / name) for name in ("lib", "opt", "plugins")}

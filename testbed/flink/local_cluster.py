@@ -18,6 +18,7 @@ from testbed.flink.config import write_config
 from testbed.flink.flink_jvm import (
     JOB_MANAGER_ROLE,
     TASK_MANAGER_ROLE,
+    class_archive,
     jvm_command,
     script_variables,
 )
@@ -25,7 +26,7 @@ from testbed.flink.job_jar import compile_file_system
 from testbed.flink.rest import FlinkRest
 from testbed.flink.zookeeper import high_availability, start_zookeeper
 from testbed.network.cpu_quota import CpuQuotas, CpuUse
-from testbed.process import kill, launch, log_end, stop
+from testbed.process import STOP_SECONDS, kill, launch, log_end, stop
 from testbed.scratch import scratch_folder
 from testbed.server import LOOPBACK, free_ports
 
@@ -193,6 +194,10 @@ class LocalCluster:
             environment["FLINK_PLUGINS_DIR"] = str(self.scratch / "plugins")
         role = JOB_MANAGER_ROLE if name == JOB_MANAGER else TASK_MANAGER_ROLE
         command = jvm_command(role, self._home, conf, self._options[name], environment)
+        archive = class_archive(self._home, role)
+        if archive.is_file():
+            # Behind the program. A JVM that cannot use it starts without.
+            command.insert(1, f"-XX:SharedArchiveFile={archive}")
         if namespace := self._namespace(name):
             command = ["ip", "netns", "exec", namespace, *command]
         log = self._log(name)
@@ -226,9 +231,9 @@ class LocalCluster:
         kept = ("*/submitted*", "*-result-store/**/*_DIRTY.json")
         return not any(any(self._ha_folder.glob(pattern)) for pattern in kept)
 
-    def stop(self, name: str) -> None:
-        """End a process in order."""
-        stop(self._processes.pop(name))
+    def stop(self, name: str, seconds: float = STOP_SECONDS) -> None:
+        """End a process in order, or after so many seconds by force."""
+        stop(self._processes.pop(name), seconds)
 
     def kill(self, name: str) -> None:
         """Kill a process at once, like a power failure."""

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.flink_releases import NEWEST
+
 ROOT = Path(__file__).parents[2]
-VERSIONS = ("2.3.0", "1.20.3")
 
 
 if TYPE_CHECKING:
     from testbed.flink.agent_cluster import AgentCluster
 
 
-@pytest.fixture(scope="session", params=VERSIONS)
+@pytest.fixture(scope="session", params=[NEWEST])
 def flink_version(request: pytest.FixtureRequest) -> str:
-    """Release of Flink; a test module may choose others with its own parametrize."""
+    """Release of Flink: the newest, unless a test is `on_both`."""
     return str(request.param)
 
 
@@ -33,9 +34,12 @@ def home(flink_version: str) -> Path:
         if not shutil.which(tool):
             pytest.skip(f"no {tool}: live tests need a JDK (11 or later) and util-linux")
     try:
-        return Path(flink_home.flink_home(flink_version))
+        home = Path(flink_home.flink_home(flink_version))
     except errors.TestbedError as error:
         pytest.skip(f"no Flink {flink_version} in the cache, and {error}")
+    class_archive = pytest.importorskip("testbed.flink.class_archive")
+    class_archive.archive_classes(home)
+    return home
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,6 @@ live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 flink_config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 PER_SECOND = 600
 EMITTED_PER_SECOND = PER_SECOND / 2

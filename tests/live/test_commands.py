@@ -16,12 +16,10 @@ from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main
 from edgeplace.model import JobGraph, Plan, read, write
+from tests.support.flink_releases import on_both
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
-
-# What takes long, and is the same code of ours for each release.
-on_the_newest = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 
 class Ran:
@@ -84,7 +82,6 @@ def plan_of_query(flink: live_flink.AgentCluster, job: str, file: Path) -> Plan:
     return with_names(Plan(jobs={graph.name: moved}), [graph])
 
 
-@on_the_newest
 def test_the_plan_of_another_query_with_the_same_ids_is_refused(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
@@ -119,6 +116,7 @@ def test_the_plan_of_another_query_with_the_same_ids_is_refused(
     assert flink.placement(lowest) != before
 
 
+@on_both
 def test_apply_moves_a_job_and_then_has_nothing_to_do(
     flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
@@ -218,7 +216,6 @@ def test_drain_empties_a_machine_for_a_while(flink: live_flink.AgentCluster, job
     assert flink.placement(job) == before
 
 
-@on_the_newest
 def test_a_drain_ends_by_itself(flink: live_flink.AgentCluster, job: str) -> None:
     before = flink.placement(job)
     victim = before[next(iter(before))]
@@ -228,6 +225,7 @@ def test_a_drain_ends_by_itself(flink: live_flink.AgentCluster, job: str) -> Non
     flink.wait_for_placement(job, before)
 
 
+@on_both
 def test_a_job_that_waits_for_a_lost_machine_gets_another_plan(
     flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
@@ -242,7 +240,6 @@ def test_a_job_that_waits_for_a_lost_machine_gets_another_plan(
     assert flink.placement(job) == wanted
 
 
-@on_the_newest
 def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:
@@ -272,6 +269,7 @@ def test_a_job_whose_checkpoints_fail_at_its_new_place_goes_back(
     assert flink.placement(job) == before
 
 
+@on_both
 def test_doctor_sees_the_agent_and_what_hinders(flink: live_flink.AgentCluster, job: str) -> None:
     well = Ran(flink, "doctor", "--json")
     findings = json.loads(well.out)["findings"]
@@ -285,7 +283,6 @@ def test_doctor_sees_the_agent_and_what_hinders(flink: live_flink.AgentCluster, 
     assert "line 1" in ill.out
 
 
-@on_the_newest
 def test_apply_goes_back_when_the_jobmanager_dies_for_good(
     flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:
@@ -308,7 +305,6 @@ def test_apply_goes_back_when_the_jobmanager_dies_for_good(
     assert ran.status is ExitStatus.UNREACHABLE, ran.out + ran.err
 
 
-@on_the_newest
 def test_a_job_with_a_finished_source_is_moved_and_drained(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:

@@ -16,7 +16,6 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
 # One release is enough: what differs between releases is none of this.
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 SERVERS = ("server-1", "server-2")
 

@@ -7,7 +7,6 @@ kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 soak = pytest.importorskip("testbed.experiments.soak", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 RECORDS = 400_000
 PACE = ("per-second=200",)

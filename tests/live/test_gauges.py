@@ -21,7 +21,6 @@ prometheus_server = pytest.importorskip("testbed.reporters.prometheus", reason=R
 testbed_server = pytest.importorskip("testbed.server", reason=REASON)
 
 # The check of all releases finds the members of Flink's that gauges need.
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 BOARD = Path(__file__).parents[2] / "docs" / "monitoring" / "grafana-placement.json"
 IDS = ("pi-1", "server-1")

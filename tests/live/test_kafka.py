@@ -10,8 +10,6 @@ readings_run = pytest.importorskip("testbed.brokers.readings_run", reason=REASON
 errors = pytest.importorskip("testbed.errors", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
-
 
 def test_a_killed_source_goes_on_at_its_offset_and_another_job_reads_all_again(
     flink: live_flink.AgentCluster, home: Path

@@ -10,7 +10,6 @@ live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
 # One release is enough: what differs between releases is none of this.
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 TASK_MANAGERS = (
     local_cluster.TaskManagerSpec("pi-1", "127.0.0.11", slots=2, process_memory="680m"),

@@ -16,7 +16,6 @@ config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
 # One release is enough: what differs between releases is none of this.
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 TIMEOUTS = 2
 """How often Flink gives up waiting for slots while a pod is away. By default it does so every five

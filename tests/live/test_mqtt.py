@@ -10,8 +10,6 @@ mqtt = pytest.importorskip("testbed.brokers.mqtt", reason=REASON)
 readings_run = pytest.importorskip("testbed.brokers.readings_run", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
-
 
 def test_what_sensors_say_while_a_site_is_away_is_counted_once(
     flink: live_flink.AgentCluster, home: Path

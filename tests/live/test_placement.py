@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.flink_releases import on_both
+
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+pytestmark = on_both
 
 IDS = ("pi-1", "pi-2", "server-1", "server-2")
 TWO_PER_HOST = "127.0.0.21"

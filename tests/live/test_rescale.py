@@ -10,10 +10,12 @@ import pytest
 from edgeplace.cli.console import Console
 from edgeplace.cli.exit_status import ExitStatus
 from edgeplace.cli.main import main
+from tests.support.flink_releases import on_both
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 counting = pytest.importorskip("testbed.experiments.counting", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+pytestmark = on_both
 
 LONGEST_SECONDS = 600
 IDS = ("server-1", "server-2", "pi-1", "pi-2")

@@ -11,6 +11,8 @@ from contextlib import suppress
 import pytest
 import requests
 
+from tests.support.flink_releases import on_both
+
 REASON = "the testbed is not in the wheel, and not beside these tests"
 kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
@@ -83,6 +85,7 @@ def run(flink: live_flink.AgentCluster, request: pytest.FixtureRequest) -> Itera
     assert started.finish() == []
 
 
+@on_both
 def test_all_kinds_of_state_are_redistributed(
     flink: live_flink.AgentCluster, run: kinds.KindsRun
 ) -> None:

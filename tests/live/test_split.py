@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.flink_releases import on_both
+
 REASON = "the testbed is not in the wheel, and not beside these tests"
 split = pytest.importorskip("testbed.experiments.split_words", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
+pytestmark = on_both
 
 RECORDS = 200_000
 """For 200 s, unless the run is told to finish."""

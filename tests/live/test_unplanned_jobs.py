@@ -7,7 +7,6 @@ import pytest
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-pytestmark = pytest.mark.parametrize("flink_version", ["2.3.0"], indirect=True, scope="session")
 
 KEYS = 24
 SLOTS = 22

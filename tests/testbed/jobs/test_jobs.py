@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from tests.support import plain_loops
+from tests.support.flink_releases import NEWEST
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 errors = pytest.importorskip("testbed.errors", reason=REASON)
@@ -22,7 +23,6 @@ local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON
 workloads = pytest.importorskip("testbed.experiments.workloads", reason=REASON)
 pytestmark = pytest.mark.live
 
-VERSIONS = ("2.3.0", "1.20.3")
 TASK_MANAGERS = (("edge", "127.0.0.31"), ("server", "127.0.0.32"))
 LONGEST_SECONDS = 120
 ENDED = ("FINISHED", "FAILED", "CANCELED")
@@ -98,7 +98,7 @@ class Jobs:
         return json.loads(ran.stdout)
 
 
-@pytest.fixture(scope="session", params=VERSIONS)
+@pytest.fixture(scope="session", params=[NEWEST])
 def flink_version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -131,8 +131,6 @@ def result(out: Path) -> dict[str, Any]:
     return json.loads((out / "result-0.json").read_text())
 
 
-# The headline runs on this release. The tests below show that jobs compile and run on the other.
-@pytest.mark.parametrize("flink_version", VERSIONS[:1], indirect=True, scope="session")
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_job_finds_what_plain_loops_find(jobs: Jobs, name: str, tmp_path: Path) -> None:
     workload = BY_NAME[name]
