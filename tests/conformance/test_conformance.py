@@ -19,7 +19,7 @@ from tests.conformance.generate import TOO_MANY, generate
 from tests.conformance.parsed import Parsed
 
 CASES = Path(__file__).parent / "cases"
-GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "500"))
+GENERATED = int(os.environ.get("EDGEPLACE_CONFORMANCE", "200"))
 AT_ONCE = 25
 
 

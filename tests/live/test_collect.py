@@ -36,7 +36,8 @@ links: [{source: field, target: hall, bandwidth_bytes_per_s: 1000000, delay_ms: 
 @pytest.fixture
 def flink(home: Path) -> "Iterator[live_flink.AgentCluster]":
     """A stock Flink that renews its metrics each second and keeps its jobs."""
-    live = live_flink.AgentCluster(home, agent_jar=None)
+    one_a_site = live_flink.TASK_MANAGERS[::2]
+    live = live_flink.AgentCluster(home, agent_jar=None, task_managers=one_a_site)
     settings = {**flink_config.QUICK, "metrics.fetcher.update-interval": "1 s"}
     live.cluster = local_cluster.LocalCluster(home, live.task_managers, settings, ha=True)
     with live:

@@ -225,7 +225,6 @@ def test_a_drain_ends_by_itself(flink: live_flink.AgentCluster, job: str) -> Non
     flink.wait_for_placement(job, before)
 
 
-@on_both
 def test_a_job_that_waits_for_a_lost_machine_gets_another_plan(
     flink: live_flink.AgentCluster, job: str, tmp_path: Path
 ) -> None:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import PIPE, STDOUT
@@ -221,20 +221,26 @@ def test_a_step_in_rate_is_answered_by_more_subtasks_and_a_person_takes_them_bac
 
 
 @pytest.fixture
-def dying(home: Path, agent_jar: Path) -> Iterator[live_flink.AgentCluster]:
-    """A cluster of its own: TaskManagers die in it."""
-    with live_flink.AgentCluster(home, agent_jar) as live:
-        yield live
+def field(flink: live_flink.AgentCluster) -> Iterator[tuple[str, ...]]:
+    """TaskManagers that a test may kill or freeze: the next one gets them anew."""
+    names = ("pi-1", "pi-2")
+    yield names
+    for name in names:
+        with suppress(KeyError):
+            flink.cluster.kill(name)
 
 
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
-    dying: live_flink.AgentCluster, how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flink: live_flink.AgentCluster,
+    field: tuple[str, ...],
+    how: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Sources run at the hall, the rest in the field, which is lost: Flink sees closed ports, or
     no heartbeat for 10 s.
     """
-    flink = dying
     tasks = {"Source: numbers": 3, "filter": 3, "count": 3, "sink": 3}
     planned = {
         f"{task} ({i}/3)": ("server-1" if task in ("Source: numbers", "filter") else "pi-1")
@@ -251,7 +257,7 @@ def test_when_a_site_is_lost_the_job_goes_where_it_was_planned(
     with case.led() as loop:
         case.wait_for("if site field is lost: ", loop)
         killed_s = time.time()
-        for name in ("pi-1", "pi-2"):
+        for name in field:
             getattr(flink.cluster, how)(name)
         case.wait_for(" applied; watches", loop)
     after = flink.wait_for_running(case.job)

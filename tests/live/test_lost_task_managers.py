@@ -98,41 +98,38 @@ def test_a_job_waits_for_a_task_manager_it_has_never_seen(
 
 
 def test_a_neighbour_that_registers_first_does_not_get_the_place(
-    home: Path, agent_jar: Path
+    flink: live_flink.AgentCluster,
 ) -> None:
-    """After a restart of the JobManager, TaskManagers come in any order."""
-    tms = tuple(
-        local_cluster.TaskManagerSpec(name, "127.0.0.11", slots=2, process_memory="680m")
-        for name in ("tm-a", "tm-b")
+    """After a restart of the JobManager, the TaskManagers of a machine come in any order."""
+    host = "127.0.0.21"
+    own, neighbour = (tm.name for tm in flink.task_managers if tm.host == host)
+    flink.cluster.kill(neighbour)
+    flink.cluster.wait_for_task_managers()
+    out = flink.cluster.scratch / "neighbours"
+    out.mkdir()
+    job = flink.submit(
+        "CountingJob", "records=7200000", f"finish={out}/never", f"out={out}", "parallelism=2"
     )
-    with live_flink.AgentCluster(home, agent_jar, task_managers=tms) as flink:
-        flink.cluster.kill("tm-b")
-        flink.cluster.wait_for_task_managers()
-        job = flink.submit(
-            "CountingJob",
-            "records=7200000",
-            f"finish={flink.cluster.scratch}/never",
-            f"out={flink.cluster.scratch}",
-            "parallelism=2",
-        )
-        tasks = flink.wait_for_running(job)
-        planned = dict.fromkeys(tasks, "tm-a")
-        flink.write_plan(job, dict.fromkeys(tasks, "127.0.0.11"))
-        flink.wait_for_status(job, "placed")
-        flink.cluster.start("tm-b")
-        flink.cluster.wait_for_task_managers()
-        holders = flink.plans / f"{job}.holders"
-        flink.wait_until(
-            lambda: holders.read_text() == "127.0.0.11 tm-a tm-b\n", "a checkpoint beside tm-b"
-        )
+    tasks = flink.wait_for_running(job)
+    planned = dict.fromkeys(tasks, own)
+    flink.write_plan(job, dict.fromkeys(tasks, host))
+    flink.wait_for_placement(job, planned)
+    flink.wait_for_status(job, "placed")
+    flink.cluster.start(neighbour)
+    flink.cluster.wait_for_task_managers()
+    holders = flink.plans / f"{job}.holders"
+    flink.wait_until(
+        lambda: holders.read_text() == f"{host} {own} {neighbour}\n",
+        f"a checkpoint beside {neighbour}",
+    )
 
-        flink.cluster.kill("jobmanager")
-        flink.cluster.kill("tm-a")
-        flink.cluster.start("jobmanager")
-        status = flink.wait_for_status(job, "waiting", seconds=120)
-        flink.cluster.wait_for_task_managers()
-        flink.wait_until(
-            lambda: "was TaskManager tm-a" in str(flink.status(job)["reasons"]), f"not {status}"
-        )
-        flink.cluster.start("tm-a")
-        flink.wait_for_placement(job, planned, 120)
+    flink.cluster.kill("jobmanager")
+    flink.cluster.kill(own)
+    flink.cluster.start("jobmanager")
+    status = flink.wait_for_status(job, "waiting", seconds=120)
+    flink.cluster.wait_for_task_managers()
+    flink.wait_until(
+        lambda: f"was TaskManager {own}" in str(flink.status(job)["reasons"]), f"not {status}"
+    )
+    flink.cluster.start(own)
+    flink.wait_for_placement(job, planned, 120)

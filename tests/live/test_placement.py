@@ -10,7 +10,6 @@ from tests.support.flink_releases import on_both
 
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
-pytestmark = on_both
 
 IDS = ("pi-1", "pi-2", "server-1", "server-2")
 TWO_PER_HOST = "127.0.0.21"
@@ -46,6 +45,7 @@ def restarts_counted(flink: live_flink.AgentCluster, job: str) -> int:
     return int(found[0]["value"])
 
 
+@on_both
 @pytest.mark.parametrize(
     "arguments", [(), ("chaining=false",), ("chaining=false", "sharing=false")]
 )
@@ -113,6 +113,7 @@ def test_a_restarted_jobmanager_keeps_the_last_good_plan(flink: live_flink.Agent
     assert flink.wait_for_status(job, "rejected")["applied_sha256"] == sha256
 
 
+@on_both
 def test_the_tasks_of_sql_are_known_by_name_and_by_id(flink: live_flink.AgentCluster) -> None:
     first = flink.submit("SqlJob")
     tasks = list(flink.wait_for_running(first))
@@ -148,6 +149,7 @@ def encoded(name: str) -> str:
     return key(name)
 
 
+@on_both
 def test_regions_fail_over_to_their_places_and_others_run_on(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:

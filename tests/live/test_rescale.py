@@ -15,7 +15,6 @@ from tests.support.flink_releases import on_both
 REASON = "the testbed is not in the wheel, and not beside these tests"
 counting = pytest.importorskip("testbed.experiments.counting", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
-pytestmark = on_both
 
 LONGEST_SECONDS = 600
 IDS = ("server-1", "server-2", "pi-1", "pi-2")
@@ -45,6 +44,7 @@ def rejected(flink: live_flink.AgentCluster, job: str, content: bytes) -> str:
     return "; ".join(reasons)
 
 
+@on_both
 def test_a_job_is_rescaled_in_place_and_no_number_is_lost_or_doubled(
     flink: live_flink.AgentCluster, tmp_path: Path
 ) -> None:

@@ -10,7 +10,6 @@ from tests.support.flink_releases import on_both
 REASON = "the testbed is not in the wheel, and not beside these tests"
 split = pytest.importorskip("testbed.experiments.split_words", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
-pytestmark = on_both
 
 RECORDS = 200_000
 """For 200 s, unless the run is told to finish."""
@@ -67,6 +66,7 @@ def kill_what_runs(flink: live_flink.AgentCluster, job: str, task: str) -> None:
     flink.wait_for_running(job, PATIENCE_S)
 
 
+@on_both
 def test_failures_moves_and_changes_of_weights_lose_and_double_nothing(
     flink: live_flink.AgentCluster,
 ) -> None:

@@ -19,16 +19,14 @@ DATA = Path(__file__).parent / "data"
 def spark(needs_spark: None) -> Iterator[object]:
     from edgeplace.spark_stats.session import local_session
 
-    # It runs hundreds of queries of many kinds: the second compiler takes a third off their time,
-    # and classes that were generated once are kept.
-    options = "-XX:+UseSerialGC -Dspark.sql.codegen.cache.maxEntries=2000"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", options)
-        session = local_session("2")
+    session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    # It plans each query anew after each of its shuffles: a fifth of the processor time for small
-    # logs. The tests of the command line, of clusters and of Spark Connect have it on, as users do.
+    # It plans each query anew after each of its shuffles, and it makes Java of each query and
+    # compiles that: together most of the processor time for small logs. The tests of the command
+    # line, of clusters and of Spark Connect have both on, as users do.
     session.conf.set("spark.sql.adaptive.enabled", "false")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     yield session
     session.stop()
 

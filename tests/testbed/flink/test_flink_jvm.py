@@ -34,10 +34,16 @@ OPTIONS = {
 }
 OF_THE_SCRIPTS_ONLY = ("-Dlog.file=", "-Dlog4j.configuration=", "-Dlogback.", "-XX:+IgnoreUn")
 """Another name for the log, two other logging libraries, and leave for options that Java lacks."""
-ROLES = (flink_jvm.JOB_MANAGER_ROLE, flink_jvm.TASK_MANAGER_ROLE)
+JOB_MANAGER, TASK_MANAGER = flink_jvm.JOB_MANAGER_ROLE, flink_jvm.TASK_MANAGER_ROLE
+SCRIPTS = {
+    "2.3.0-jobmanager": ("2.3.0", JOB_MANAGER),
+    "2.3.0-taskmanager": ("2.3.0", TASK_MANAGER),
+    # It has an argument more.
+    "1.20.3-jobmanager": ("1.20.3", JOB_MANAGER),
+}
 
 
-@pytest.fixture(params=["2.3.0", "1.20.3"])
+@pytest.fixture
 def home(request: pytest.FixtureRequest) -> Path:
     if not shutil.which("java"):
         pytest.skip("no java")
@@ -55,7 +61,7 @@ def parts_of(command: list[str]) -> tuple[list[str], list[str], str, list[str]]:
     return sorted(of_jvm), jars, command[at + 2], sorted(command[at + 3 :])
 
 
-@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+@pytest.mark.parametrize(("home", "role"), SCRIPTS.values(), ids=SCRIPTS, indirect=["home"])
 def test_the_command_is_that_of_the_script(home: Path, role: object, tmp_path: Path) -> None:
     java = tmp_path / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
@@ -83,8 +89,9 @@ def test_the_command_is_that_of_the_script(home: Path, role: object, tmp_path: P
     assert {name: theirs[name] for name in variables} == variables
 
 
+@pytest.mark.parametrize("home", ["2.3.0"], indirect=True)
 def test_sizes_that_do_not_fit_are_told(home: Path, tmp_path: Path) -> None:
     options = {**OPTIONS, "taskmanager.memory.process.size": "1m"}
     with pytest.raises(errors.TestbedError, match="finds no sizes") as raised:
-        flink_jvm.jvm_command(flink_jvm.TASK_MANAGER_ROLE, home, tmp_path / "conf", options, {})
+        flink_jvm.jvm_command(TASK_MANAGER, home, tmp_path / "conf", options, {})
     assert "1m" in str(raised.value)
