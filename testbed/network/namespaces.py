@@ -25,7 +25,7 @@ _PREFIX_OF_SITES = "10.88"
 _EVERYWHERE = f"{_PREFIX_OF_SITES}.0.0/16"
 _WIRE = "edgeplace0"
 _OUTSIDE, _INSIDE = "10.89.0.1", "10.89.0.2"
-_READY_SECONDS = 20.0
+_READY_SECONDS = 60.0
 _WAN_NICENESS = -10
 
 
@@ -240,13 +240,22 @@ def remove_left() -> None:
 
 def _remove_all() -> None:
     """Remove all namespaces of a testbed, this one's or a killed one's, and so their devices."""
+    # First: it would disappear with the namespace of its other end, at any time from then on.
+    _remove_device(Path("/sys/class/net", _WIRE))
     listed = json.loads(_run(["ip", "-j", "netns", "list"]) or "[]")
     for name in (entry["name"] for entry in listed):
         if name.startswith(_PREFIX):
             _run(["ip", "netns", "delete", name])
-    # The device disappears with its namespace, but later. This removes it at once.
-    if Path("/sys/class/net", _WIRE).exists():
-        _run(["ip", "link", "delete", _WIRE])
+
+
+def _remove_device(device: Path) -> None:
+    """Remove a device, if it is there: the kernel may be removing that of a killed testbed."""
+    if device.exists():
+        try:
+            _run(["ip", "link", "delete", device.name])
+        except TestbedError:
+            if device.exists():
+                raise
 
 
 def _make_namespace(name: str) -> None:

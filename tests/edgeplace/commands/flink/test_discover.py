@@ -281,7 +281,7 @@ def test_the_first_day_by_the_docs(needs_spark, edgeplace, flink, tmp_path):
     where = ("--jobmanager", flink.url)
     for command in (
         ("flink", "discover", *where, "--sites", sites, "-o", cluster, "--job-out", job),
-        ("flink", "collect", *where, "--duration", "2s", "--interval", "0.6", "-o", log),
+        ("flink", "collect", *where, "--duration", "10s", "--interval", "0.6", "-o", log),
         ("costs", log, "--cluster", cluster, "-o", costs),
         ("solve", job, cluster, "--costs", costs, "-o", plan),
     ):
