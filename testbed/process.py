@@ -11,7 +11,7 @@ from pathlib import Path
 from testbed.errors import TestbedError
 
 STOP_SECONDS = 30.0
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _POLL_SECONDS = 0.1
 _LOG_LINES = 20
 # Once the kernel is asked to kill us with our parent: a parent that died before that is seen here.
@@ -69,7 +69,7 @@ def launch_server(
     Raises
     ------
     TestbedError
-        If it ends, or is not ready in a minute; with the end of its log.
+        If it ends, or is not ready in two minutes; with the end of its log.
     """
     process = launch(command, log, {"PATH": os.environ["PATH"]})
     deadline = time.monotonic() + _READY_SECONDS

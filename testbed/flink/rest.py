@@ -10,9 +10,9 @@ import requests
 
 from testbed.errors import TestbedError
 
-_TIMEOUT_S = 20.0
-_SUBMIT_TIMEOUT_S = 60.0
-_SAVEPOINT_SECONDS = 60.0
+_TIMEOUT_S = 60.0
+_SUBMIT_TIMEOUT_S = 180.0
+_SAVEPOINT_SECONDS = 180.0
 _POLL_SECONDS = 0.2
 
 

@@ -21,7 +21,7 @@ from testbed.errors import TestbedError
 from testbed.process import kill, launch, log_end
 
 _READY = "ready"
-_READY_SECONDS = 20.0
+_READY_SECONDS = 60.0
 _LONGEST_REQUEST_BYTES = 4096
 
 

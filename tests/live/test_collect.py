@@ -67,7 +67,7 @@ def edgeplace(*arguments: object) -> str:
     return out.getvalue()
 
 
-def wait_for(met: Callable[[], bool], what: str, seconds: float = 120.0) -> None:
+def wait_for(met: Callable[[], bool], what: str, seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not met():
         assert time.monotonic() < deadline, what

@@ -131,7 +131,7 @@ def the_dashboard_shows_what_the_other_end_gets(
         )
 
     try:
-        flink.wait_until(all_answer, "an answer to each query of the dashboard", 120)
+        flink.wait_until(all_answer, "an answer to each query of the dashboard")
     except errors.TestbedError:
         pytest.fail(json.dumps({" ".join(key): values for key, values in found.items()}))
     assert found["Subtasks where the plan says", "A"] == [1]
@@ -149,7 +149,7 @@ def seen(
         found.update({name: gauge(prometheus, name) for name in figures})
         return found == figures
 
-    flink.wait_until(met, f"{figures} in Prometheus", 90)
+    flink.wait_until(met, f"{figures} in Prometheus")
 
 
 def gauge(prometheus: prometheus_server.Prometheus, name: str) -> float | None:

@@ -72,7 +72,7 @@ def state_of_counts(flink: live_flink.AgentCluster, job: str) -> list[int]:
 
 def move(flink: live_flink.AgentCluster, job: str, places: Mapping[str, str]) -> None:
     sha256 = flink.write_plan(job, places)
-    flink.wait_for_placement(job, places, 120)
+    flink.wait_for_placement(job, places)
     flink.wait_for_status(job, "placed", sha256)
     flink.wait_for_checkpoint(job)
 

@@ -94,7 +94,7 @@ def test_a_job_waits_for_a_task_manager_it_has_never_seen(
 
     # The first to register may have taken what the other one was to have, until that was there;
     # Flink gives the slot of such a guest back when it has been idle for a while.
-    flink.wait_until(one_of_two_slots_taken, "slots of the TaskManagers' own size", 120.0)
+    flink.wait_until(one_of_two_slots_taken, "slots of the TaskManagers' own size")
 
 
 def test_a_neighbour_that_registers_first_does_not_get_the_place(
@@ -126,10 +126,10 @@ def test_a_neighbour_that_registers_first_does_not_get_the_place(
     flink.cluster.kill("jobmanager")
     flink.cluster.kill(own)
     flink.cluster.start("jobmanager")
-    status = flink.wait_for_status(job, "waiting", seconds=120)
+    status = flink.wait_for_status(job, "waiting")
     flink.cluster.wait_for_task_managers()
     flink.wait_until(
         lambda: f"was TaskManager {own}" in str(flink.status(job)["reasons"]), f"not {status}"
     )
     flink.cluster.start(own)
-    flink.wait_for_placement(job, planned, 120)
+    flink.wait_for_placement(job, planned)

@@ -76,7 +76,7 @@ def test_a_pod_comes_back_with_another_address_and_a_second_one_does_not_steal(
     flink.wait_until(lambda: not address_of(flink, "pi-1"), "the end of pi-1")
     before = restarts(flink, job)
     flink.wait_until(
-        lambda: restarts(flink, job) >= before + TIMEOUTS, "several timeouts of slot requests", 120
+        lambda: restarts(flink, job) >= before + TIMEOUTS, "several timeouts of slot requests"
     )
     flink.cluster.add(spec("pod-2", "127.0.0.13", "pi-1"))
     flink.wait_for_placement(job, places)
@@ -108,5 +108,5 @@ def test_a_pod_comes_back_with_another_address_and_a_second_one_does_not_steal(
 
     # Once one of them is gone, the other is the pi-1 that the plan names.
     flink.cluster.kill("pod-2")
-    flink.wait_until(lambda: "127.0.0.11" in address_of(flink, "pi-1"), "the other pi-1", 90)
+    flink.wait_until(lambda: "127.0.0.11" in address_of(flink, "pi-1"), "the other pi-1")
     flink.wait_for_placement(job, places)

@@ -109,7 +109,7 @@ def test_a_restarted_jobmanager_keeps_the_last_good_plan(flink: live_flink.Agent
 
     flink.cluster.kill("jobmanager")
     flink.cluster.start("jobmanager")
-    flink.wait_for_placement(job, places, seconds=120)
+    flink.wait_for_placement(job, places)
     assert flink.wait_for_status(job, "rejected")["applied_sha256"] == sha256
 
 

@@ -110,7 +110,7 @@ def test_a_job_is_rescaled_in_place_and_no_number_is_lost_or_doubled(
     flink.wait_for_checkpoint(job)
     flink.cluster.kill("jobmanager")
     flink.cluster.start("jobmanager")
-    flink.wait_for_placement(job, three, seconds=120)
+    flink.wait_for_placement(job, three)
     flink.wait_for_checkpoint(job)
 
     assert run.finish() == []
@@ -141,7 +141,7 @@ def test_two_jobs_that_are_rescaled_at_once_do_not_take_slots_from_each_other(
             and status["state"] in ("placed", "rejected")
         ]
 
-    flink.wait_until(lambda: len(decided()) == len(runs), "an end of both moves", 120)
+    flink.wait_until(lambda: len(decided()) == len(runs), "an end of both moves")
     assert "rejected" in decided()
     for run in runs:
         flink.wait_for_running(run.job_id)

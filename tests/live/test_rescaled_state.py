@@ -71,7 +71,7 @@ def wait_for_rest(flink: live_flink.AgentCluster, job: str, sha256: str) -> str:
         up = {s.state for s in flink.rest.subtasks(job)} <= {"RUNNING", "FINISHED"}
         return found.get("plan_sha256") == sha256 and found["state"] in ends and up
 
-    flink.wait_until(ended, f"an end of the change, not {found}", 120)
+    flink.wait_until(ended, f"an end of the change, not {found}")
     assert found["state"] == "placed" or found["reasons"]
     return str(found["state"])
 
@@ -183,7 +183,7 @@ def test_unaligned_checkpoints_with_records_on_the_way(flink: live_flink.AgentCl
         # again.
         ends = (wait_for_rest(flink, job, write(flink, job, planned)) for _ in range(TRIES))
         assert "placed" in ends, flink.status(job)
-        flink.wait_for_checkpoint(job, 120)
+        flink.wait_for_checkpoint(job)
         summary = flink.rest.get(f"/jobs/{job}/checkpoints")["summary"]
         on_the_way = max(on_the_way, summary["persisted_data"]["max"])
     assert on_the_way > 0

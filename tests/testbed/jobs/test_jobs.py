@@ -24,7 +24,7 @@ workloads = pytest.importorskip("testbed.experiments.workloads", reason=REASON)
 pytestmark = pytest.mark.live
 
 TASK_MANAGERS = (("edge", "127.0.0.31"), ("server", "127.0.0.32"))
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 240
 ENDED = ("FINISHED", "FAILED", "CANCELED")
 SITES = 2
 RECORDS = 20_000
