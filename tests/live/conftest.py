@@ -54,9 +54,12 @@ def agent_jar() -> Path:
     return jar
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_flink(home: Path, agent_jar: Path) -> "Iterator[AgentCluster]":
-    """One cluster for all tests of a release; tests use `flink`."""
+    """One cluster for all tests of a release; tests use `flink`.
+
+    Of this folder: it ends with them, for an idle Flink takes processor time from other tests.
+    """
     from testbed.flink.agent_cluster import AgentCluster
 
     with AgentCluster(home, agent_jar) as live:

@@ -24,12 +24,17 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 
 
 def settings() -> dict[str, str]:
-    """Return the settings of a session of such a cluster."""
+    """Return the settings of a session of such a cluster.
+
+    Queries are not compiled: for small logs, that is half of the processor time.
+    """
     return {
         "spark.executor.memory": "500m",
         "spark.executor.extraJavaOptions": _SMALL,
         "spark.pyspark.python": sys.executable,
         "spark.sql.shuffle.partitions": "3",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.ui.enabled": "false",
     }
 
