@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import requests
 
 from tests.support.flink_releases import NEWEST
 
@@ -39,8 +40,8 @@ def home(flink_version: str) -> Path:
     except errors.TestbedError as error:
         pytest.skip(f"no Flink {flink_version} in the cache, and {error}")
     class_archive = pytest.importorskip("testbed.flink.class_archive")
-    # A JVM that cannot write one, as that of JDK 11, starts without.
-    with suppress(errors.TestbedError):
+    # Without them, as with JDK 11, which cannot write any, tests only take longer.
+    with suppress(errors.TestbedError, requests.RequestException):
         class_archive.archive_classes(home)
     return home
 
