@@ -1,5 +1,7 @@
 """Archives of the classes that Flink's JVMs load: a third less processor time until a job runs.
 
+Every cluster of that home uses them from then on.
+
 Source: class-data sharing of the JVM, JEP 350.
 """
 

@@ -23,8 +23,8 @@ _HEAD = """# Flink releases
 
 Made by `make flink-compat`: every place in Flink's byte code into which the agent hooks is there,
 every member of Flink's that it uses exists, and the JVM has verified the hooked classes
-(`-Xverify:all`). Every build also runs all live tests on 2.3.0, and some of each kind on 1.20.3:
-placement of streams, of SQL and of regions, rescaling, rescaled state, split aggregates, `apply`
+(`-Xverify:all`). Every build also runs all live tests on 2.3.0, and on 1.20.3 one to three each
+of placement (of streams, SQL and regions), rescaling, rescaled state, split aggregates, `apply`
 and `doctor`. `EDGEPLACE_FLINK=1.20.3 .venv/bin/pytest tests/live` runs all of them there. The last
 row is a release that the agent must refuse.
 

@@ -4,8 +4,8 @@
 """
 
 import shutil
+import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,9 +40,11 @@ def home(flink_version: str) -> Path:
     except errors.TestbedError as error:
         pytest.skip(f"no Flink {flink_version} in the cache, and {error}")
     class_archive = pytest.importorskip("testbed.flink.class_archive")
-    # Without them, as with JDK 11, which cannot write any, tests only take longer.
-    with suppress(errors.TestbedError, requests.RequestException):
+    try:
         class_archive.archive_classes(home)
+    except (errors.TestbedError, requests.RequestException) as error:
+        # JDK 11 cannot write them.
+        warnings.warn(f"tests take longer without archives of classes: {error}", stacklevel=1)
     return home
 
 

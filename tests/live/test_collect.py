@@ -20,7 +20,6 @@ live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 flink_config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
-
 PER_SECOND = 600
 EMITTED_PER_SECOND = PER_SECOND / 2
 """The filter in the chain of the source keeps every other number."""

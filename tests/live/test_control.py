@@ -23,7 +23,6 @@ from edgeplace.model.cost import ClassCost, OperatorCost, StreamCost
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-
 SITES = """\
 sites:
   - {id: field, hosts: ["pi-*"]}

@@ -7,7 +7,6 @@ kinds = pytest.importorskip("testbed.experiments.kinds_of_state", reason=REASON)
 soak = pytest.importorskip("testbed.experiments.soak", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-
 RECORDS = 400_000
 PACE = ("per-second=200",)
 """With three sources, RECORDS last for eleven minutes unless the run is told to finish."""

@@ -8,7 +8,6 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 hostile = pytest.importorskip("testbed.experiments.hostile_plans", reason=REASON)
 
-
 NAME = "counting"
 
 

@@ -10,7 +10,6 @@ config = pytest.importorskip("testbed.flink.config", reason=REASON)
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
-
 KEYS = 8_000
 COUNTS = 8
 COUNTED = "counted-reads"

@@ -9,8 +9,6 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
-# One release is enough: what differs between releases is none of this.
-
 TASK_MANAGERS = (
     local_cluster.TaskManagerSpec("pi-1", "127.0.0.11", slots=2, process_memory="680m"),
     local_cluster.TaskManagerSpec("pi-2", "127.0.0.12", slots=2, process_memory="740m"),

@@ -15,8 +15,6 @@ agent_cluster = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON
 config = pytest.importorskip("testbed.flink.config", reason=REASON)
 local_cluster = pytest.importorskip("testbed.flink.local_cluster", reason=REASON)
 
-# One release is enough: what differs between releases is none of this.
-
 TIMEOUTS = 2
 """How often Flink gives up waiting for slots while a pod is away. By default it does so every five
 minutes: twice are the ten minutes that a test has not.

@@ -13,7 +13,6 @@ REASON = "the testbed is not in the wheel, and not beside these tests"
 comparison = pytest.importorskip("testbed.reporters.comparison", reason=REASON)
 recording = pytest.importorskip("testbed.reporters.recording", reason=REASON)
 
-
 COLLECTED_S = 120
 """The logs begin and end up to 2 s apart, and Carbon rounds times to whole seconds."""
 WAYS = ("Prometheus", "VictoriaMetrics", "InfluxDB", "OpenTelemetry", "Whisper")

@@ -7,7 +7,6 @@ import pytest
 REASON = "the testbed is not in the wheel, and not beside these tests"
 live_flink = pytest.importorskip("testbed.flink.agent_cluster", reason=REASON)
 
-
 KEYS = 24
 SLOTS = 22
 """Of all TaskManagers together."""

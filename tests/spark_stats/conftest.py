@@ -22,8 +22,8 @@ def spark(needs_spark: None) -> Iterator[object]:
     session = local_session("2")
     session.conf.set("spark.sql.shuffle.partitions", "2")
     # It plans each query anew after each of its shuffles, and it makes Java of each query and
-    # compiles that: together most of the processor time for small logs. The tests of the command
-    # line and of Spark Connect have both on, as users do.
+    # compiles that: together about half of the processor time for small logs. The tests of the
+    # command line and of Spark Connect have both on, as users do.
     session.conf.set("spark.sql.adaptive.enabled", "false")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")

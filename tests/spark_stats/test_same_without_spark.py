@@ -3,7 +3,7 @@
 import gzip
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,18 @@ from tests.support.hostile_logs import hostile_log
 
 DEMO = path("demo/metrics.jsonl.gz")
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def compiled(spark) -> Iterator[None]:
+    """Let Spark compile its queries, as it does for users."""
+    names = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
+    before = {name: spark.conf.get(name) for name in names}
+    for name in names:
+        spark.conf.unset(name)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 def rows(sums: LogSums) -> list[dict[str, object]]:

@@ -26,7 +26,7 @@ _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 def settings() -> dict[str, str]:
     """Return the settings of a session of such a cluster.
 
-    Queries are not compiled: for small logs, that is half of the processor time.
+    Queries are not compiled: for small logs, that takes more than it saves.
     """
     return {
         "spark.executor.memory": "500m",
